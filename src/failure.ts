@@ -1,0 +1,101 @@
+/**
+ * Failures: the one table of everything that can be refused. Codes are a public promise; the status is here and nowhere
+ * else below the transports. @see https://www.rfc-editor.org/rfc/rfc9457
+ */
+
+/** Status, title and whether the same request may succeed later without a change. */
+export const failures = {
+  invalid_request: { status: 400, title: 'The request is not valid', retry: false },
+  ambiguous_credentials: { status: 400, title: 'More than one credential', retry: false },
+  credential_in_query: { status: 400, title: 'Credential in the query string', retry: false },
+  chain_not_supported: { status: 400, title: 'Chain not supported', retry: false },
+  unauthenticated: { status: 401, title: 'Not authenticated', retry: false },
+  signature_invalid: { status: 401, title: 'The signature does not verify', retry: false },
+  signature_expired: { status: 401, title: 'The signature is not valid at this time', retry: false },
+  signature_replayed: { status: 401, title: 'The signature was used before', retry: false },
+  digest_mismatch: { status: 401, title: 'The body does not match its digest', retry: false },
+  unknown_key: { status: 401, title: 'Unknown key', retry: false },
+  step_up_required: { status: 401, title: 'A fresh second factor is needed', retry: false },
+  insufficient_scope: { status: 403, title: 'The key lacks a scope', retry: false },
+  policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
+  approval_required: { status: 403, title: 'The owner must approve this', retry: true },
+  aml_blocked: { status: 403, title: 'Blocked by the AML policy', retry: false },
+  rail_disabled: { status: 403, title: 'The rail is switched off', retry: false },
+  signature_rejected: { status: 403, title: 'The authorization does not verify', retry: false },
+  kyc_required: { status: 403, title: 'Identity verification is needed', retry: false },
+  cross_site_request: { status: 403, title: 'Cross-site request', retry: false },
+  mfa_enrollment_required: { status: 403, title: 'A second factor must be enrolled', retry: false },
+  not_found: { status: 404, title: 'Not found', retry: false },
+  pair_not_supported: { status: 404, title: 'Currency pair not supported', retry: false },
+  method_not_allowed: { status: 405, title: 'Method not allowed', retry: false },
+  idempotency_in_progress: { status: 409, title: 'The first call is still running', retry: true },
+  payment_reused: { status: 409, title: 'The payment was used for another request', retry: false },
+  conflict: { status: 409, title: 'Conflict', retry: false },
+  body_too_large: { status: 413, title: 'Body too large', retry: false },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type', retry: false },
+  idempotency_key_reused: { status: 422, title: 'Idempotency key used with another request', retry: false },
+  insufficient_funds: { status: 422, title: 'Insufficient funds', retry: false },
+  order_rejected: { status: 422, title: 'Order rejected', retry: false },
+  authorization_rejected: { status: 422, title: 'Authorization rejected', retry: false },
+  account_locked: { status: 423, title: 'The account is locked', retry: false },
+  rate_limited: { status: 429, title: 'Too many requests', retry: true },
+  internal: { status: 500, title: 'Internal error', retry: true },
+  controls_unavailable: { status: 503, title: 'Rail controls cannot be read', retry: true },
+  settlement_pending: { status: 503, title: 'Settlement pending', retry: true },
+  screening_unavailable: { status: 503, title: 'Screening unavailable', retry: true },
+  provider_unavailable: { status: 503, title: 'Provider unavailable', retry: true },
+  facilitator_unavailable: { status: 503, title: 'Facilitator unavailable', retry: true },
+  rates_unavailable: { status: 503, title: 'Rates unavailable', retry: true },
+  no_route: { status: 503, title: 'No route', retry: true },
+} as const satisfies Record<string, { status: number; title: string; retry: boolean }>
+
+/** One code of the table. */
+export type FailureCode = keyof typeof failures
+
+/** What a rule of the spend policy found wanting. Amounts are decimal strings in the policy's currency. */
+export interface Violation {
+  readonly rule: string
+  readonly limit: string | null
+  readonly used: string | null
+  readonly requested: string | null
+  readonly remaining: string | null
+  readonly resetsAt: string | null
+}
+
+/** Members beside `detail`, by the contract. @property retryAfter whole seconds. */
+export interface FailureMembers {
+  readonly hint?: string | undefined
+  readonly reason?: string | undefined
+  readonly retryAfter?: number | undefined
+  readonly violations?: readonly Violation[] | undefined
+  readonly decisionId?: string | undefined
+  readonly approvalId?: string | undefined
+  readonly approvalUrl?: string | undefined
+  readonly issues?: readonly { readonly path: string; readonly message: string }[] | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly screening?: { readonly result: string; readonly lists: readonly string[] } | undefined
+}
+
+/** An expected refusal. The message says what happened with the values, `hint` what to do; neither carries a secret. */
+export class Failure extends Error {
+  readonly code: FailureCode
+  readonly members: FailureMembers
+
+  constructor(code: FailureCode, detail: string, members: FailureMembers = {}, options?: ErrorOptions) {
+    super(detail, options)
+    this.name = 'Failure'
+    this.code = code
+    this.members = members
+  }
+
+  /** The HTTP status of the code. */
+  get status(): number {
+    return failures[this.code].status
+  }
+
+  /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
+  toProblem(): Record<string, unknown> {
+    const { status, title } = failures[this.code]
+    return { type: `/errors/${this.code}`, title, status, detail: this.message, code: this.code, ...this.members }
+  }
+}

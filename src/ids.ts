@@ -1,0 +1,50 @@
+/**
+ * Identifiers: TypeIDs, a prefix that says what the thing is and a UUIDv7 in Crockford base32, so that ids sort by time.
+ * The only place that makes randomness. @see https://github.com/jetify-com/typeid/tree/main/spec
+ */
+import { randomBytes } from 'node:crypto'
+
+const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** What an id may name. */
+export const idPrefixes = [
+  'acct', 'key', 'card', 'va', 'ord', 'tx', 'quote', 'pay', 'appr', 'dec', 'kyc', 'tr', 'evt', 'sess', 'req',
+] as const
+
+/** One of the prefixes of the contract. */
+export type IdPrefix = (typeof idPrefixes)[number]
+
+/** An id of one kind, such as `acct_01h455vb4pex5vsknk084sn02q`. */
+export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`
+
+/** Makes a new id of a kind at a moment. */
+export type NewId = <Prefix extends IdPrefix>(prefix: Prefix, at: Date) => Id<Prefix>
+
+/** A new TypeID. @param at the moment that its leading 48 bits carry (UUIDv7, RFC 9562). */
+export const newId: NewId = (prefix, at) => {
+  const bytes = randomBytes(16)
+  bytes.writeUIntBE(at.getTime(), 0, 6)
+  bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x70
+  bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80
+  return `${prefix}_${base32(bytes)}`
+}
+
+/** Bytes that nobody can guess, as base64url. @param length number of bytes. */
+export function randomToken(length: number): string {
+  return randomBytes(length).toString('base64url')
+}
+
+/** The pattern of ids with this prefix, for schemas. */
+export function idPattern(prefix: IdPrefix): RegExp {
+  return new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)
+}
+
+function base32(bytes: Buffer): string {
+  let value = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
+  for (let digit = 0; digit < 26; digit += 1) {
+    text = CROCKFORD.charAt(Number(value & 31n)) + text
+    value >>= 5n
+  }
+  return text
+}

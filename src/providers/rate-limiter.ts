@@ -1,0 +1,23 @@
+/**
+ * Rate limits: a window for each class and client that opens with the first request. A request over the count restarts
+ * the window in full (spec 7.2); waiting exactly `retryAfter` succeeds.
+ */
+
+/** How many requests in how many seconds. */
+export interface RateLimit {
+  readonly count: number
+  readonly seconds: number
+}
+
+/** The verdict on one request. @property resetSeconds whole seconds to the window's end, rounded up, at least 1. */
+export interface RateVerdict {
+  readonly allowed: boolean
+  readonly remaining: number
+  readonly resetSeconds: number
+}
+
+/** The rate limiter port. Adapters: `redis`, `database`, `memory`; exact across all processes that share the store. */
+export interface RateLimiter {
+  /** Counts one request of a client. @param key class and client, such as `mutations:203.0.113.7`. @throws where the store cannot be reached. */
+  take(key: string, limit: RateLimit, now: Date): Promise<RateVerdict>
+}
