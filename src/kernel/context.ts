@@ -1,0 +1,62 @@
+/** What a call sees of the world: the services of the process, and who asks, when and from where. */
+import type { Clock } from '../clock.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import type { Money } from '../money.ts'
+import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { Address, Chain } from '../providers/chain.ts'
+import type { RailControls } from '../providers/rail-controls.ts'
+import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
+import type { Rates } from '../providers/rates.ts'
+import type { AddressScreening } from '../providers/screening.ts'
+import type { Database } from '../storage/database.ts'
+
+/** What a configuration decides about the product itself. */
+export interface Settings {
+  readonly mode: 'sandbox' | 'production'
+  /** Scheme, host and port that clients use. */
+  readonly origin: string
+  readonly fxPrice: Money
+  readonly x402PayTo: Address
+  readonly trustedProxies: readonly string[]
+  /** Limits by class name, such as `mutations`. */
+  readonly rateLimits: ReadonlyMap<string, RateLimit>
+  /** The secret behind session tokens. */
+  readonly sessionKey: Uint8Array
+}
+
+/** The services of the process, joined in src/runtime.ts. */
+export interface Services {
+  readonly settings: Settings
+  readonly database: Database
+  readonly chain: Chain
+  readonly rates: Rates
+  readonly railControls: RailControls
+  readonly screening: AddressScreening
+  readonly rateLimiter: RateLimiter
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly log: Log
+}
+
+/** One call. */
+export interface Context extends Services {
+  readonly principal: Principal
+  readonly requestId: string
+  /** The moment that the call arrived; every decision about it is taken for this moment. */
+  readonly now: Date
+  /** The client's idempotency key, if it gave one. */
+  readonly idempotencyKey: string | null
+  /** Work for after the effect is committed and before the answer is given: calls to providers. */
+  readonly afterCommit: (work: () => Promise<void>) => void
+}
+
+/** The caller, who must have an account. @throws Failure `unauthenticated`. */
+export function callerOf(context: Pick<Context, 'principal'>): AccountPrincipal {
+  if (context.principal.kind === 'public')
+    throw new Failure('unauthenticated', 'This operation needs a credential.', {
+      hint: 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).',
+    })
+  return context.principal
+}

@@ -1,0 +1,151 @@
+/**
+ * The tool: one operation, said once, served by REST, MCP and OpenAPI. Its types are closed over when it is defined, so
+ * that the registry is a plain list. A tool that spends cannot be written without saying what it spends.
+ */
+import { z } from 'zod'
+import { Failure, type FailureCode } from '../failure.ts'
+import type { Money } from '../money.ts'
+import type { RailId } from '../providers/rail-controls.ts'
+import type { SpendCategory } from '../../policies/policy.ts'
+import type { Scope } from '../../policies/scopes.ts'
+import type { Context } from './context.ts'
+
+/** `read` changes nothing, `write` changes our own records, `spend` moves money. */
+export type Effect = 'read' | 'write' | 'spend'
+
+/** A route as one line. */
+export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+
+/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain. */
+export interface Spending<Facts = unknown> {
+  readonly category: SpendCategory
+  readonly money: Money
+  readonly place: string
+  readonly chain: string | null
+  readonly counterparty: string | null
+  /** What was found out on the way and `run` will need. */
+  readonly facts: Facts
+}
+
+/** A spending that is reserved: the money is held and the budget counted. */
+export interface Reserved<Facts = unknown> extends Spending<Facts> {
+  readonly decisionId: string
+}
+
+interface Common<Input extends z.ZodType, Output extends z.ZodType> {
+  /** `room.operation`: the path of its file, the OpenAPI operationId and, with `_`, the MCP tool's name. */
+  readonly name: string
+  /** A few words for people. */
+  readonly title: string
+  /** One sentence that says what it does. */
+  readonly summary: string
+  /** More, for a reader that has never seen the product: units, what to do on each failure. */
+  readonly description?: string
+  readonly route: Route
+  /** `public`: anybody. `person`: a session. `account`: a session, or a key that has the scopes. */
+  readonly who: 'public' | 'person' | 'account'
+  readonly scopes: readonly Scope[]
+  /** Whether agents may call it over MCP. */
+  readonly mcp: boolean
+  /** Exists in sandbox mode only. */
+  readonly sandboxOnly?: true
+  /** Limit class beside the one that every mutating request counts in. */
+  readonly rate?: string
+  /** The rail whose control must be on. */
+  readonly rail?: RailId
+  readonly input: Input
+  readonly output: Output
+  readonly failures: readonly FailureCode[]
+  /** A valid input, shown in the documentation and used by tests. */
+  readonly example?: z.input<Input>
+}
+
+/** A tool that moves no money. */
+export interface PlainTool<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
+  readonly effect: 'read' | 'write'
+  readonly run: (context: Context, input: z.output<Input>) => Promise<z.input<Output>>
+}
+
+/** A tool that moves money. `spend` reads, may refuse, and never writes; it runs before anything is reserved. */
+export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> extends Common<Input, Output> {
+  readonly effect: 'spend'
+  readonly rail: RailId
+  readonly spend: (context: Context, input: z.output<Input>) => Spending<Facts> | Promise<Spending<Facts>>
+  readonly run: (context: Context, input: z.output<Input>, reserved: Reserved<Facts>) => Promise<z.input<Output>>
+  /** Where strangers may buy the same thing over REST by x402: delivers it without a principal, for the price. */
+  readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
+}
+
+/** One decoded call of a tool. */
+export interface Call {
+  /** The decoded input, for fingerprints. */
+  readonly input: unknown
+  readonly spend: ((context: Context) => Promise<Spending>) | null
+  readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
+  /** Runs it and encodes the answer. @param reserved what {@link spend} named, reserved; null for tools that move no money. */
+  readonly run: (context: Context, reserved: Reserved | null) => Promise<Record<string, unknown>>
+}
+
+/** A tool as the registry holds it. */
+export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
+  readonly effect: Effect
+  readonly example?: unknown
+  readonly isSold: boolean
+  /** Decodes raw input. @throws Failure `invalid_request` with every issue. */
+  readonly decode: (raw: unknown) => Call
+}
+
+/** Defines a tool. */
+export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Facts>(
+  definition: PlainTool<Input, Output> | SpendTool<Input, Output, Facts>,
+): Tool {
+  const encode = (result: unknown) => asObject(definition.output.parse(result))
+  return {
+    ...definition,
+    isSold: definition.effect === 'spend' && definition.sale !== undefined,
+    decode(raw) {
+      const input = decodeInput(definition.input, raw)
+      if (definition.effect !== 'spend') {
+        const { run } = definition
+        return { input, spend: null, sell: null, run: async (context) => encode(await run(context, input)) }
+      }
+      const { spend, run, sale } = definition
+      let spending: Spending<Facts> | undefined
+      return {
+        input,
+        sell: sale === undefined ? null : (context) => sale(context, input),
+        spend: async (context) => {
+          spending = await spend(context, input)
+          return spending
+        },
+        run: async (context, reserved) => {
+          if (spending === undefined || reserved === null) throw new Error(`${definition.name} ran without a reservation`)
+          return encode(await run(context, input, { ...spending, decisionId: reserved.decisionId }))
+        },
+      }
+    },
+  }
+}
+
+function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.output<Input> {
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return parsed.data
+  throw invalidInput(parsed.error)
+}
+
+/** The failure that a schema's refusal becomes. Says where and what, never the value. */
+export function invalidInput(error: z.ZodError): Failure {
+  const issues = error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }))
+  const [first] = issues
+  const where = first === undefined || first.path === '' ? '' : `${first.path}: `
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+  return new Failure('invalid_request', `${where}${first?.message ?? 'The input is not valid.'}${more}`, {
+    issues,
+    hint: 'Correct the members named in "issues" and send the request again.',
+  })
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('a tool must answer an object')
+  return Object.fromEntries(Object.entries(value))
+}

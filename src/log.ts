@@ -1,0 +1,32 @@
+/** The log: JSON lines on standard error. Nothing that is secret or personal is ever given to it; redaction is the last net. */
+import { pino, stdTimeFunctions } from 'pino'
+
+/** What a room needs of a log. */
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** Levels by name, quietest last. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+/** Where a secret would stand, should one ever be logged by mistake. */
+const secrets = ['authorization', 'cookie', 'signature', 'x-payment', 'payment-signature', 'privateKey', 'sessionToken', 'key']
+
+/** The process's log. @param level one of {@link logLevels}. */
+export function createLog(level: (typeof logLevels)[number]): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      redact: secrets.flatMap((name) => [name, `*.${name}`, `headers["${name}"]`]),
+    },
+    pino.destination(2),
+  )
+}
+
+/** A log that keeps nothing, for tools that print for people. */
+export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
