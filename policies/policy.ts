@@ -1,0 +1,120 @@
+/**
+ * Policies decide: facts in, a verdict out. This folder is pure and total: no I/O, no clock, no throw; it imports nothing of
+ * ours, only zod. This file is the spend policy that a key carries, as the owner writes it and as the rules read it.
+ * What a field does not allow is denied; deny beats allow; an empty list allows nothing.
+ */
+import { z } from 'zod'
+import { policyAmount, usdMicrosOf } from './usd.ts'
+
+/** What a spend can be for. The server derives it from the operation; a caller never names it. */
+export const spendCategories = ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'] as const
+
+/** One category of spend. */
+export type SpendCategory = (typeof spendCategories)[number]
+
+/** The assets that a policy can name. */
+export const policyAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD', 'EUR', 'GBP', 'INR'] as const
+
+/** The chains that a policy can name. */
+export const policyChains = [
+  'base-sepolia',
+  'base',
+  'arbitrum',
+  'optimism',
+  'polygon',
+  'ethereum',
+  'solana',
+] as const
+
+const payee = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address: 0x and 40 hex digits')
+  .toLowerCase()
+  .describe('EVM address, 0x and 40 hex digits; upper and lower case are the same.')
+
+const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as 2026-11-20T09:00:00Z' })
+
+const limits = {
+  perTransaction: z
+    .strictObject({ max: policyAmount.describe('Most that one spend may be worth, in USD.') })
+    .describe('The cap on a single spend.'),
+  dailyBudget: z
+    .strictObject({
+      max: policyAmount.describe(
+        'Most that all spends of one UTC calendar day may be worth together, in USD.',
+      ),
+      maxCount: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe('Most spends in one UTC calendar day, as a count. Absent: not counted.'),
+    })
+    .describe('The budget of one UTC calendar day; it starts anew at 00:00 UTC.'),
+}
+
+const lists = {
+  categories: z
+    .strictObject({
+      allow: z
+        .array(z.enum(spendCategories))
+        .max(16)
+        .describe('What may be spent on. An empty list denies all.'),
+    })
+    .describe('What may be spent on.'),
+  counterparties: z
+    .strictObject({
+      allow: z
+        .array(payee)
+        .max(1000)
+        .optional()
+        .describe('Only these may be paid. Absent: anyone not denied.'),
+      deny: z
+        .array(payee)
+        .max(1000)
+        .optional()
+        .describe('These are never paid, even where `allow` lists them.'),
+    })
+    .optional()
+    .describe('Who may be paid.'),
+  assets: z
+    .array(z.enum(policyAssets))
+    .max(16)
+    .optional()
+    .describe('The only assets that may be spent. Absent: any. An empty list denies all.'),
+  chains: z
+    .array(z.enum(policyChains))
+    .max(16)
+    .optional()
+    .describe('The only chains to spend on, by name. Absent: any. An empty list denies all.'),
+}
+
+/** The spend policy of a key, with amounts in USD. What is not named here is refused, so that no limit is misspelt away. */
+export const spendPolicy = z
+  .strictObject({
+    currency: z
+      .literal('USD')
+      .default('USD')
+      .describe('The currency that all amounts of the policy are in: USD.'),
+    ...limits,
+    ...lists,
+    notBefore: moment.optional().describe('The policy allows nothing before this moment, ISO 8601 UTC.'),
+    expiresAt: moment.optional().describe('The policy allows nothing from this moment on, ISO 8601 UTC.'),
+  })
+  .superRefine(refuseContradictions)
+
+/** A spend policy with every amount as a canonical decimal string and every address in lower case. */
+export type Policy = z.output<typeof spendPolicy>
+
+function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Policy>): void {
+  if (usdMicrosOf(policy.perTransaction.max) > usdMicrosOf(policy.dailyBudget.max))
+    context.addIssue({
+      code: 'custom',
+      path: ['perTransaction', 'max'],
+      message: `must not be over dailyBudget.max (${policy.dailyBudget.max})`,
+    })
+  if (policy.notBefore !== undefined && policy.expiresAt !== undefined) {
+    if (Date.parse(policy.notBefore) >= Date.parse(policy.expiresAt))
+      context.addIssue({ code: 'custom', path: ['expiresAt'], message: 'must be after notBefore' })
+  }
+}

@@ -1,0 +1,31 @@
+/** How many requests a client may make, by class: the defaults of the contract, each with the variable that changes it. */
+
+/** A limit as the policy states it. @property seconds length of the window. */
+interface Limit {
+  readonly count: number
+  readonly seconds: number
+}
+
+/** Every class of limited requests. @property env the variable that overrides it, as `count/seconds`. */
+export const rateClasses = {
+  mutations: { count: 150, seconds: 60, env: 'RATE_MUTATIONS' },
+  gasless: { count: 12, seconds: 60, env: 'RATE_GASLESS' },
+  rails: { count: 60, seconds: 60, env: 'RATE_RAILS' },
+  feedback: { count: 10, seconds: 60, env: 'RATE_FEEDBACK' },
+  fx: { count: 300, seconds: 60, env: 'RATE_FX' },
+  otp_resend: { count: 1, seconds: 60, env: 'RATE_OTP_RESEND' },
+  otp_destination: { count: 5, seconds: 3600, env: 'RATE_OTP_DESTINATION' },
+  otp_ip: { count: 5, seconds: 3600, env: 'RATE_OTP_IP' },
+  recovery: { count: 5, seconds: 3600, env: 'RATE_RECOVERY' },
+} as const satisfies Record<string, Limit & { env: `RATE_${string}` }>
+
+/** One class of limited requests. */
+export type RateClass = keyof typeof rateClasses
+
+const COUNT_PER_SECONDS = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/
+
+/** The limit that a text such as `150/60` states (count/seconds, both from 1 to 9,999,999), or undefined where it states none. */
+export function rateLimitOf(text: string): Limit | undefined {
+  const match = COUNT_PER_SECONDS.exec(text.trim())
+  return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }
+}

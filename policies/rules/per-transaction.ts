@@ -1,0 +1,15 @@
+import { type Violation, violationOf } from '../decision.ts'
+import type { Policy } from '../policy.ts'
+import type { SpendFacts } from '../spend.ts'
+import { usdMicrosOf, usdOfMicros } from '../usd.ts'
+
+/** A single spend is worth no more than the policy's cap. A spend that could not be priced violates it. */
+export function perTransaction(policy: Policy, { usdMicros }: SpendFacts): Violation | undefined {
+  const limit = usdMicrosOf(policy.perTransaction.max)
+  if (usdMicros !== null && usdMicros >= 0n && usdMicros <= limit) return undefined
+  return violationOf('per_transaction', {
+    limit: usdOfMicros(limit),
+    requested: usdMicros === null ? null : usdOfMicros(usdMicros),
+    remaining: usdOfMicros(limit),
+  })
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { rateClasses, rateLimitOf } from '../../policies/rate-classes.ts'
+import { isScope, moneyScopes, needsPolicy, scopes } from '../../policies/scopes.ts'
+
+describe('scopes', () => {
+  it('are closed, and each says what it allows', () => {
+    expect(isScope('wallets:transfer')).toBe(true)
+    expect(isScope('wallets:*')).toBe(false)
+    expect(isScope('toString')).toBe(false)
+    for (const text of Object.values(scopes)) expect(text).toMatch(/^[A-Z].+\.$/)
+  })
+
+  it('need a policy where they can move money', () => {
+    for (const scope of moneyScopes) expect(needsPolicy(['wallets:read', scope])).toBe(true)
+    expect(needsPolicy(['wallets:read', 'swaps:quote'])).toBe(false)
+  })
+})
+
+describe('rate classes', () => {
+  it('have the defaults of the contract under the names of its variables', () => {
+    const stated = Object.values(rateClasses).map(({ env, count, seconds }) => `${env}=${count}/${seconds}`)
+    expect(stated).toEqual([
+      'RATE_MUTATIONS=150/60',
+      'RATE_GASLESS=12/60',
+      'RATE_RAILS=60/60',
+      'RATE_FEEDBACK=10/60',
+      'RATE_FX=300/60',
+      'RATE_OTP_RESEND=1/60',
+      'RATE_OTP_DESTINATION=5/3600',
+      'RATE_OTP_IP=5/3600',
+      'RATE_RECOVERY=5/3600',
+    ])
+  })
+
+  it('are read from count/seconds and from nothing else', () => {
+    expect(rateLimitOf('150/60')).toEqual({ count: 150, seconds: 60 })
+    for (const text of ['', '150', '0/60', '150/0', '-1/60', '1.5/60', '1e2/60', '150/60/1', '99999999/1'])
+      expect(rateLimitOf(text)).toBeUndefined()
+  })
+})

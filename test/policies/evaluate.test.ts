@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { verdictOf } from '../../policies/decision.ts'
+import { evaluate } from '../../policies/evaluate.ts'
+import { type Policy, spendPolicy } from '../../policies/policy.ts'
+import type { SpendFacts } from '../../policies/spend.ts'
+
+const now = new Date('2026-11-20T12:00:00.000Z')
+const payee = '0x1111111111111111111111111111111111111111'
+const other = '0xABCDEFabcdef1111111111111111111111111111'
+
+const policyWith = (parts: object): Policy =>
+  spendPolicy.parse({
+    perTransaction: { max: '50' },
+    dailyBudget: { max: '100' },
+    categories: { allow: ['transfer', 'x402'] },
+    ...parts,
+  })
+
+const spendWith = (parts: Partial<SpendFacts>): SpendFacts => ({
+  category: 'transfer',
+  asset: 'USDC',
+  usdMicros: 10_000_000n,
+  chain: 'base-sepolia',
+  counterparty: payee,
+  ...parts,
+})
+
+const said = { used: null, remaining: null, resetsAt: null }
+
+describe('evaluate', () => {
+  it('allows a spend that keeps every rule', () => {
+    expect(evaluate(policyWith({}), spendWith({ usdMicros: 50_000_000n }), now)).toEqual([])
+    expect(verdictOf([])).toEqual({ allowed: true, violations: [] })
+  })
+
+  it('refuses a spend over the cap, and one that could not be priced', () => {
+    const over = evaluate(policyWith({}), spendWith({ usdMicros: 50_000_001n }), now)
+    expect(over).toEqual([
+      { ...said, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
+    ])
+    const unknown = evaluate(policyWith({}), spendWith({ usdMicros: null }), now)
+    expect(unknown).toEqual([
+      { ...said, rule: 'per_transaction', limit: '50', requested: null, remaining: '50' },
+    ])
+    expect(evaluate(policyWith({}), spendWith({ usdMicros: -1n }), now)).toHaveLength(1)
+  })
+
+  it('refuses a category that is not listed', () => {
+    expect(evaluate(policyWith({}), spendWith({ category: 'card' }), now)).toEqual([
+      { ...said, rule: 'category', limit: 'transfer,x402', requested: 'card' },
+    ])
+    expect(evaluate(policyWith({ categories: { allow: [] } }), spendWith({}), now)).toEqual([
+      { ...said, rule: 'category', limit: '', requested: 'transfer' },
+    ])
+  })
+
+  it('refuses an asset or a chain that is not listed, and a chain that is not known', () => {
+    const policy = policyWith({ assets: ['USDC', 'EURC'], chains: ['base-sepolia'] })
+    expect(evaluate(policy, spendWith({}), now)).toEqual([])
+    expect(evaluate(policy, spendWith({ asset: 'USDT', chain: null }), now)).toEqual([
+      { ...said, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
+      { ...said, rule: 'chain', limit: 'base-sepolia', requested: null },
+    ])
+  })
+
+  it('refuses whoever is denied, even where the allow list names them', () => {
+    const policy = policyWith({ counterparties: { allow: [payee, other], deny: [other] } })
+    expect(evaluate(policy, spendWith({}), now)).toEqual([])
+    expect(
+      evaluate(policy, spendWith({ counterparty: other.toUpperCase().replace('0X', '0x') }), now),
+    ).toEqual([expect.objectContaining({ rule: 'counterparty', limit: `${payee},${other.toLowerCase()}` })])
+  })
+
+  it('refuses a payee that is not known wherever a list could name them', () => {
+    const nobody = spendWith({ counterparty: null })
+    const rulesOf = (counterparties: object) =>
+      evaluate(policyWith({ counterparties }), nobody, now).map(({ rule }) => rule)
+    expect(rulesOf({ allow: [payee] })).toEqual(['counterparty'])
+    expect(rulesOf({ deny: [payee] })).toEqual(['counterparty'])
+    expect(rulesOf({ deny: [] })).toEqual([])
+    expect(rulesOf({})).toEqual([])
+  })
+
+  it('allows from notBefore until just before expiresAt', () => {
+    const window = { notBefore: '2026-11-20T12:00:00Z', expiresAt: '2026-11-20T12:00:01Z' }
+    const rulesAt = (at: string) =>
+      evaluate(policyWith(window), spendWith({}), new Date(at)).map(({ rule }) => rule)
+    expect(rulesAt('2026-11-20T11:59:59.999Z')).toEqual(['not_yet_valid'])
+    expect(rulesAt('2026-11-20T12:00:00.000Z')).toEqual([])
+    expect(rulesAt('2026-11-20T12:00:01.000Z')).toEqual(['expired'])
+    expect(rulesAt('never')).toEqual(['not_yet_valid', 'expired'])
+  })
+
+  it('names every rule that is violated at once', () => {
+    const policy = policyWith({
+      assets: [],
+      chains: [],
+      counterparties: { allow: [] },
+      expiresAt: '2026-01-01T00:00:00Z',
+    })
+    const violations = evaluate(policy, spendWith({ category: 'swap', usdMicros: null }), now)
+    expect(violations.map(({ rule }) => rule)).toEqual([
+      'per_transaction',
+      'category',
+      'asset',
+      'chain',
+      'counterparty',
+      'expired',
+    ])
+    expect(verdictOf(violations).allowed).toBe(false)
+  })
+})

@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { dailyViolations } from '../../policies/budget.ts'
+import { evaluate } from '../../policies/evaluate.ts'
+import {
+  type Policy,
+  policyAssets,
+  policyChains,
+  spendCategories,
+  spendPolicy,
+} from '../../policies/policy.ts'
+import type { SpendFacts } from '../../policies/spend.ts'
+import { usdOfMicros } from '../../policies/usd.ts'
+
+const payees = ['1', '2', '3', '4'].map((digit) => `0x${digit.repeat(40)}`)
+const moments = ['2026-01-01T00:00:00Z', '2026-06-01T00:00:00Z', '2026-12-01T00:00:00Z'] as const
+const cents = fc.bigInt({ min: 1n, max: 10_000n })
+const usd = cents.map((count) => usdOfMicros(count * 10_000n))
+
+const policies = fc
+  .record(
+    {
+      perTransaction: fc.record({ max: usd }),
+      dailyBudget: fc.record(
+        { max: usd, maxCount: fc.integer({ min: 1, max: 5 }) },
+        { requiredKeys: ['max'] },
+      ),
+      categories: fc.record({ allow: fc.subarray([...spendCategories]) }),
+      counterparties: fc.record(
+        { allow: fc.subarray(payees), deny: fc.subarray(payees) },
+        { requiredKeys: [] },
+      ),
+      assets: fc.subarray([...policyAssets]),
+      chains: fc.subarray([...policyChains]),
+      notBefore: fc.constantFrom(...moments),
+      expiresAt: fc.constantFrom(...moments),
+    },
+    { requiredKeys: ['perTransaction', 'dailyBudget', 'categories'] },
+  )
+  .map((document) => spendPolicy.safeParse(document).data)
+  .filter((policy) => policy !== undefined)
+
+const spends: fc.Arbitrary<SpendFacts> = fc.record({
+  category: fc.constantFrom(...spendCategories),
+  asset: fc.oneof(fc.constantFrom<string>(...policyAssets), fc.string()),
+  usdMicros: fc.option(fc.bigInt({ min: 0n, max: 120_000_000n })),
+  chain: fc.option(fc.oneof(fc.constantFrom<string>(...policyChains), fc.string())),
+  counterparty: fc.option(fc.oneof(fc.constantFrom(...payees), fc.string())),
+})
+
+const usages = fc.record({
+  usedMicros: fc.bigInt({ min: 0n, max: 120_000_000n }),
+  count: fc.integer({ min: 0, max: 6 }),
+})
+const times = fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: false })
+
+/** The policy with one restriction lifted or widened. */
+const loosenings: readonly ((policy: Policy) => Policy)[] = [
+  (policy) => ({ ...policy, perTransaction: { max: '1000000' } }),
+  (policy) => ({ ...policy, dailyBudget: { ...policy.dailyBudget, max: '1000000' } }),
+  (policy) => ({ ...policy, dailyBudget: { max: policy.dailyBudget.max } }),
+  (policy) => ({ ...policy, categories: { allow: [...spendCategories] } }),
+  (policy) => ({ ...policy, assets: undefined }),
+  (policy) => ({ ...policy, assets: policy.assets && [...policyAssets] }),
+  (policy) => ({ ...policy, chains: undefined }),
+  (policy) => ({ ...policy, notBefore: undefined }),
+  (policy) => ({ ...policy, expiresAt: undefined }),
+  (policy) => ({ ...policy, counterparties: undefined }),
+  (policy) => ({ ...policy, counterparties: { ...policy.counterparties, deny: [] } }),
+  (policy) => ({ ...policy, counterparties: { ...policy.counterparties, allow: undefined } }),
+]
+
+describe('any policy', () => {
+  it('denies nothing more when it is loosened', () => {
+    fc.assert(
+      fc.property(
+        policies,
+        fc.constantFrom(...loosenings),
+        spends,
+        usages,
+        times,
+        (tight, loosen, spend, usage, now) => {
+          const rulesOf = (policy: Policy) =>
+            [...evaluate(policy, spend, now), ...dailyViolations(policy, spend.usdMicros, usage, now)].map(
+              ({ rule }) => rule,
+            )
+          const before = rulesOf(tight)
+          expect(rulesOf(loosen(tight)).filter((rule) => !before.includes(rule))).toEqual([])
+        },
+      ),
+    )
+  })
+
+  it('never pays whom it denies, whatever else it allows', () => {
+    fc.assert(
+      fc.property(policies, spends, times, fc.constantFrom(...payees), (policy, spend, now, payee) => {
+        const denying: Policy = { ...policy, counterparties: { ...policy.counterparties, deny: [payee] } }
+        const violations = evaluate(denying, { ...spend, counterparty: payee.toUpperCase() }, now)
+        expect(violations.map(({ rule }) => rule)).toContain('counterparty')
+      }),
+    )
+  })
+
+  it('answers every spend, with each rule named once', () => {
+    fc.assert(
+      fc.property(policies, spends, usages, times, (policy, spend, usage, now) => {
+        const violations = [
+          ...evaluate(policy, spend, now),
+          ...dailyViolations(policy, spend.usdMicros, usage, now),
+        ]
+        const names = violations.map(({ rule }) => rule)
+        expect(new Set(names).size).toBe(names.length)
+      }),
+    )
+  })
+
+  it('reads back as it is written', () => {
+    fc.assert(
+      fc.property(policies, (policy) => {
+        expect(spendPolicy.parse(policy)).toEqual(policy)
+      }),
+    )
+  })
+
+  it('never throws on a document that is no policy', () => {
+    fc.assert(fc.property(fc.anything(), (document) => void spendPolicy.safeParse(document)))
+  })
+})
