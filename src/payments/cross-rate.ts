@@ -1,0 +1,58 @@
+/** Exact arithmetic on exchange rates: bigint fractions through EUR, and rounding only in functions that name its direction. */
+import { decimalOfUnits } from '../money.ts'
+import type { Currency } from './currencies.ts'
+
+/** Fraction digits that a rate is stated with. */
+const RATE_DIGITS = 10
+
+/** A rate in ten-billionths: 1.0705 is 10_705_000_000n. What is stated to the client is exactly what is reckoned with. */
+export type RateUnits = bigint
+
+/** Units of `to` for one `from`, less basis points (1/10,000), rounded down: never better than the table. */
+export function crossRateDown(from: Currency, to: Currency, lessBps: number): RateUnits {
+  const { over, under } = ratioOf(from, to)
+  return (over * BigInt(10_000 - lessBps)) / (under * 10_000n)
+}
+
+/** Units of `to` for one `from`, rounded up: never less than the table. */
+export function crossRateUp(from: Currency, to: Currency): RateUnits {
+  const { over, under } = ratioOf(from, to)
+  return quotientUp(over, under)
+}
+
+/** Smallest units of the target for smallest units of the source, rounded down: never more than the rate says. */
+export function convertDown(units: bigint, fromDigits: number, rate: RateUnits, toDigits: number): bigint {
+  return (units * rate * tenTo(toDigits)) / tenTo(fromDigits + RATE_DIGITS)
+}
+
+/** Smallest units of the target for smallest units of the source, rounded up: never less than the rate says. */
+export function convertUp(units: bigint, fromDigits: number, rate: RateUnits, toDigits: number): bigint {
+  return quotientUp(units * rate * tenTo(toDigits), tenTo(fromDigits + RATE_DIGITS))
+}
+
+/** A rate as a decimal string. */
+export function rateText(rate: RateUnits): string {
+  return decimalOfUnits(rate, RATE_DIGITS)
+}
+
+/** `to.perEuro / from.perEuro` in rate units, as a fraction that nothing was rounded in. */
+function ratioOf(from: Currency, to: Currency): { over: bigint; under: bigint } {
+  const [source, target] = [scaled(from.perEuro), scaled(to.perEuro)]
+  return {
+    over: target.units * tenTo(source.digits + RATE_DIGITS),
+    under: source.units * tenTo(target.digits),
+  }
+}
+
+function scaled(decimal: string): { units: bigint; digits: number } {
+  const [whole = '', fraction = ''] = decimal.split('.')
+  return { units: BigInt(whole + fraction), digits: fraction.length }
+}
+
+function quotientUp(over: bigint, under: bigint): bigint {
+  return (over + under - 1n) / under
+}
+
+function tenTo(digits: number): bigint {
+  return 10n ** BigInt(digits)
+}
