@@ -1,0 +1,44 @@
+/** What the books say that accounts have. */
+import { sql } from 'kysely'
+import type { Asset } from '../money.ts'
+import type { Connection } from '../storage/database.ts'
+import type { SystemAccount } from './accounts.ts'
+
+/** An owner's money of one asset at one place, in smallest units. */
+export interface Balance {
+  readonly place: string
+  readonly asset: Asset
+  readonly available: bigint
+  readonly held: bigint
+}
+
+/** All balances of an owner that ever were above zero, by place and asset. */
+export async function balances(connection: Connection, accountId: string): Promise<readonly Balance[]> {
+  // A range over the primary key. ';' follows ':' in collation C.
+  const { rows } = await sql<Balance>`
+    select split_part(account, ':', 2) as place, asset,
+      coalesce(sum(units) filter (where account like '%:available'), 0)::bigint as available,
+      coalesce(sum(units) filter (where account like '%:held'), 0)::bigint as held
+    from balance
+    where account > ${`${accountId}:`} and account < ${`${accountId};`}
+    group by 1, 2
+    order by 1, 2`.execute(connection.kysely)
+  return rows
+}
+
+/** The sum of a system account's postings, in smallest units: below zero where more came from it than went to it. */
+export async function balanceOfSystem(
+  connection: Connection,
+  account: SystemAccount,
+  asset: Asset,
+): Promise<bigint> {
+  // The conditions on `left(…)` are those of the partial indexes.
+  const { rows } = await sql<{ units: bigint }>`
+    select (
+      (select coalesce(sum(units), 0) from posting
+        where destination = ${account} and asset = ${asset} and left(destination, 5) <> 'acct_') -
+      (select coalesce(sum(units), 0) from posting
+        where source = ${account} and asset = ${asset} and left(source, 5) <> 'acct_')
+    )::bigint as units`.execute(connection.kysely)
+  return rows[0]?.units ?? 0n
+}

@@ -1,0 +1,111 @@
+/**
+ * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table. The answer is kept in
+ * the transaction of its effect, for 24 hours.
+ */
+import { Failure } from '../failure.ts'
+import type { Connection, Database, Statement } from '../storage/database.ts'
+import type { Json } from '../storage/schema.ts'
+
+/** A call that came with an idempotency key. */
+export interface IdempotentCall {
+  /** Who calls: keys of different principals are different. */
+  readonly principal: string
+  readonly key: string
+  /** A hash of operation and input: the same key with another one is refused. */
+  readonly fingerprint: string
+}
+
+/** An answer and whether it is that of an earlier call. */
+export interface IdempotentAnswer {
+  readonly replayed: boolean
+  readonly answer: Json
+}
+
+const lockStatement: Statement = {
+  name: 'idempotency_lock',
+  // Two hashes of 32 bits: two pairs that collide only wait for each other's retry, never share an answer.
+  text: 'select pg_try_advisory_xact_lock(hashtext($1), hashtext($2)) as locked',
+}
+
+const findStatement: Statement = {
+  name: 'idempotency_find',
+  text: `select fingerprint, answer is not null as answered, answer from idempotency
+    where principal = $1 and key = $2
+      and (created_at >= $3::timestamptz - interval '24 hours'
+        or exists (select 1 from reservation r where r.decision_id = idempotency.decision_id and r.status = 'reserved'))`,
+}
+
+const keepStatement: Statement = {
+  name: 'idempotency_keep',
+  text: `insert into idempotency as i (principal, key, fingerprint, answer, created_at) values ($1, $2, $3, $4, $5)
+    on conflict (principal, key) do update
+    set fingerprint = excluded.fingerprint, decision_id = null, answer = excluded.answer, created_at = excluded.created_at
+    where i.created_at < excluded.created_at - interval '24 hours'
+      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+    returning 1`,
+}
+
+const sweepStatement: Statement = {
+  name: 'idempotency_sweep',
+  text: `delete from idempotency i
+    where i.created_at < $1::timestamptz - interval '24 hours'
+      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')`,
+}
+
+/**
+ * Runs work once for an idempotency key, in one transaction with the row that keeps its answer. A throw keeps nothing.
+ * @throws Failure `idempotency_in_progress` while another call with the key runs.
+ * @throws Failure `idempotency_key_reused` where the key belongs to another request.
+ */
+export function withIdempotency(
+  database: Database,
+  { principal, key, fingerprint, at }: IdempotentCall & { readonly at: Date },
+  work: (connection: Connection) => Promise<Json>,
+): Promise<IdempotentAnswer> {
+  return database.transaction(async (connection) => {
+    const [lock] = await connection.call<{ locked: boolean }>(lockStatement, [principal, key])
+    if (lock?.locked !== true) throw inProgress()
+    const [found] = await connection.call<{ fingerprint: string; answered: boolean; answer: Json }>(
+      findStatement,
+      [principal, key, at],
+    )
+    if (found !== undefined) {
+      if (found.fingerprint !== fingerprint) throw keyReused()
+      if (!found.answered) throw inProgress()
+      return { replayed: true, answer: found.answer }
+    }
+    const answer = await work(connection)
+    const kept = await connection.call(keepStatement, [
+      principal,
+      key,
+      fingerprint,
+      JSON.stringify(answer),
+      at,
+    ])
+    // A spend took the key in the meantime; it does not ask for the lock.
+    if (kept.length === 0) throw keyReused()
+    return { replayed: false, answer }
+  })
+}
+
+/** Forgets keys that are older than 24 hours and whose spend, if any, is resolved. */
+export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
+  await connection.call(sweepStatement, [at])
+}
+
+function inProgress(): Failure {
+  return new Failure(
+    'idempotency_in_progress',
+    'The first call with this idempotency key is still running.',
+    {
+      retryAfter: 1,
+      hint: 'Repeat the same request after a second to get its answer.',
+    },
+  )
+}
+
+function keyReused(): Failure {
+  return new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
+    hint: 'Use a new idempotency key for a new request.',
+  })
+}

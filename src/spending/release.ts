@@ -1,0 +1,30 @@
+/** The end of a spend that did not happen. */
+import type { Connection, Statement } from '../storage/database.ts'
+import type { Json } from '../storage/schema.ts'
+
+/** A spend of which it is certain that its money has not gone and will not. */
+export interface SpendRelease {
+  readonly decisionId: string
+  /** The answer for replays of the call, in place of an earlier one; null leaves what is there. */
+  readonly answer: Json
+  readonly at: Date
+}
+
+/** What releasing did. Only `released` changed anything; `not_reserved`: nothing was ever held under this decision. */
+export type ReleaseVerdict = 'released' | 'already_settled' | 'already_released' | 'not_reserved'
+
+const statement: Statement = {
+  name: 'spend_release',
+  text: "select verdict from spend_resolve($1, 'released', null, $2, $3)",
+}
+
+/** Gives the held money back to where it came from, and its budget back to the day that it was counted on, once. */
+export async function releaseSpend(
+  connection: Connection,
+  { decisionId, answer, at }: SpendRelease,
+): Promise<ReleaseVerdict> {
+  const stored = answer === null ? null : JSON.stringify(answer)
+  const [row] = await connection.call<{ verdict: ReleaseVerdict }>(statement, [decisionId, stored, at])
+  if (row === undefined) throw new Error('spend_resolve answered no row')
+  return row.verdict
+}

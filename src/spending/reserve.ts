@@ -1,0 +1,135 @@
+/**
+ * Spending: reserve, then settle or release, each in one call of a function of the database, each once. May import the
+ * base, the database port and the ledger. Invariants: a spend that is not allowed moves nothing; a reservation holds its
+ * money and its share of the budget until it is resolved; what was used of a day's budget is the sum of its reservations
+ * that were not released; the same idempotency key never reserves twice.
+ */
+import type { Violation } from '../failure.ts'
+import { availableAt, heldAt } from '../ledger/accounts.ts'
+import type { Money } from '../money.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import type { Json } from '../storage/schema.ts'
+import type { IdempotentCall } from './idempotency.ts'
+
+/** The counters of a policy: millionths of a USD a UTC day, and spends a UTC day. Null is no limit. */
+export interface SpendLimits {
+  readonly dailyMaxMicros: bigint | null
+  readonly dailyMaxCount: number | null
+  /** The owner's cap over all keys of the account. It costs all of them one lock. */
+  readonly ownerDailyMaxMicros: bigint | null
+}
+
+/** A spend to reserve. */
+export interface SpendRequest {
+  /** A new `dec_…`. */
+  readonly decisionId: string
+  readonly accountId: string
+  /** The key that spends and the version of the policy that was evaluated; null for a person's session. */
+  readonly key: { readonly id: string; readonly policyVersion: number; readonly limits: SpendLimits } | null
+  readonly policyHash: string | null
+  /** The tool's name, such as `wallets.transfer`. */
+  readonly operation: string
+  /** What the decision was made on, for the record. */
+  readonly facts: Json
+  /** What the policy's pure rules found. With any the spend is denied, and the counters add theirs. */
+  readonly violations: readonly Violation[]
+  readonly money: Money
+  /** What it counts for in budgets: millionths of a USD. */
+  readonly usdMicros: bigint
+  /** Where the money is: a chain's name, or `bank`. */
+  readonly place: string
+  readonly idempotency: IdempotentCall | null
+  readonly at: Date
+}
+
+/**
+ * What became of a request. `replayed`: its idempotency key was decided before, under this decision id.
+ * - `allow`: the money is held; call the provider, then settle or release.
+ * - `answered`: an earlier call was allowed and this was its answer.
+ * - `in_progress`: an earlier call was allowed and has no answer yet.
+ * - `fingerprint_mismatch`: the idempotency key belongs to another request.
+ * - `stale_policy`: the key was revoked or its policy changed; load it anew and reserve again.
+ */
+export type SpendVerdict =
+  | { readonly verdict: 'allow'; readonly decisionId: string }
+  | {
+      readonly verdict: 'deny'
+      readonly decisionId: string
+      readonly replayed: boolean
+      readonly violations: readonly Violation[]
+    }
+  | {
+      readonly verdict: 'insufficient_funds'
+      readonly decisionId: string
+      readonly replayed: boolean
+      readonly available: Money
+    }
+  | { readonly verdict: 'answered'; readonly decisionId: string | null; readonly answer: Json }
+  | { readonly verdict: 'in_progress'; readonly decisionId: string | null }
+  | { readonly verdict: 'fingerprint_mismatch' }
+  | { readonly verdict: 'stale_policy' }
+
+/** The reserve as one named statement; its parameters are {@link reserveParameters}. */
+export const reserveStatement: Statement = {
+  name: 'spend_reserve',
+  text: `select * from spend_reserve(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`,
+}
+
+interface Row {
+  readonly verdict: SpendVerdict['verdict']
+  readonly replayed: boolean
+  readonly decision_id: string | null
+  readonly violations: readonly Violation[]
+  readonly available_units: bigint | null
+  readonly answer: Json
+}
+
+/** The statement's parameters for a request. */
+export function reserveParameters(request: SpendRequest) {
+  const { key, idempotency } = request
+  return [
+    request.decisionId,
+    request.accountId,
+    key?.id ?? null,
+    key?.policyVersion ?? null,
+    request.policyHash,
+    request.operation,
+    JSON.stringify(request.facts),
+    JSON.stringify(request.violations),
+    request.money.asset,
+    request.money.units,
+    request.usdMicros,
+    key?.limits.dailyMaxMicros ?? null,
+    key?.limits.dailyMaxCount ?? null,
+    key?.limits.ownerDailyMaxMicros ?? null,
+    availableAt(request.accountId, request.place),
+    heldAt(request.accountId, request.place),
+    idempotency?.principal ?? null,
+    idempotency?.key ?? null,
+    idempotency?.fingerprint ?? null,
+    request.at,
+  ] as const
+}
+
+/** Decides on a spend and, where it is allowed, holds its money and counts it, in one round trip. */
+export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
+  const [row] = await connection.call<Row>(reserveStatement, reserveParameters(request))
+  if (row === undefined) throw new Error('spend_reserve answered no row')
+  const { verdict, replayed, decision_id: decidedAs, violations, available_units: units, answer } = row
+  const decisionId = decidedAs ?? request.decisionId
+  switch (verdict) {
+    case 'allow':
+      return { verdict, decisionId }
+    case 'deny':
+      return { verdict, decisionId, replayed, violations }
+    case 'insufficient_funds':
+      return { verdict, decisionId, replayed, available: { asset: request.money.asset, units: units ?? 0n } }
+    case 'answered':
+      return { verdict, decisionId: decidedAs, answer }
+    case 'in_progress':
+      return { verdict, decisionId: decidedAs }
+    case 'fingerprint_mismatch':
+    case 'stale_policy':
+      return { verdict }
+  }
+}

@@ -1,0 +1,38 @@
+/** The end of a spend that happened. */
+import type { LedgerAccount } from '../ledger/accounts.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import type { Json } from '../storage/schema.ts'
+
+/** A spend whose money has gone. */
+export interface Settlement {
+  readonly decisionId: string
+  /** Where the held money went, such as `external:base-sepolia`. */
+  readonly destination: LedgerAccount
+  /** The answer for replays of the call, in place of an earlier one; null leaves what is there. */
+  readonly answer: Json
+  readonly at: Date
+}
+
+/** What settling did. Only `settled` changed anything; `not_reserved`: nothing was ever held under this decision. */
+export type SettleVerdict = 'settled' | 'already_settled' | 'already_released' | 'not_reserved'
+
+const statement: Statement = {
+  name: 'spend_settle',
+  text: "select verdict from spend_resolve($1, 'settled', $2, $3, $4)",
+}
+
+/** Moves the held money of a spend to its destination, once. */
+export async function settleSpend(
+  connection: Connection,
+  { decisionId, destination, answer, at }: Settlement,
+): Promise<SettleVerdict> {
+  const stored = answer === null ? null : JSON.stringify(answer)
+  const [row] = await connection.call<{ verdict: SettleVerdict }>(statement, [
+    decisionId,
+    destination,
+    stored,
+    at,
+  ])
+  if (row === undefined) throw new Error('spend_resolve answered no row')
+  return row.verdict
+}

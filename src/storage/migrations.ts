@@ -1,0 +1,11 @@
+/** Every migration by its name, in order. Forward only: a released one never changes, what follows gets a new number. */
+import { tables } from './migrations/0001-tables.ts'
+import { ledger } from './migrations/0002-ledger.ts'
+import { spending } from './migrations/0003-spending.ts'
+
+/** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
+export const migrations: Readonly<Record<string, string>> = {
+  '0001-tables': tables,
+  '0002-ledger': ledger,
+  '0003-spending': spending,
+}

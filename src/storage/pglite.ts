@@ -1,0 +1,78 @@
+/**
+ * The database inside the process: PGlite, the sandbox's engine. One connection, no server, no fsync: what was
+ * acknowledged survives the end of the process, not the loss of power. One process at a time on a directory (our own lock).
+ */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import type { Clock } from '../clock.ts'
+import { clusterSnapshot } from './cluster-snapshot.ts'
+import type { Database } from './database.ts'
+import { databaseOnPool } from './database-on-pool.ts'
+import { lockDirectory } from './directory-lock.ts'
+import { sessionsOf } from './pglite-sessions.ts'
+
+/** What opening tells whoever watches it. pino's logger is one. */
+export interface OpeningLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void
+}
+
+/** Where to keep the database, and what opening needs of its surroundings. */
+export interface PgliteOptions {
+  /** A directory, made if need be; `memory` keeps nothing. */
+  readonly directory: string
+  readonly now: Clock
+  readonly log: OpeningLog
+}
+
+/**
+ * Opens the embedded database, made from a snapshot where there is none yet.
+ * @throws Error naming directory and pid where another process has the directory.
+ */
+export async function openPglite({ directory, now, log }: PgliteOptions): Promise<Database> {
+  const start = now()
+  if (directory === 'memory') {
+    const { content, origin } = await clusterSnapshot()
+    const pglite = await PGlite.create({ loadDataDir: content })
+    log.info(
+      { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
+      'embedded database opened',
+    )
+    return databaseOnPool('pglite', sessionsOf(pglite))
+  }
+  const unlock = lockDirectory(directory, start)
+  try {
+    const { pglite, origin } = await openCluster(directory)
+    log.info(
+      { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
+      'embedded database opened',
+    )
+    const sessions = sessionsOf(pglite)
+    return databaseOnPool('pglite', {
+      acquire: sessions.acquire,
+      end: async () => {
+        await sessions.end()
+        unlock()
+      },
+    })
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** The cluster of a directory. One whose making was cut short is thrown away: nothing was ever acknowledged from it. */
+async function openCluster(directory: string): Promise<{ pglite: PGlite; origin: string }> {
+  const cluster = join(directory, 'cluster')
+  const unfinished = join(directory, 'cluster.unfinished')
+  if (existsSync(cluster) && !existsSync(unfinished)) {
+    return { pglite: await PGlite.create({ dataDir: cluster }), origin: 'none: reopened' }
+  }
+  writeFileSync(unfinished, '')
+  rmSync(cluster, { recursive: true, force: true })
+  mkdirSync(cluster)
+  const { content, origin } = await clusterSnapshot()
+  const pglite = await PGlite.create({ dataDir: cluster, loadDataDir: content })
+  rmSync(unfinished)
+  return { pglite, origin }
+}

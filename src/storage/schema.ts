@@ -1,0 +1,199 @@
+/** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
+import type { ColumnType, Generated } from 'kysely'
+
+/** A JSON document. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [member: string]: Json }
+
+/** jsonb: read parsed, written as its JSON text. */
+type JsonColumn<Document = Json> = ColumnType<Document, string, string>
+
+/** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
+export interface Schema {
+  account: AccountTable
+  session: SessionTable
+  access_key: AccessKeyTable
+  wallet: WalletTable
+  signature_nonce: SignatureNonceTable
+  rate_window: RateWindowTable
+  rail_control: RailControlTable
+  sandbox_secret: SandboxSecretTable
+  transfer: TransferTable
+  ledger_transaction: LedgerTransactionTable
+  posting: PostingTable
+  balance: BalanceTable
+  decision: DecisionTable
+  reservation: ReservationTable
+  budget_usage: BudgetUsageTable
+  idempotency: IdempotencyTable
+}
+
+/** A person, or a guest. */
+export interface AccountTable {
+  id: string
+  role: Generated<'user' | 'admin'>
+  status: Generated<'active' | 'locked'>
+  guest: Generated<boolean>
+  display_name: string
+  kyc_level: Generated<string>
+  created_at: Date
+}
+
+/** A signed-in session: the row behind a session token. */
+export interface SessionTable {
+  id: string
+  account_id: string
+  created_at: Date
+  expires_at: Date
+  revoked_at: Date | null
+}
+
+/** A key: an agent's, a developer's, or an OAuth grant. `policy_version` rises with every change of its policy. */
+export interface AccessKeyTable {
+  id: string
+  account_id: string
+  kind: 'agent' | 'developer' | 'grant'
+  name: string
+  thumbprint: string | null
+  /** base64url of the 32 bytes of an Ed25519 key. */
+  public_key: string | null
+  /** SHA-256. */
+  secret_hash: Uint8Array | null
+  scopes: readonly string[]
+  status: Generated<'active' | 'paused' | 'revoked'>
+  policy: JsonColumn<Json | null> | null
+  policy_version: Generated<number>
+  policy_hash: string | null
+  created_at: Date
+  expires_at: Date | null
+}
+
+/** An account's smart account. `address` is lower case. */
+export interface WalletTable {
+  account_id: string
+  address: string
+  chain: string
+  created_at: Date
+}
+
+/** Nonces of request signatures that were spent. */
+export interface SignatureNonceTable {
+  key_id: string
+  nonce: string
+  expires_at: Date
+}
+
+/** Open windows of the rate limits. Unlogged: a crash forgets them. */
+export interface RateWindowTable {
+  key: string
+  opened_at: Date
+  count: number
+}
+
+/** Which rails are switched on. */
+export interface RailControlTable {
+  rail: string
+  enabled: boolean
+  reason: string | null
+  updated_at: Date
+}
+
+/** Secrets that the sandbox made for itself. */
+export interface SandboxSecretTable {
+  name: string
+  value: string
+}
+
+/** A transfer on a chain and how far it came. `destination` is lower case. */
+export interface TransferTable {
+  id: string
+  account_id: string
+  decision_id: string
+  token: string
+  units: bigint
+  destination: string
+  chain: string
+  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+  transaction_hash: string | null
+  failure: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** One movement of money, in one or more postings. Append-only; written by the money functions alone. */
+export interface LedgerTransactionTable {
+  id: string
+  kind: string
+  reference: string
+  at: Date
+}
+
+/** Money from one ledger account to another. Append-only. */
+export interface PostingTable {
+  transaction_id: string
+  ordinal: number
+  source: string
+  destination: string
+  asset: string
+  units: bigint
+}
+
+/** The sum of an owner account's postings, kept by the money functions. System accounts have none. */
+export interface BalanceTable {
+  account: string
+  asset: string
+  units: bigint
+}
+
+/** What was decided on a spend, and on which facts. Append-only. */
+export interface DecisionTable {
+  id: string
+  at: Date
+  account_id: string
+  key_id: string | null
+  policy_version: number | null
+  policy_hash: string | null
+  operation: string
+  facts: JsonColumn
+  verdict: 'allow' | 'deny' | 'insufficient_funds'
+  violations: JsonColumn
+  /** What was available, where the verdict is `insufficient_funds`. */
+  available_units: bigint | null
+}
+
+/** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. */
+export interface ReservationTable {
+  decision_id: string
+  account_id: string
+  key_id: string | null
+  day: string
+  usd_micros: bigint
+  source: string
+  held: string
+  asset: string
+  units: bigint
+  status: 'reserved' | 'settled' | 'released'
+  /** Where the answer of the call belongs, if it came with an idempotency key. */
+  idempotency_principal: string | null
+  idempotency_key: string | null
+  reserved_at: Date
+  resolved_at: Date | null
+}
+
+/** What a key used of its budget on a UTC day: the sum and number of its spends that were not released. */
+export interface BudgetUsageTable {
+  key_id: string
+  day: string
+  used_micros: Generated<bigint>
+  count: Generated<number>
+}
+
+/** The first answer to a call that came with an idempotency key. Kept for 24 hours. */
+export interface IdempotencyTable {
+  principal: string
+  key: string
+  fingerprint: string
+  /** The spend decision behind it; null for writes that spend nothing. */
+  decision_id: string | null
+  answer: JsonColumn<Json | null> | null
+  created_at: Date
+}
