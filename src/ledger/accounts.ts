@@ -13,22 +13,22 @@ export type SystemAccount = `external:${string}` | `revenue:${string}`
 export type LedgerAccount = OwnerAccount | SystemAccount
 
 /** What an owner can spend at a place. @param place a chain's name, such as `base-sepolia`, or `bank`. */
-export function availableAt(accountId: string, place: string): OwnerAccount {
+export function available(accountId: string, place: string): OwnerAccount {
   return `${ownerId(accountId)}:${place}:available`
 }
 
 /** What of an owner's money at a place is held for spends whose end is not known yet. */
-export function heldAt(accountId: string, place: string): OwnerAccount {
+export function held(accountId: string, place: string): OwnerAccount {
   return `${ownerId(accountId)}:${place}:held`
 }
 
 /** The world outside the books at a place: a chain, or the banks. */
-export function externalAt(place: string): SystemAccount {
+export function external(place: string): SystemAccount {
   return `external:${place}`
 }
 
 /** What the gateway earned, such as fees. */
-export function revenueFrom(source: string): SystemAccount {
+export function revenue(source: string): SystemAccount {
   return `revenue:${source}`
 }
 

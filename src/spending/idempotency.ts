@@ -3,8 +3,8 @@
  * the transaction of its effect, for 24 hours.
  */
 import { Failure } from '../failure.ts'
+import type { Json } from '../json.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
-import type { Json } from '../storage/schema.ts'
 
 /** A call that came with an idempotency key. */
 export interface IdempotentCall {

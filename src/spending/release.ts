@@ -1,6 +1,7 @@
 /** The end of a spend that did not happen. */
+
+import type { Json } from '../json.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Json } from '../storage/schema.ts'
 
 /** A spend of which it is certain that its money has not gone and will not. */
 export interface SpendRelease {

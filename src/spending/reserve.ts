@@ -5,10 +5,10 @@
  * that were not released; the same idempotency key never reserves twice.
  */
 import type { Violation } from '../failure.ts'
-import { availableAt, heldAt } from '../ledger/accounts.ts'
+import type { Json } from '../json.ts'
+import { available, held } from '../ledger/accounts.ts'
 import type { Money } from '../money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Json } from '../storage/schema.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
 /** The counters of a policy: millionths of a USD a UTC day, and spends a UTC day. Null is no limit. */
@@ -34,8 +34,8 @@ export interface SpendRequest {
   /** What the policy's pure rules found. With any the spend is denied, and the counters add theirs. */
   readonly violations: readonly Violation[]
   readonly money: Money
-  /** What it counts for in budgets: millionths of a USD. */
-  readonly usdMicros: bigint
+  /** What it counts for in budgets: millionths of a USD; null where it is not known, which any daily maximum denies. */
+  readonly usdMicros: bigint | null
   /** Where the money is: a chain's name, or `bank`. */
   readonly place: string
   readonly idempotency: IdempotentCall | null
@@ -102,8 +102,8 @@ export function reserveParameters(request: SpendRequest) {
     key?.limits.dailyMaxMicros ?? null,
     key?.limits.dailyMaxCount ?? null,
     key?.limits.ownerDailyMaxMicros ?? null,
-    availableAt(request.accountId, request.place),
-    heldAt(request.accountId, request.place),
+    available(request.accountId, request.place),
+    held(request.accountId, request.place),
     idempotency?.principal ?? null,
     idempotency?.key ?? null,
     idempotency?.fingerprint ?? null,

@@ -1,7 +1,8 @@
 /** The end of a spend that happened. */
+
+import type { Json } from '../json.ts'
 import type { LedgerAccount } from '../ledger/accounts.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Json } from '../storage/schema.ts'
 
 /** A spend whose money has gone. */
 export interface Settlement {

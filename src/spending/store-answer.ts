@@ -1,6 +1,7 @@
 /** The answer of a spend whose end is not known yet, such as a settlement that is pending. */
+
+import type { Json } from '../json.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Json } from '../storage/schema.ts'
 
 const statement: Statement = { name: 'spend_answer', text: 'select stored from spend_answer($1, $2)' }
 

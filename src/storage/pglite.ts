@@ -6,23 +6,19 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
 import { clusterSnapshot } from './cluster-snapshot.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 
-/** What opening tells whoever watches it. pino's logger is one. */
-export interface OpeningLog {
-  info(fields: Readonly<Record<string, unknown>>, message: string): void
-}
-
 /** Where to keep the database, and what opening needs of its surroundings. */
 export interface PgliteOptions {
   /** A directory, made if need be; `memory` keeps nothing. */
   readonly directory: string
   readonly now: Clock
-  readonly log: OpeningLog
+  readonly log: Pick<Log, 'info'>
 }
 
 /**

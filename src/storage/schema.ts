@@ -1,8 +1,6 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
-
-/** A JSON document. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [member: string]: Json }
+import type { Json } from '../json.ts'
 
 /** jsonb: read parsed, written as its JSON text. */
 type JsonColumn<Document = Json> = ColumnType<Document, string, string>

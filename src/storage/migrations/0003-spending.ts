@@ -76,7 +76,7 @@ begin
 
   if p_key is not null then
     -- The usual case counts and checks in one statement. Whatever refuses the spend below takes the count back.
-    if p_violations = '[]' and p_owner_max is null then
+    if p_violations = '[]' and p_owner_max is null and p_usd_micros is not null then
       update budget_usage u set used_micros = u.used_micros + p_usd_micros, count = u.count + 1
       where u.key_id = p_key and u.day = v_day
         and (p_daily_max is null or u.used_micros <= p_daily_max - p_usd_micros)
@@ -92,7 +92,8 @@ begin
       select p_key, v_day where exists (select 1 from access_key where id = p_key) on conflict do nothing;
       select u.used_micros, u.count into v_used, v_count
       from budget_usage u where u.key_id = p_key and u.day = v_day for update;
-      if v_used > p_daily_max - p_usd_micros then
+      -- What has no known worth cannot be counted: a budget denies it.
+      if p_daily_max - coalesce(p_usd_micros, p_daily_max + 1) < v_used then
         violations := violations || budget_violation('daily_budget', decimal_of_micros(p_daily_max), decimal_of_micros(v_used),
           decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(p_daily_max - v_used, 0)), v_day);
       end if;
@@ -103,7 +104,7 @@ begin
         select coalesce(sum(u.used_micros), 0)::bigint into v_used
         from access_key k join budget_usage u on u.key_id = k.id and u.day = v_day
         where k.account_id = p_account;
-        if v_used > p_owner_max - p_usd_micros then
+        if p_owner_max - coalesce(p_usd_micros, p_owner_max + 1) < v_used then
           violations := violations || budget_violation('owner_budget', decimal_of_micros(p_owner_max), decimal_of_micros(v_used),
             decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(p_owner_max - v_used, 0)), v_day);
         end if;
@@ -155,7 +156,7 @@ begin
   if verdict = 'allow' then
     available_units := null;
     if p_key is not null and not v_counted then
-      update budget_usage u set used_micros = u.used_micros + p_usd_micros, count = u.count + 1
+      update budget_usage u set used_micros = u.used_micros + coalesce(p_usd_micros, 0), count = u.count + 1
       where u.key_id = p_key and u.day = v_day;
     end if;
     update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
@@ -168,7 +169,7 @@ begin
     values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
     insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units,
       idempotency_principal, idempotency_key, reserved_at)
-    values (p_decision, p_account, p_key, v_day, p_usd_micros, p_source, p_held, p_asset, p_units,
+    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units,
       p_principal, p_idempotency_key, p_at);
   end if;
 
