@@ -1,0 +1,36 @@
+/** Rail controls in the gateway's own database: the table `rail_control`. */
+import type { Database } from '../../storage/database.ts'
+import type { RailControl, RailControls, RailId } from '../rail-controls.ts'
+import { controlsUnavailable } from './unavailable.ts'
+
+/**
+ * The rail controls port over the database. @param defaultEnabled whether a rail that has no row yet is on: in the sandbox
+ * it is; where money is real it must be switched on first.
+ */
+export function createDatabaseRailControls({
+  database,
+  defaultEnabled,
+}: {
+  readonly database: Pick<Database, 'kysely'>
+  readonly defaultEnabled: boolean
+}): RailControls {
+  const withoutRow = (rail: RailId): RailControl => ({
+    rail,
+    enabled: defaultEnabled,
+    reason: defaultEnabled ? null : 'It was never switched on.',
+  })
+  return {
+    read: async (rail) => {
+      try {
+        const row = await database.kysely
+          .selectFrom('rail_control')
+          .select(['enabled', 'reason'])
+          .where('rail', '=', rail)
+          .executeTakeFirst()
+        return row === undefined ? withoutRow(rail) : { rail, enabled: row.enabled, reason: row.reason }
+      } catch (cause) {
+        throw controlsUnavailable('the database did not answer', { cause })
+      }
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** Rail controls of a control plane elsewhere (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }] }`. */
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type { RailControls } from '../rail-controls.ts'
+import { controlsUnavailable } from './unavailable.ts'
+
+const document = z.object({
+  rails: z.array(z.object({ id: z.string(), enabled: z.boolean(), reason: z.string().nullish() })),
+})
+
+type Rails = z.output<typeof document>['rails']
+
+/** The rail controls port over HTTP. @param timeoutMs for the whole answer; money waits for it. */
+export function createRemoteRailControls({
+  url,
+  timeoutMs = 1000,
+}: {
+  readonly url: string
+  readonly timeoutMs?: number
+}): RailControls {
+  return {
+    read: async (rail) => {
+      const rails = await readRails(url, timeoutMs)
+      const [control, ...others] = rails.filter(({ id }) => id === rail)
+      // Two entries for one rail may contradict each other; guessing which holds could move money that must not move.
+      if (control === undefined || others.length > 0)
+        throw controlsUnavailable(
+          `the control plane has ${others.length === 0 ? 'no' : 'several'} entries for ${rail}`,
+          {},
+        )
+      return { rail, enabled: control.enabled, reason: control.reason ?? null }
+    },
+  }
+}
+
+async function readRails(url: string, timeoutMs: number): Promise<Rails> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal })
+    if (response.ok) return document.parse(await response.json()).rails
+    const retryAfter = wholeSeconds(response.headers.get('retry-after'))
+    await response.body?.cancel()
+    throw controlsUnavailable(`the control plane answered ${response.status}`, { retryAfter })
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause
+    throw controlsUnavailable(`the control plane gave no usable answer in ${timeoutMs} ms`, { cause })
+  }
+}
+
+function wholeSeconds(text: string | null): number | undefined {
+  return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
+}

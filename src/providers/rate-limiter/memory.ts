@@ -1,0 +1,27 @@
+/**
+ * Rate limits in this process's memory: for a single process without a shared store. Bounded; where more clients come than
+ * fit, the one that was seen longest ago starts with a fresh window.
+ */
+import { LRUCache } from 'lru-cache'
+import type { RateLimit, RateLimiter } from '../rate-limiter.ts'
+import { verdictOf, type Window } from './verdict.ts'
+
+/** The rate limiter port in memory. @param capacity how many windows are kept. */
+export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
+  const windows = new LRUCache<string, Window>({ max: capacity })
+  return {
+    take: async (key, limit, now) => {
+      const window = after(windows.get(key), limit, now.getTime())
+      windows.set(key, window)
+      return verdictOf(window, limit, now)
+    },
+  }
+}
+
+/** The window after one more request. A count over the limit means: refused, and started anew by that. */
+function after(window: Window | undefined, limit: RateLimit, nowMs: number): Window {
+  if (window === undefined || nowMs >= window.openedMs + limit.seconds * 1000)
+    return { openedMs: nowMs, count: 1 }
+  if (window.count >= limit.count) return { openedMs: nowMs, count: limit.count + 1 }
+  return { openedMs: window.openedMs, count: window.count + 1 }
+}

@@ -1,0 +1,53 @@
+/** Rate limits in Redis, exact across all processes that share it: one script a request, which Redis runs alone. */
+import { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { RateLimiter } from '../rate-limiter.ts'
+import { verdictOf } from './verdict.ts'
+
+/**
+ * KEYS[1] window; ARGV count, window ms, now ms, expiry ms. Answers when the window opened and its count; a count over the
+ * limit means: refused, and the window started anew by that.
+ */
+const TAKE = `
+local limit, length, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
+local opened, count = tonumber(state[1]), tonumber(state[2])
+if not opened or not count or now >= opened + length then
+  opened, count = now, 1
+elseif count >= limit then
+  opened, count = now, limit + 1
+else
+  count = count + 1
+end
+redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', count)
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return { opened, count }`
+
+const answer = z.tuple([z.number(), z.number()])
+
+/** How long a command may take. A limit that cannot be read in this time counts as unreachable. */
+const COMMAND_MS = 1000
+
+/** The rate limiter port over Redis. @param url `redis://` or `rediss://`. */
+export function createRedisRateLimiter(url: string): RateLimiter & { close(): Promise<void> } {
+  const redis = new Redis(url, {
+    commandTimeout: COMMAND_MS,
+    maxRetriesPerRequest: 1,
+    keyPrefix: 'bursar:rate:',
+  })
+  // A lost connection also fails the command that needed it, which its caller reports; without a listener ioredis prints it.
+  redis.on('error', () => {})
+  return {
+    take: async (key, limit, now) => {
+      const windowMs = limit.seconds * 1000
+      // Generous, because the windows are reckoned in the gateway's time and only the clean-up in that of Redis.
+      const expiryMs = 2 * windowMs + 60_000
+      const reply = await redis.eval(TAKE, 1, key, limit.count, windowMs, now.getTime(), expiryMs)
+      const [openedMs, count] = answer.parse(reply)
+      return verdictOf({ openedMs, count }, limit, now)
+    },
+    close: async () => {
+      redis.disconnect()
+    },
+  }
+}

@@ -1,0 +1,204 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Failure } from '../../src/failure.ts'
+import { silentLog } from '../../src/log.ts'
+import { cachedRailControls } from '../../src/providers/rail-controls/cached.ts'
+import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
+import { createRemoteRailControls } from '../../src/providers/rail-controls/remote.ts'
+import type { RailControl, RailControls } from '../../src/providers/rail-controls.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+
+const start = new Date('2026-11-20T12:00:00.000Z')
+const unknownFor = (retryAfter: number) => ({
+  code: 'controls_unavailable',
+  members: expect.objectContaining({ reason: 'plan_limit', retryAfter }),
+})
+
+async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await asked.then(
+    () => undefined,
+    (error) => error,
+  )
+  if (!(thrown instanceof Failure)) throw new Error('no failure', { cause: thrown })
+  return thrown
+}
+
+describe('rail controls: database', () => {
+  let database: Database
+  beforeAll(async () => {
+    database = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
+    await database.migrate()
+  })
+  afterAll(() => database.close())
+  afterEach(() => database.kysely.deleteFrom('rail_control').execute())
+
+  it('says what the row says, whatever the default', async () => {
+    const row = { rail: 'x402-fx', enabled: false, reason: 'Maintenance.', updated_at: start }
+    await database.kysely.insertInto('rail_control').values(row).execute()
+    const controls = createDatabaseRailControls({ database, defaultEnabled: true })
+    expect(await controls.read('x402-fx')).toEqual({
+      rail: 'x402-fx',
+      enabled: false,
+      reason: 'Maintenance.',
+    })
+    expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true, reason: null })
+  })
+
+  it('has a rail without a row off where it must be switched on first', async () => {
+    const controls = createDatabaseRailControls({ database, defaultEnabled: false })
+    expect(await controls.read('x402-fx')).toMatchObject({ enabled: false, reason: expect.any(String) })
+  })
+
+  it('fails closed where the database does not answer', async () => {
+    const gone = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
+    const controls = createDatabaseRailControls({ database: gone, defaultEnabled: true })
+    await gone.close()
+    expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
+  })
+})
+
+describe('rail controls: remote', () => {
+  let server: Server
+  let url: string
+  let answer: (response: ServerResponse) => void
+  beforeAll(async () => {
+    server = createServer((_request, response) => answer(response))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('no port')
+    url = `http://127.0.0.1:${address.port}/rails`
+  })
+  afterAll(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  const read = () => createRemoteRailControls({ url, timeoutMs: 300 }).read('x402-fx')
+  const json =
+    (status: number, body: unknown, headers = {}) =>
+    (response: ServerResponse) =>
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+  it('says what the control plane says', async () => {
+    answer = json(200, {
+      rails: [
+        { id: 'x402-fx', enabled: false, reason: 'Off.', more: 1 },
+        { id: 'b', enabled: true },
+      ],
+    })
+    expect(await read()).toEqual({ rail: 'x402-fx', enabled: false, reason: 'Off.' })
+    answer = json(200, { rails: [{ id: 'x402-fx', enabled: true }] })
+    expect(await read()).toEqual({ rail: 'x402-fx', enabled: true, reason: null })
+  })
+
+  it.each([
+    ['402 without a wait', json(402, {}), 5],
+    ['429 with whole seconds', json(429, {}, { 'retry-after': '37' }), 37],
+    ['429 with a date', json(429, {}, { 'retry-after': 'Fri, 20 Nov 2026 12:00:00 GMT' }), 5],
+    ['503 with zero seconds', json(503, {}, { 'retry-after': '0' }), 5],
+    ['a redirect', (response: ServerResponse) => response.writeHead(302, { location: '/rails' }).end(), 5],
+    ['no JSON', (response: ServerResponse) => response.end('<html>'), 5],
+    ['another document', json(200, { rails: [{ id: 'x402-fx', enabled: 'yes' }] }), 5],
+    ['a missing rail', json(200, { rails: [{ id: 'other', enabled: true }] }), 5],
+    [
+      'a rail twice',
+      json(200, {
+        rails: [
+          { id: 'x402-fx', enabled: true },
+          { id: 'x402-fx', enabled: false },
+        ],
+      }),
+      5,
+    ],
+    ['a hang-up', (response: ServerResponse) => response.destroy(), 5],
+    ['silence', () => {}, 5],
+    [
+      'an answer that never ends',
+      (response: ServerResponse) => void response.writeHead(200).write('{"rails":['),
+      5,
+    ],
+  ])('fails closed on %s', async (_name, next, retryAfter) => {
+    answer = next
+    expect(await refusalOf(read())).toMatchObject(unknownFor(retryAfter))
+  })
+
+  it('fails closed where nothing listens', async () => {
+    const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
+    expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
+  })
+})
+
+describe('cachedRailControls', () => {
+  const setUp = (read: RailControls['read']) => {
+    let now = start
+    let reads = 0
+    const counting: RailControls = {
+      read: (rail) => {
+        reads += 1
+        return read(rail)
+      },
+    }
+    const times = { ttlMs: 1500, failureTtlMs: 500 }
+    return {
+      controls: cachedRailControls({ controls: counting, clock: () => now }, times),
+      wait: (ms: number) => {
+        now = new Date(now.getTime() + ms)
+      },
+      reads: () => reads,
+    }
+  }
+  const on = async (rail: RailControl['rail']): Promise<RailControl> => ({
+    rail,
+    enabled: true,
+    reason: null,
+  })
+
+  it('reads once for as long as an answer holds', async () => {
+    const { controls, wait, reads } = setUp(on)
+    await controls.read('x402-fx')
+    wait(1500)
+    await controls.read('x402-fx')
+    expect(reads()).toBe(1)
+    wait(1)
+    await controls.read('x402-fx')
+    expect(reads()).toBe(2)
+    await controls.read('wallet-transfer')
+    expect(reads()).toBe(3)
+  })
+
+  it('shares one read among all who ask meanwhile', async () => {
+    const { promise, resolve } = deferred()
+    const { controls, wait, reads } = setUp(async (rail) => {
+      await promise
+      return on(rail)
+    })
+    const asked = [controls.read('x402-fx'), controls.read('x402-fx')]
+    wait(60_000)
+    asked.push(controls.read('x402-fx'))
+    resolve()
+    expect(await Promise.all(asked)).toHaveLength(3)
+    expect(reads()).toBe(1)
+  })
+
+  it('forgets a failure sooner', async () => {
+    let down = true
+    const { controls, wait, reads } = setUp((rail) =>
+      down ? Promise.reject(new Failure('controls_unavailable', 'Down.')) : on(rail),
+    )
+    await refusalOf(controls.read('x402-fx'))
+    down = false
+    await refusalOf(controls.read('x402-fx'))
+    expect(reads()).toBe(1)
+    wait(501)
+    expect(await controls.read('x402-fx')).toMatchObject({ enabled: true })
+  })
+})
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { createDatabaseRateLimiter } from '../../src/providers/rate-limiter/database.ts'
+import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
+import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
+import type { RateLimiter, RateVerdict } from '../../src/providers/rate-limiter.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+
+/** Limiters on one store, as two processes would have them, and how to let go of them. */
+interface Opened {
+  readonly limiters: readonly [RateLimiter, RateLimiter]
+  close(): Promise<void>
+}
+
+const { TEST_REDIS_URL: redisUrl, TEST_DATABASE_URL: databaseUrl } = process.env
+const start = new Date('2026-11-20T12:00:00.000Z')
+const later = (ms: number) => new Date(start.getTime() + ms)
+
+async function openMemory(): Promise<Opened> {
+  const limiter = createMemoryRateLimiter()
+  return { limiters: [limiter, limiter], close: async () => {} }
+}
+
+async function openDatabases(
+  databases: readonly [Database, Database],
+  drop: () => Promise<void>,
+): Promise<Opened> {
+  await databases[0].migrate()
+  const [one, other] = databases
+  return {
+    limiters: [createDatabaseRateLimiter({ database: one }), createDatabaseRateLimiter({ database: other })],
+    close: async () => {
+      await one.close()
+      if (other !== one) await other.close()
+      await drop()
+    },
+  }
+}
+
+async function openEmbedded(): Promise<Opened> {
+  const database = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
+  return openDatabases([database, database], async () => {})
+}
+
+async function openServer(url: string): Promise<Opened> {
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  const name = `rate_${randomBytes(6).toString('hex')}`
+  await admin.query(`create database ${name}`)
+  const own = new URL(url)
+  own.pathname = `/${name}`
+  const [one, other] = [await openPostgres({ url: own.href }), await openPostgres({ url: own.href })]
+  return openDatabases([one, other], async () => {
+    await admin.query(`drop database ${name} with (force)`)
+    await admin.end()
+  })
+}
+
+async function openRedis(url: string): Promise<Opened> {
+  const [one, other] = [createRedisRateLimiter(url), createRedisRateLimiter(url)]
+  return {
+    limiters: [one, other],
+    close: async () => {
+      await one.close()
+      await other.close()
+    },
+  }
+}
+
+const stores: readonly (readonly [string, () => Promise<Opened>])[] = [
+  ['memory', openMemory],
+  ['database on PGlite', openEmbedded],
+  ...(databaseUrl === undefined ? [] : [['database on PostgreSQL', () => openServer(databaseUrl)] as const]),
+  ...(redisUrl === undefined ? [] : [['redis', () => openRedis(redisUrl)] as const]),
+]
+
+describe.each(stores)('rate limiter: %s', (_name, open) => {
+  let opened: Opened
+  beforeAll(async () => {
+    opened = await open()
+  })
+  afterAll(() => opened.close())
+
+  const freshKey = () => `test:${randomBytes(9).toString('hex')}`
+  const take = (key: string, ms: number, count = 2, seconds = 60): Promise<RateVerdict> =>
+    opened.limiters[0].take(key, { count, seconds }, later(ms))
+
+  it('opens a window with the first request and counts down', async () => {
+    const key = freshKey()
+    expect(await take(key, 0)).toEqual({ allowed: true, remaining: 1, resetSeconds: 60 })
+    expect(await take(key, 59_001)).toEqual({ allowed: true, remaining: 0, resetSeconds: 1 })
+    expect(await take(key, 60_000)).toEqual({ allowed: true, remaining: 1, resetSeconds: 60 })
+  })
+
+  it('starts the whole window anew with every request over the count', async () => {
+    const key = freshKey()
+    await take(key, 0)
+    await take(key, 1)
+    const refused = { allowed: false, remaining: 0, resetSeconds: 60 }
+    expect(await take(key, 30_000)).toEqual(refused)
+    expect(await take(key, 89_999)).toEqual(refused)
+    expect(await take(key, 149_998)).toEqual(refused)
+  })
+
+  it.each([0, 1, 499, 999])(
+    'lets a client in that waited exactly as long as told, %s ms into a second',
+    async (ms) => {
+      const key = freshKey()
+      await take(key, 0)
+      await take(key, 1500)
+      const { resetSeconds } = await take(key, 30_000 + ms)
+      expect(await take(key, 30_000 + ms + resetSeconds * 1000)).toMatchObject({
+        allowed: true,
+        remaining: 1,
+      })
+    },
+  )
+
+  it('keeps refusing a millisecond before that', async () => {
+    const key = freshKey()
+    await take(key, 0, 1)
+    expect(await take(key, 59_999, 1)).toMatchObject({ allowed: false })
+    expect(await take(key, 119_998, 1)).toMatchObject({ allowed: false })
+    expect(await take(key, 179_998, 1)).toMatchObject({ allowed: true })
+  })
+
+  it('keeps clients and classes apart', async () => {
+    const [one, other] = [freshKey(), freshKey()]
+    await take(one, 0, 1)
+    expect(await take(one, 0, 1)).toMatchObject({ allowed: false })
+    expect(await take(other, 0, 1)).toMatchObject({ allowed: true })
+  })
+
+  it('follows a limit that was lowered', async () => {
+    const key = freshKey()
+    await take(key, 0, 5)
+    await take(key, 0, 5)
+    await take(key, 0, 5)
+    expect(await take(key, 1, 2)).toEqual({ allowed: false, remaining: 0, resetSeconds: 60 })
+  })
+
+  it('lets exactly the count through when two processes ask at once', async () => {
+    const key = freshKey()
+    const [one, other] = opened.limiters
+    const asked = Array.from({ length: 40 }, (_, index) =>
+      (index % 2 === 0 ? one : other).take(key, { count: 15, seconds: 60 }, start),
+    )
+    const verdicts = await Promise.all(asked)
+    expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(15)
+  })
+})
+
+describe('rate limiter: a store that cannot be reached', () => {
+  it('is an error, soon, and never a verdict', async () => {
+    const limiter = createRedisRateLimiter('redis://127.0.0.1:1')
+    await expect(limiter.take('test:unreachable', { count: 1, seconds: 1 }, start)).rejects.toThrow()
+    await limiter.close()
+  })
+})
