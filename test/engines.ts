@@ -1,0 +1,75 @@
+/**
+ * Both engines for storage tests: PGlite in memory always, PostgreSQL where TEST_DATABASE_URL names a server. Every suite
+ * gets a database of its own, migrated, and dropped again.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { systemClock } from '../src/clock.ts'
+import { randomToken } from '../src/ids.ts'
+import { silentLog } from '../src/log.ts'
+import type { Database } from '../src/storage/database.ts'
+import { openPglite } from '../src/storage/pglite.ts'
+import { openPostgres } from '../src/storage/postgres.ts'
+
+/** The PostgreSQL server to test on, if there is one. */
+export const testServerUrl = process.env.TEST_DATABASE_URL
+
+/** A migrated PGlite in memory. */
+export async function freshPglite(): Promise<Database> {
+  const database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
+  await database.migrate()
+  return database
+}
+
+/** A new, empty database on a server. @returns its URL, and what drops it with whoever is still connected. */
+export async function createTestDatabase(
+  serverUrl: string,
+): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `bursar_test_${randomToken(9).toLowerCase().replace(/\W/g, '_')}`
+  const administer = async (text: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: serverUrl })
+    await client.connect()
+    try {
+      await client.query(text)
+    } finally {
+      await client.end()
+    }
+  }
+  await administer(`create database ${name} template template0`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) }
+}
+
+/** Declares a suite once for each engine. The database is there within hooks and tests. */
+export function onBothEngines(name: string, suite: (database: () => Database) => void): void {
+  describe(`${name} on PGlite`, () => {
+    withDatabase(suite, async () => ({ database: await freshPglite(), drop: async () => {} }))
+  })
+  describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () => {
+    withDatabase(suite, async () => {
+      const { url, drop } = await createTestDatabase(testServerUrl ?? '')
+      const database = await openPostgres({ url })
+      await database.migrate()
+      return { database, drop }
+    })
+  })
+}
+
+function withDatabase(
+  suite: (database: () => Database) => void,
+  open: () => Promise<{ database: Database; drop: () => Promise<void> }>,
+): void {
+  let opened: { database: Database; drop: () => Promise<void> } | undefined
+  beforeAll(async () => {
+    opened = await open()
+  })
+  afterAll(async () => {
+    await opened?.database.close()
+    await opened?.drop()
+  })
+  suite(() => {
+    if (opened === undefined) throw new Error('The database is open only within hooks and tests.')
+    return opened.database
+  })
+}

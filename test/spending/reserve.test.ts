@@ -1,0 +1,203 @@
+import { expect, it } from 'vitest'
+import { balances } from '../../src/ledger/balances.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
+
+const call = (key: string, fingerprint = 'same') => ({ principal: 'key:1', key, fingerprint })
+
+const staticViolation = {
+  rule: 'category',
+  limit: 'swap',
+  used: null,
+  requested: 'transfer',
+  remaining: null,
+  resetsAt: null,
+}
+
+onBothEngines('reserveSpend', (database) => {
+  const open = async (units = 100_000_000n, limits = unlimited) => {
+    const accountId = await openAccount(database(), units)
+    return { accountId, keyId: await openKey(database(), accountId), limits }
+  }
+
+  it('holds the money, counts the spend and records the decision', async () => {
+    const scene = await open()
+    const request = spendOf(scene, 12_500_000n, { facts: { destination: '0xabc' } })
+    expect(await reserveSpend(database(), request)).toEqual({
+      verdict: 'allow',
+      decisionId: request.decisionId,
+    })
+    expect(await balances(database(), scene.accountId)).toEqual([
+      { place: 'base-sepolia', asset: 'USDC', available: 87_500_000n, held: 12_500_000n },
+    ])
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 12_500_000n, count: 1 })
+    const decision = await database()
+      .kysely.selectFrom('decision')
+      .selectAll()
+      .where('id', '=', request.decisionId)
+      .executeTakeFirstOrThrow()
+    expect(decision).toMatchObject({
+      verdict: 'allow',
+      facts: { destination: '0xabc' },
+      violations: [],
+      key_id: scene.keyId,
+      policy_version: 1,
+      at: noon,
+    })
+    const reservation = await database()
+      .kysely.selectFrom('reservation')
+      .selectAll()
+      .where('decision_id', '=', request.decisionId)
+      .executeTakeFirstOrThrow()
+    expect(reservation).toMatchObject({
+      status: 'reserved',
+      day: '2026-11-20',
+      units: 12_500_000n,
+      reserved_at: noon,
+    })
+  })
+
+  it('names every rule that failed: the pure ones, both counters and a paused key', async () => {
+    const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 12_000_000n, dailyMaxCount: 1 })
+    await reserveSpend(database(), spendOf(scene, 11_990_000n))
+    await database()
+      .kysely.updateTable('access_key')
+      .set({ status: 'paused' })
+      .where('id', '=', scene.keyId)
+      .execute()
+    const request = spendOf(scene, 20_000n, { violations: [staticViolation] })
+    const resetsAt = '2026-11-21T00:00:00.000Z'
+    expect(await reserveSpend(database(), request)).toEqual({
+      verdict: 'deny',
+      decisionId: request.decisionId,
+      replayed: false,
+      violations: [
+        staticViolation,
+        { rule: 'daily_budget', limit: '12', used: '11.99', requested: '0.02', remaining: '0.01', resetsAt },
+        { rule: 'daily_count', limit: '1', used: '1', requested: '1', remaining: '0', resetsAt },
+        { rule: 'paused', limit: null, used: null, requested: null, remaining: null, resetsAt: null },
+      ],
+    })
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 11_990_000n, count: 1 })
+  })
+
+  it('takes a budget to its last millionth and not beyond', async () => {
+    const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 3n })
+    for (const verdict of ['allow', 'allow', 'allow', 'deny'])
+      expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict })
+  })
+
+  it('takes back the count of a spend that a paused key or missing funds refuse', async () => {
+    const scene = await open(10n)
+    await reserveSpend(database(), spendOf(scene, 4n))
+    const poor = await reserveSpend(database(), spendOf(scene, 7n))
+    expect(poor).toMatchObject({ verdict: 'insufficient_funds', available: { asset: 'USDC', units: 6n } })
+    await database()
+      .kysely.updateTable('access_key')
+      .set({ status: 'paused' })
+      .where('id', '=', scene.keyId)
+      .execute()
+    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 4n, count: 1 })
+  })
+
+  it('starts the budget anew at midnight UTC, and not before', async () => {
+    const scene = await open(100n, { ...unlimited, dailyMaxMicros: 5n })
+    const at = (text: string) => ({ at: new Date(text) })
+    expect(await reserveSpend(database(), spendOf(scene, 5n, at('2026-11-20T23:59:59.999Z')))).toMatchObject({
+      verdict: 'allow',
+    })
+    expect(await reserveSpend(database(), spendOf(scene, 1n, at('2026-11-20T23:59:59.999Z')))).toMatchObject({
+      verdict: 'deny',
+    })
+    expect(await reserveSpend(database(), spendOf(scene, 5n, at('2026-11-21T00:00:00.000Z')))).toMatchObject({
+      verdict: 'allow',
+    })
+  })
+
+  it('keeps what was used when the policy changes', async () => {
+    const scene = await open(100n, { ...unlimited, dailyMaxMicros: 50n })
+    await reserveSpend(database(), spendOf(scene, 40n))
+    await database()
+      .kysely.updateTable('access_key')
+      .set({ policy_version: 2 })
+      .where('id', '=', scene.keyId)
+      .execute()
+    const key = { id: scene.keyId, policyVersion: 2, limits: { ...unlimited, dailyMaxMicros: 45n } }
+    expect(await reserveSpend(database(), spendOf(scene, 10n, { key }))).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'daily_budget', limit: '0.000045', used: '0.00004', remaining: '0.000005' }],
+    })
+  })
+
+  it('answers stale_policy for another version, a revoked key and somebody else’s key, and leaves nothing behind', async () => {
+    const scene = await open()
+    const other = await open()
+    const stale = { id: scene.keyId, policyVersion: 2, limits: unlimited }
+    const foreign = { id: other.keyId, policyVersion: 1, limits: unlimited }
+    const unknown = { id: 'key_none', policyVersion: 1, limits: unlimited }
+    for (const key of [stale, foreign, unknown])
+      expect(await reserveSpend(database(), spendOf(scene, 1n, { key, idempotency: call('stale') }))).toEqual(
+        { verdict: 'stale_policy' },
+      )
+    await database()
+      .kysely.updateTable('access_key')
+      .set({ status: 'revoked' })
+      .where('id', '=', scene.keyId)
+      .execute()
+    expect(await reserveSpend(database(), spendOf(scene, 1n))).toEqual({ verdict: 'stale_policy' })
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    const rows = await database()
+      .kysely.selectFrom('idempotency')
+      .selectAll()
+      .where('key', '=', 'stale')
+      .execute()
+    expect(rows).toEqual([])
+    const decisions = await database()
+      .kysely.selectFrom('decision')
+      .select('id')
+      .where('account_id', '=', scene.accountId)
+      .execute()
+    expect(decisions).toEqual([])
+  })
+
+  it('denies a spend of unknown worth where there is a budget', async () => {
+    const scene = await open(100n, { ...unlimited, dailyMaxMicros: 50n })
+    expect(await reserveSpend(database(), spendOf(scene, 1n, { usdMicros: null }))).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'daily_budget', requested: null, remaining: '0.00005' }],
+    })
+  })
+
+  it('counts no budget for a person’s session', async () => {
+    const { accountId } = await open(10n)
+    expect(
+      await reserveSpend(database(), spendOf({ accountId, keyId: null }, 9n, { usdMicros: null })),
+    ).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), spendOf({ accountId, keyId: null }, 2n))).toMatchObject({
+      verdict: 'insufficient_funds',
+    })
+  })
+
+  it('holds one owner cap over all keys of the account', async () => {
+    const accountId = await openAccount(database(), 100n)
+    const limits = { ...unlimited, ownerDailyMaxMicros: 10n }
+    const one = { accountId, keyId: await openKey(database(), accountId), limits }
+    const two = { accountId, keyId: await openKey(database(), accountId), limits }
+    expect(await reserveSpend(database(), spendOf(one, 6n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), spendOf(two, 5n))).toMatchObject({
+      verdict: 'deny',
+      violations: [
+        {
+          rule: 'owner_budget',
+          limit: '0.00001',
+          used: '0.000006',
+          requested: '0.000005',
+          remaining: '0.000004',
+        },
+      ],
+    })
+    expect(await reserveSpend(database(), spendOf(two, 4n))).toMatchObject({ verdict: 'allow' })
+  })
+})

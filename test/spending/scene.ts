@@ -1,0 +1,83 @@
+/** Accounts, keys and money to spend, for tests of the money core. */
+import { newId } from '../../src/ids.ts'
+import { available, external } from '../../src/ledger/accounts.ts'
+import { post } from '../../src/ledger/post.ts'
+import type { SpendLimits, SpendRequest } from '../../src/spending/reserve.ts'
+import type { Connection } from '../../src/storage/database.ts'
+
+/** The moment of the tests. */
+export const noon = new Date('2026-11-20T12:00:00.000Z')
+
+/** The place of all money in these tests. */
+export const place = 'base-sepolia'
+
+/** No limits. */
+export const unlimited: SpendLimits = { dailyMaxMicros: null, dailyMaxCount: null, ownerDailyMaxMicros: null }
+
+/** A new account with money. @param units of USDC, six decimals. */
+export async function openAccount(connection: Connection, units: bigint): Promise<string> {
+  const id = newId('acct', noon)
+  await connection.kysely
+    .insertInto('account')
+    .values({ id, display_name: 'Ada', created_at: noon })
+    .execute()
+  if (units > 0n) await deposit(connection, id, units)
+  return id
+}
+
+/** Money from outside. @param units of USDC. */
+export async function deposit(connection: Connection, accountId: string, units: bigint): Promise<void> {
+  await post(connection, {
+    id: newId('tx', noon),
+    kind: 'deposit',
+    reference: 'test',
+    at: noon,
+    postings: [
+      { source: external(place), destination: available(accountId, place), money: { asset: 'USDC', units } },
+    ],
+  })
+}
+
+/** A new active key of an account, with version 1 of its policy. */
+export async function openKey(connection: Connection, accountId: string): Promise<string> {
+  const id = newId('key', noon)
+  await connection.kysely
+    .insertInto('access_key')
+    .values({ id, account_id: accountId, kind: 'agent', name: 'agent', scopes: [], created_at: noon })
+    .execute()
+  return id
+}
+
+/** A spend of USDC at its worth in USD. @param keyId null for a person's session. */
+export function spendOf(
+  { accountId, keyId, limits = unlimited }: { accountId: string; keyId: string | null; limits?: SpendLimits },
+  units: bigint,
+  changes: Partial<SpendRequest> = {},
+): SpendRequest {
+  return {
+    decisionId: newId('dec', noon),
+    accountId,
+    key: keyId === null ? null : { id: keyId, policyVersion: 1, limits },
+    policyHash: 'hash',
+    operation: 'wallets.transfer',
+    facts: { category: 'transfer' },
+    violations: [],
+    money: { asset: 'USDC', units },
+    usdMicros: units,
+    place,
+    idempotency: null,
+    at: noon,
+    ...changes,
+  }
+}
+
+/** What the database counted of a key's day. */
+export async function usageOf(connection: Connection, keyId: string, day = '2026-11-20') {
+  const row = await connection.kysely
+    .selectFrom('budget_usage')
+    .select(['used_micros as usedMicros', 'count'])
+    .where('key_id', '=', keyId)
+    .where('day', '=', day)
+    .executeTakeFirst()
+  return row ?? { usedMicros: 0n, count: 0 }
+}
