@@ -49,17 +49,17 @@ function isNumberText(value: unknown): value is NumberText {
  */
 export const decimalAmount = z
   .preprocess(
-    (value) => (typeof value === 'number' || isNumberText(value) ? value.toString() : value),
-    z.string({ error: 'must be a decimal string or a number' }).max(64).superRefine(refuseBadDecimal),
-  )
-  .meta({
-    override: {
-      anyOf: [
-        { type: 'string', pattern: '^(0|[1-9]\\d*)(\\.\\d+)?$', maxLength: 64 },
-        { type: 'number', exclusiveMinimum: 0, maximum: 1e12 },
+    (value) => (isNumberText(value) ? value.toString() : value),
+    z.union(
+      [
+        z.string().max(64).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d+)?$' }),
+        z.number().meta({ exclusiveMinimum: 0, maximum: 1e12 }),
       ],
-    },
-  })
+      { error: 'must be a decimal string or a number' },
+    ),
+  )
+  .transform((value) => value.toString())
+  .superRefine(refuseBadDecimal)
 
 function refuseBadDecimal(text: string, context: z.core.$RefinementCtx<string>): void {
   const refuse = (message: string) => context.addIssue({ code: 'custom', message })

@@ -5,7 +5,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
-import type { Address, Chain } from '../providers/chain.ts'
+import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
@@ -26,6 +26,13 @@ export interface Settings {
   readonly sessionKey: Uint8Array
 }
 
+/** What the sandbox made for itself, to be shown to whoever asks. */
+export interface SandboxCredentials {
+  readonly demoApiKey: string
+  /** Holds USDC on the sandbox chain. */
+  readonly payer: { readonly address: Address; readonly privateKey: Hex }
+}
+
 /** The services of the process, joined in src/runtime.ts. */
 export interface Services {
   readonly settings: Settings
@@ -38,6 +45,8 @@ export interface Services {
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
+  /** Null in production. */
+  readonly sandbox: SandboxCredentials | null
 }
 
 /** One call. */

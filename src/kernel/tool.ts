@@ -51,6 +51,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly sandboxOnly?: true
   /** Limit class beside the one that every mutating request counts in. */
   readonly rate?: string
+  /** The answer is a session: over REST it also comes as a cookie. */
+  readonly opensSession?: true
   /** The rail whose control must be on. */
   readonly rail?: RailId
   readonly input: Input
@@ -96,6 +98,10 @@ export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
 }
 
 /** Defines a tool. */
+export function defineTool<Input extends z.ZodType, Output extends z.ZodType>(definition: PlainTool<Input, Output>): Tool
+export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Facts>(
+  definition: SpendTool<Input, Output, Facts>,
+): Tool
 export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Facts>(
   definition: PlainTool<Input, Output> | SpendTool<Input, Output, Facts>,
 ): Tool {

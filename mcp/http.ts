@@ -1,0 +1,62 @@
+/** MCP over Streamable HTTP, one server a request: a signature or an API key comes with each, and nothing is kept between. */
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { Failure } from '../src/failure.ts'
+import { parseJson } from '../src/json.ts'
+import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
+import type { Services } from '../src/kernel/context.ts'
+import type { Principal } from '../src/principal.ts'
+import { mcpServers } from './server.ts'
+
+/** A request after the way in that all paths share. */
+export interface McpRequest {
+  readonly request: Request
+  readonly body: Uint8Array
+  readonly principal: Principal
+  readonly requestId: string
+  readonly now: Date
+}
+
+/** Answers `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
+export function mcpHandler(catalogue: readonly CatalogueEntry[], services: Services): (mounted: McpRequest) => Promise<Response> {
+  const serverFor = mcpServers(catalogue, services)
+  const hosts = allowedHosts(services.settings.origin)
+  return async ({ request, body, principal, requestId, now }) => {
+    requireOurHost(request, hosts, services.settings.origin)
+    if (principal.kind !== 'key') throw keyNeeded(principal)
+    if (request.method !== 'POST')
+      throw new Failure('method_not_allowed', `${request.method} is not possible here: the server keeps no session and opens no stream; POST is.`)
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+    await serverFor({ principal, requestId, now }).connect(transport)
+    return transport.handleRequest(request, { parsedBody: parsedBodyOf(body) })
+  }
+}
+
+function parsedBodyOf(body: Uint8Array): unknown {
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch (cause) {
+    const why = cause instanceof SyntaxError ? cause.message.slice(0, 120) : 'it is not UTF-8'
+    throw new Failure('invalid_request', `The body is not valid JSON: ${why}.`, { issues: [{ path: '', message: 'not valid JSON' }] })
+  }
+}
+
+/** Loopback has many names; a page that was made to resolve to us has another. */
+function allowedHosts(origin: string): ReadonlySet<string> {
+  const { host, hostname, port } = new URL(origin)
+  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  return new Set([host, ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [])])
+}
+
+function requireOurHost(request: Request, hosts: ReadonlySet<string>, origin: string): void {
+  const host = request.headers.get('host') ?? ''
+  const from = request.headers.get('origin')
+  if (hosts.has(host) && (from === null || from === origin)) return
+  throw new Failure('cross_site_request', 'The Host or Origin of this request is not ours.', { hint: `Connect to ${origin}/mcp.` })
+}
+
+function keyNeeded(principal: Principal): Failure {
+  const detail = principal.kind === 'public' ? 'MCP needs a key.' : 'MCP is for keys: a session cannot be used here.'
+  return new Failure('unauthenticated', detail, {
+    hint: 'Send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" does it for you.',
+  })
+}

@@ -1,0 +1,40 @@
+/** Where a request came from. X-Forwarded-For counts only as far as proxies that are trusted have written it. */
+import { BlockList, isIP } from 'node:net'
+
+/** Trusted proxies from addresses and CIDRs. @throws Error naming an entry that is neither. */
+export function trustedProxyList(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/')
+    const family = isIP(address)
+    if (family === 0) throw new Error(`TRUSTED_PROXIES: "${entry}" is not an address or CIDR`)
+    const kind = family === 6 ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, kind)
+    else list.addSubnet(address, Number(prefix), kind)
+  }
+  return list
+}
+
+/** The client's address as limits count it: IPv4 whole, IPv6 by /64. */
+export function clientAddressOf(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
+  const hops = [...(forwardedFor ?? '').split(',').map((hop) => hop.trim()), peer].filter((hop) => hop !== '').map(plain)
+  let client = plain(peer)
+  for (const hop of hops.reverse()) {
+    if (isIP(hop) === 0) break
+    client = hop
+    if (!trusted.check(hop, isIP(hop) === 6 ? 'ipv6' : 'ipv4')) break
+  }
+  return isIP(client) === 6 ? prefix64(client) : client
+}
+
+function plain(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
+}
+
+function prefix64(address: string): string {
+  const [head = '', tail] = address.toLowerCase().split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const rest = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0')
+  return `${[...groups, ...zeros, ...rest].slice(0, 4).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
+}

@@ -1,0 +1,155 @@
+/** The OpenAPI 3.1 document, generated from the tools. @see https://spec.openapis.org/oas/v3.1.0 */
+import { type FailureCode, failures } from '../failure.ts'
+import type { CatalogueEntry, JsonSchema } from '../kernel/catalogue.ts'
+import type { Settings } from '../kernel/context.ts'
+import type { Tool } from '../kernel/tool.ts'
+import { mutatingMethods } from './request.ts'
+
+const VERSION = '0.1.0'
+
+/** Describes every route that this deployment serves. */
+export function openApiDocument(catalogue: readonly CatalogueEntry[], settings: Settings): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const entry of catalogue) {
+    const [method = '', path = ''] = entry.tool.route.split(' ')
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(entry, method, path) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Bursar',
+      version: VERSION,
+      description: 'A money gateway for people and their agents: wallet, banking, cards, investing, swaps and compliance under a spend policy.',
+    },
+    servers: [{ url: settings.origin }],
+    tags: [...new Set(catalogue.map(({ tool }) => tagOf(tool)))].map((name) => ({ name })),
+    security: [{ bearer: [] }],
+    paths,
+    components: { schemas: { Problem: problemSchema }, securitySchemes },
+  }
+}
+
+function operationOf({ tool, input, output }: CatalogueEntry, method: string, path: string) {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const members = propertiesOf(input)
+  const parameters = Object.entries(members)
+    .filter(([name]) => inPath.includes(name) || !mutatingMethods.has(method))
+    .map(([name, schema]) => ({
+      name,
+      in: inPath.includes(name) ? 'path' : 'query',
+      required: requiredOf(input).includes(name),
+      schema,
+    }))
+  const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
+  return {
+    operationId: tool.name,
+    tags: [tagOf(tool)],
+    summary: tool.summary,
+    ...(tool.description === undefined ? {} : { description: tool.description }),
+    ...(tool.who === 'public' ? { security: [] } : { security: securityOf(tool) }),
+    parameters: [...parameters, ...(mutatingMethods.has(method) && tool.who !== 'public' ? [idempotencyKey] : [])],
+    ...(hasBody
+      ? { requestBody: { required: true, content: { 'application/json': { schema: input, ...(tool.example === undefined ? {} : { example: tool.example }) } } } }
+      : {}),
+    responses: {
+      200: { description: 'Success', content: { 'application/json': { schema: output } } },
+      ...(tool.isSold ? { 402: { description: 'Payment required: an x402 challenge of both generations' } } : {}),
+      ...failureResponses(failuresOf(tool)),
+    },
+  }
+}
+
+/** What any call of a tool can fail with, its own failures first. */
+function failuresOf(tool: Tool): FailureCode[] {
+  const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
+  if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
+  if (tool.scopes.length > 0 && !tool.isSold) own.push('insufficient_scope')
+  if (tool.effect !== 'read') own.push('rate_limited', 'unsupported_media_type', 'body_too_large')
+  if (tool.effect !== 'read' && tool.who !== 'public') own.push('idempotency_in_progress', 'idempotency_key_reused')
+  if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
+  return [...new Set(own)]
+}
+
+function failureResponses(codes: readonly FailureCode[]) {
+  const statuses = [...new Set(codes.map((code) => failures[code].status))]
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      {
+        description: codes
+          .filter((code) => failures[code].status === status)
+          .map((code) => `\`${code}\`: ${failures[code].title}`)
+          .join('; '),
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    ]),
+  )
+}
+
+function tagOf(tool: Tool): string {
+  const [, area = '', name = area] = tool.route.split(' ')[1]?.split('/') ?? []
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+function securityOf(tool: Tool) {
+  const session = [{ bearer: [] }, { session: [] }]
+  return tool.who === 'person' ? session : [...session, { agentSignature: [] }]
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, unknown> {
+  const { properties } = schema
+  return typeof properties === 'object' && properties !== null ? { ...properties } : {}
+}
+
+function requiredOf(schema: JsonSchema): readonly unknown[] {
+  return Array.isArray(schema['required']) ? schema['required'] : []
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Repeating a request with the same key and body answers the stored result; kept 24 hours.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+}
+
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'A developer API key (bsk_…) or a session token.' },
+  session: { type: 'apiKey', in: 'cookie', name: 'bursar_session', description: 'The session cookie (`__Host-bursar_session` over https).' },
+  agentSignature: { type: 'apiKey', in: 'header', name: 'Signature', description: 'RFC 9421 HTTP message signature with Signature-Input and Content-Digest.' },
+}
+
+const problemSchema = {
+  type: 'object',
+  description: 'RFC 9457 problem details.',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(failures) },
+    requestId: { type: 'string' },
+    hint: { type: 'string' },
+    reason: { type: 'string' },
+    retryAfter: { type: 'integer', description: 'seconds' },
+    decisionId: { type: 'string' },
+    approvalId: { type: 'string' },
+    scopes: { type: 'array', items: { type: 'string' } },
+    violations: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: Object.fromEntries(
+          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt'].map((name) => [name, { type: ['string', 'null'] }]),
+        ),
+      },
+    },
+    issues: {
+      type: 'array',
+      items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
+    },
+    screening: { type: 'object' },
+  },
+}

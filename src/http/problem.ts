@@ -1,0 +1,45 @@
+/** Failures on the wire. @see https://www.rfc-editor.org/rfc/rfc9457 */
+import { HTTPException } from 'hono/http-exception'
+import { Failure } from '../failure.ts'
+import type { Log } from '../log.ts'
+
+/** What a 401 tells a client about how to come in. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */
+const challenges = {
+  'WWW-Authenticate': 'Bearer realm="bursar"',
+  'Accept-Signature':
+    'sig1=("@method" "@authority" "@path" "@query" "content-digest");created;expires;nonce;keyid;alg="ed25519";tag="bursar"',
+}
+
+/** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
+export function problemResponse(
+  error: unknown,
+  { requestId, instance, log }: { requestId: string; instance: string; log: Log },
+): Response {
+  const failure = asFailure(error)
+  if (failure.code === 'internal') log.error({ err: error, requestId }, 'unexpected error')
+  const problem = { ...failure.toProblem(), instance, requestId }
+  const headers = new Headers({ 'Content-Type': 'application/problem+json' })
+  if (failure.members.retryAfter !== undefined) headers.set('Retry-After', String(failure.members.retryAfter))
+  if (failure.status === 401) for (const [name, value] of Object.entries(challenges)) headers.set(name, value)
+  if (failure.code === 'insufficient_scope')
+    headers.set('WWW-Authenticate', `Bearer realm="bursar", error="insufficient_scope", scope="${(failure.members.scopes ?? []).join(' ')}"`)
+  return new Response(JSON.stringify(problem), { status: failure.status, headers })
+}
+
+/** The failure behind any thrown error. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof HTTPException && error.status === 413) return bodyTooLarge()
+  if (error instanceof HTTPException && error.status < 500) return new Failure('invalid_request', 'The request cannot be read.')
+  return new Failure('internal', 'Something went wrong on our side. The request id names it in our log.', {
+    hint: 'Repeat the request with the same Idempotency-Key; if it fails again, report the request id.',
+  }, { cause: error })
+}
+
+/** The largest body of a request, in bytes. */
+export const LARGEST_BODY = 64 * 1024
+
+/** The body is over {@link LARGEST_BODY}. */
+export function bodyTooLarge(): Failure {
+  return new Failure('body_too_large', `The body is over ${LARGEST_BODY} bytes.`)
+}

@@ -1,0 +1,24 @@
+/** Credentials never travel in a query string: it ends up in logs, histories and referrers. Spec 5.5.4. */
+import { Failure } from '../failure.ts'
+
+/** Names that stand for a credential, in lower case and without `-` and `_`. */
+const names = new Set([
+  'token', 'accesstoken', 'refreshtoken', 'idtoken', 'sessiontoken', 'apikey', 'key', 'secret', 'clientsecret', 'password',
+  'signature', 'session', 'bursarsession', 'hostbursarsession', 'authorization', 'bearer', 'xpayment', 'paymentsignature',
+])
+
+/** The shapes of our credentials: an API key, a JWT, an encoded x402 payment. */
+const shapes = [/^bsk_/, /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/, /^eyJ4NDAyVmVyc2lvbi/]
+
+/** @param target the raw path and query. @throws Failure `credential_in_query`, which names the parameter and never its value. */
+export function refuseQueryCredentials(target: string): void {
+  const at = target.indexOf('?')
+  if (at === -1) return
+  for (const [name, value] of new URLSearchParams(target.slice(at + 1))) {
+    const isCredential = names.has(name.toLowerCase().replaceAll(/[-_]/g, '')) || shapes.some((shape) => shape.test(value.trim()))
+    if (isCredential)
+      throw new Failure('credential_in_query', `The query parameter "${name.slice(0, 32)}" looks like a credential; it was not read.`, {
+        hint: 'Send credentials in headers only, and replace this one: a query string is often logged on the way.',
+      })
+  }
+}

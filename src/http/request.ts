@@ -1,0 +1,80 @@
+/** A request as it arrived: what node-server knows and Hono's URL no longer does. */
+import type { IncomingMessage } from 'node:http'
+import type { Context as HonoContext } from 'hono'
+import { Failure } from '../failure.ts'
+import type { RawRequest } from '../identity/request-signature.ts'
+import { parseJson } from '../json.ts'
+import type { Principal } from '../principal.ts'
+import { bodyTooLarge, LARGEST_BODY } from './problem.ts'
+
+/** What our middlewares keep beside a request. */
+export interface Variables {
+  requestId: string
+  now: Date
+  clientAddress: string
+  body: Uint8Array
+  principal: Principal
+}
+
+/** The environment of the app. */
+export interface Env {
+  Bindings: { incoming?: IncomingMessage }
+  Variables: Variables
+}
+
+/** One request in our app. */
+export type HttpContext = HonoContext<Env>
+
+/** Methods that change something. */
+export const mutatingMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/** Path and query exactly as on the request line: Hono's URL is normalised and built from Host. */
+export function rawTargetOf(c: HttpContext): string {
+  const target = c.env.incoming?.url
+  if (target !== undefined) return target
+  const { pathname, search } = new URL(c.req.url)
+  return pathname + search
+}
+
+/** The request for signature checks. */
+export function rawRequestOf(c: HttpContext): RawRequest {
+  const lines = c.env.incoming?.rawHeaders
+  const fields =
+    lines === undefined
+      ? [...c.req.raw.headers].map(([name, value]) => ({ name, value }))
+      : lines.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: lines[at + 1] ?? '' }] : []))
+  return { method: c.req.method, target: rawTargetOf(c), fields, body: c.get('body') }
+}
+
+/** Reads the whole body. @throws Failure `body_too_large` before more than that is kept. */
+export async function readBody(c: HttpContext): Promise<Uint8Array> {
+  const { body } = c.req.raw
+  if (Number(c.req.header('content-length') ?? 0) > LARGEST_BODY) throw bodyTooLarge()
+  if (!mutatingMethods.has(c.req.method) || body === null) return new Uint8Array()
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of body) {
+    length += part.byteLength
+    if (length > LARGEST_BODY) throw bodyTooLarge()
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/** The JSON value of a body. @throws Failure `unsupported_media_type`, `invalid_request`. */
+export function jsonBodyOf(c: HttpContext): unknown {
+  const type = c.req.header('content-type')
+  const body = c.get('body')
+  if (body.length === 0 && type === undefined) return {}
+  if (!/^application\/json\s*(;\s*charset=utf-8\s*)?$/i.test(type ?? ''))
+    throw new Failure('unsupported_media_type', `The body is ${type === undefined ? 'of no declared type' : 'not JSON'}.`, {
+      hint: 'Send "Content-Type: application/json".',
+    })
+  if (body.length === 0) return {}
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch (cause) {
+    const where = cause instanceof SyntaxError ? cause.message.replace(/\s+/g, ' ').slice(0, 120) : 'it is not UTF-8'
+    throw new Failure('invalid_request', `The body is not valid JSON: ${where}.`, { issues: [{ path: '', message: 'not valid JSON' }] })
+  }
+}

@@ -1,0 +1,85 @@
+/** One tool as one REST route. */
+import type { Hono } from 'hono'
+import { Failure } from '../failure.ts'
+import type { CatalogueEntry } from '../kernel/catalogue.ts'
+import type { Services } from '../kernel/context.ts'
+import { requireRail } from '../kernel/gates/rail.ts'
+import { run } from '../kernel/run.ts'
+import type { Tool } from '../kernel/tool.ts'
+import { sessionCookie } from './authenticate.ts'
+import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
+
+/** Sells one delivery to anybody who pays the challenge. */
+export interface Seller {
+  sell(c: HttpContext, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
+}
+
+interface RouteParts {
+  readonly services: Services
+  readonly seller: Seller
+  readonly limit: (services: Services, c: HttpContext, rateClass: string, failClosed: boolean) => Promise<void>
+}
+
+/** Adds a tool's route to the app. */
+export function routeTool(app: Hono<Env>, { tool }: CatalogueEntry, { services, seller, limit }: RouteParts): void {
+  const [method = '', path = ''] = tool.route.split(' ')
+  app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
+    if (tool.rate !== undefined) await limit(services, c, tool.rate, tool.effect !== 'read' && !tool.isSold)
+    if (tool.isSold) return sell(tool, c, { services, seller })
+    const { body, replayed } = await run(tool, callFacts(services, c), rawInputOf(c))
+    if (replayed) c.header('Idempotency-Replayed', 'true')
+    if (tool.opensSession === true) handOutCookie(services, c, body)
+    return c.json(body)
+  })
+}
+
+/** What is sold is decoded and its rail read before any challenge, so that nobody pays for what cannot be delivered. */
+async function sell(tool: Tool, c: HttpContext, { services, seller }: Omit<RouteParts, 'limit'>): Promise<Response> {
+  if (c.req.method === 'HEAD') {
+    c.header('Allow', 'GET')
+    throw new Failure('method_not_allowed', 'A payment challenge has no HEAD; use GET.')
+  }
+  const call = tool.decode(rawInputOf(c))
+  if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
+  await requireRail(tool, services)
+  const delivered = await call.sell({ ...services, ...callFacts(services, c), afterCommit: () => {} })
+  return seller.sell(c, async () => delivered)
+}
+
+function callFacts(services: Services, c: HttpContext) {
+  return {
+    ...services,
+    principal: c.get('principal'),
+    requestId: c.get('requestId'),
+    now: c.get('now'),
+    idempotencyKey: idempotencyKeyOf(c),
+  }
+}
+
+function idempotencyKeyOf(c: HttpContext): string | null {
+  const key = c.req.header('idempotency-key')
+  if (key === undefined || !mutatingMethods.has(c.req.method)) return null
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new Failure('invalid_request', 'The Idempotency-Key must be 1 to 255 visible ASCII characters.', {
+      issues: [{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }],
+    })
+  return key
+}
+
+/** Query, path and body as one raw input. A parameter that is given twice stays a list, which no schema takes. */
+function rawInputOf(c: HttpContext): unknown {
+  const parameters = c.req.param()
+  if (mutatingMethods.has(c.req.method)) {
+    const body = jsonBodyOf(c)
+    return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...parameters } : body
+  }
+  const queries = Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values])
+  return { ...Object.fromEntries(queries), ...parameters }
+}
+
+function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
+  const { sessionToken, expiresAt } = body
+  if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string') throw new Error('a session has a token and an end')
+  const session = { sessionToken, expiresAt: new Date(expiresAt) }
+  c.header('Set-Cookie', sessionCookie(services.settings.origin, session, c.get('now')))
+}

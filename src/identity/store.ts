@@ -1,0 +1,149 @@
+/** The rows of identity, as the types of the base. */
+import type { AccessKey, Account } from '../principal.ts'
+import type { Connection } from '../storage/database.ts'
+
+const accountColumns = [
+  'account.id as account_id',
+  'account.role',
+  'account.status as account_status',
+  'account.guest',
+  'account.display_name',
+  'account.kyc_level',
+  'account.created_at as account_created_at',
+] as const
+
+const keyColumns = [
+  'access_key.id',
+  'access_key.kind',
+  'access_key.name',
+  'access_key.thumbprint',
+  'access_key.public_key',
+  'access_key.scopes',
+  'access_key.status',
+  'access_key.policy',
+  'access_key.policy_version',
+  'access_key.policy_hash',
+  'access_key.created_at',
+  'access_key.expires_at',
+] as const
+
+interface AccountRow {
+  account_id: string
+  role: Account['role']
+  account_status: Account['status']
+  guest: boolean
+  display_name: string
+  kyc_level: string
+  account_created_at: Date
+}
+
+function accountOf(row: AccountRow): Account {
+  return {
+    id: row.account_id,
+    role: row.role,
+    status: row.account_status,
+    guest: row.guest,
+    displayName: row.display_name,
+    kycLevel: row.kyc_level,
+    createdAt: row.account_created_at,
+  }
+}
+
+/** The live session of this id with its account, or undefined where there is none that still holds. */
+export async function findSession(database: Connection, sessionId: string, now: Date) {
+  const row = await database.kysely
+    .selectFrom('session')
+    .innerJoin('account', 'account.id', 'session.account_id')
+    .select(accountColumns)
+    .select(['session.id as session_id', 'session.expires_at'])
+    .where('session.id', '=', sessionId)
+    .where('session.revoked_at', 'is', null)
+    .where('session.expires_at', '>', now)
+    .executeTakeFirst()
+  return row === undefined ? undefined : { account: accountOf(row), sessionId: row.session_id, expiresAt: row.expires_at }
+}
+
+/** A key that has not been revoked, with its owner. */
+export async function findKey(
+  database: Connection,
+  by: { thumbprint: string } | { secretHash: Uint8Array } | { id: string },
+): Promise<{ account: Account; key: AccessKey } | undefined> {
+  const query = database.kysely
+    .selectFrom('access_key')
+    .innerJoin('account', 'account.id', 'access_key.account_id')
+    .select(accountColumns)
+    .select(keyColumns)
+    .where('access_key.status', '!=', 'revoked')
+  const row = await ('thumbprint' in by
+    ? query.where('access_key.thumbprint', '=', by.thumbprint)
+    : 'id' in by
+      ? query.where('access_key.id', '=', by.id)
+      : query.where('access_key.secret_hash', '=', by.secretHash)
+  ).executeTakeFirst()
+  if (row === undefined) return undefined
+  return {
+    account: accountOf(row),
+    key: {
+      id: row.id,
+      kind: row.kind,
+      name: row.name,
+      thumbprint: row.thumbprint,
+      publicKey: row.public_key,
+      scopes: row.scopes,
+      status: row.status,
+      policy: row.policy,
+      policyVersion: row.policy_version,
+      policyHash: row.policy_hash,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+    },
+  }
+}
+
+/** Stores a new key. @throws the engine's unique violation where the thumbprint is taken. */
+export async function insertKey(
+  database: Connection,
+  accountId: string,
+  key: AccessKey & { secretHash: Uint8Array | null },
+): Promise<boolean> {
+  const inserted = await database.kysely
+    .insertInto('access_key')
+    .values({
+      id: key.id,
+      account_id: accountId,
+      kind: key.kind,
+      name: key.name,
+      thumbprint: key.thumbprint,
+      public_key: key.publicKey,
+      secret_hash: key.secretHash,
+      scopes: [...key.scopes],
+      status: key.status,
+      policy: key.policy === null ? null : JSON.stringify(key.policy),
+      policy_version: key.policyVersion,
+      policy_hash: key.policyHash,
+      created_at: key.createdAt,
+      expires_at: key.expiresAt,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** Spends a signature's nonce, once a key. @returns false where it was spent before. */
+export async function spendNonce(database: Connection, keyId: string, nonce: string, expiresAt: Date): Promise<boolean> {
+  const rows = await database.call<{ nonce: string }>(
+    {
+      name: 'identity_spend_nonce',
+      text: 'insert into signature_nonce (key_id, nonce, expires_at) values ($1, $2, $3) on conflict do nothing returning nonce',
+    },
+    [keyId, nonce, expiresAt],
+  )
+  return rows.length === 1
+}
+
+/** Forgets nonces whose signatures can no longer be valid. @returns how many. */
+export async function sweepNonces(database: Connection, now: Date): Promise<bigint> {
+  const result = await database.kysely.deleteFrom('signature_nonce').where('expires_at', '<', now).executeTakeFirst()
+  return result.numDeletedRows
+}

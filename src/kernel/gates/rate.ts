@@ -1,0 +1,42 @@
+/** Limits on how often a client may ask. */
+import { Failure } from '../../failure.ts'
+import type { RateVerdict } from '../../providers/rate-limiter.ts'
+import type { Services } from '../context.ts'
+
+/** What a limit found, for the RateLimit headers. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
+export interface RateReading extends RateVerdict {
+  readonly rateClass: string
+  readonly count: number
+  readonly seconds: number
+}
+
+/**
+ * Counts one request of a client in a class.
+ * @param failClosed whether the request must not go on where the shared store cannot be reached.
+ * @returns null where the class has no limit or the store could not be asked.
+ * @throws Failure `rate_limited` with `retryAfter`, `provider_unavailable`.
+ */
+export async function countRequest(
+  { settings, rateLimiter, log }: Pick<Services, 'settings' | 'rateLimiter' | 'log'>,
+  { rateClass, client, now, failClosed }: { rateClass: string; client: string; now: Date; failClosed: boolean },
+): Promise<RateReading | null> {
+  const limit = settings.rateLimits.get(rateClass)
+  if (limit === undefined) return null
+  try {
+    const verdict = await rateLimiter.take(`${rateClass}:${client}`, limit, now)
+    return { ...verdict, rateClass, ...limit }
+  } catch (cause) {
+    log.error({ err: cause, rateClass }, 'rate limits cannot be read')
+    if (!failClosed) return null
+    throw new Failure('provider_unavailable', 'Rate limits cannot be read; nothing was done.', { retryAfter: 2 }, { cause })
+  }
+}
+
+/** @throws Failure `rate_limited` where the reading is over the limit. */
+export function requireWithinLimit(reading: RateReading): void {
+  if (reading.allowed) return
+  throw new Failure('rate_limited', `More than ${reading.count} requests in ${reading.seconds} s.`, {
+    retryAfter: reading.resetSeconds,
+    hint: `Wait ${reading.resetSeconds} s; an earlier request starts the wait anew.`,
+  })
+}

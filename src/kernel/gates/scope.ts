@@ -1,0 +1,30 @@
+/** Whether this caller may use this tool at all. */
+import { Failure } from '../../failure.ts'
+import type { Principal } from '../../principal.ts'
+import type { Tool } from '../tool.ts'
+
+/** @throws Failure `unauthenticated`, `insufficient_scope`. */
+export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, principal: Principal): void {
+  if (tool.who === 'public') return
+  if (principal.kind === 'public')
+    throw new Failure('unauthenticated', 'This operation needs a credential.', {
+      hint:
+        tool.who === 'person'
+          ? 'Sign in, for example with POST /api/auth/guest, and send the session token as "Authorization: Bearer …".'
+          : 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).',
+    })
+  if (principal.kind === 'session') return
+  if (tool.who === 'person')
+    throw new Failure('insufficient_scope', 'Only a signed-in person may do this; a key never can.', { scopes: [] })
+  const missing = missingScopes(tool, principal)
+  if (missing.length > 0)
+    throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks ${missing.join(', ')}.`, {
+      scopes: tool.scopes,
+      hint: 'The owner must create a key that has every scope named in "scopes".',
+    })
+}
+
+/** The scopes that a key lacks for a tool. */
+export function missingScopes(tool: Pick<Tool, 'scopes'>, principal: Extract<Principal, { kind: 'key' }>): readonly string[] {
+  return tool.scopes.filter((scope) => !principal.key.scopes.includes(scope))
+}

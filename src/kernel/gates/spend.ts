@@ -1,0 +1,120 @@
+/**
+ * The spend gate: the policy's static rules, then idempotency, counters, hold and decision in one round trip. Nothing has
+ * moved before it, and nothing moves without it.
+ */
+import { evaluate } from '../../../policies/evaluate.ts'
+import type { Policy } from '../../../policies/policy.ts'
+import { usdMicrosOf } from '../../../policies/usd.ts'
+import { Failure, type Violation } from '../../failure.ts'
+import type { Json } from '../../json.ts'
+import { decimalOf } from '../../money.ts'
+import type { AccountPrincipal } from '../../principal.ts'
+import { reserveSpend, type SpendRequest, type SpendVerdict } from '../../spending/reserve.ts'
+import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
+import { callerOf, type Context } from '../context.ts'
+import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
+import type { Call, Spending, Tool } from '../tool.ts'
+import { policyOf } from './policy.ts'
+
+/** What came of the gate: the money is held, or the call was answered before. */
+export type SpendGate =
+  | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: Spending }
+  | { readonly kind: 'answered'; readonly answer: Json }
+
+/**
+ * Decides on a spend and holds its money.
+ * @throws Failure `policy_denied`, `insufficient_funds`, `idempotency_in_progress`, `idempotency_key_reused`, `conflict`, and what
+ * the tool's own `spend` refuses with.
+ */
+export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
+  if (call.spend === null) throw new Error(`${tool.name} spends without saying what`)
+  const caller = callerOf(context)
+  const spending = await call.spend(context)
+  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  const decided = await reserveSpend(context.database, requestOf(tool.name, { call, caller, context, spending, value }))
+  return gateOf(decided, spending)
+}
+
+interface Parts {
+  readonly call: Call
+  readonly caller: AccountPrincipal
+  readonly context: Context
+  readonly spending: Spending
+  readonly value: UsdValue
+}
+
+function requestOf(operation: string, { call, caller, context, spending, value }: Parts): SpendRequest {
+  const { category, money, chain, counterparty, place } = spending
+  const key = caller.kind === 'key' ? caller.key : null
+  const policy = key === null ? null : policyOf(key)
+  const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty }
+  return {
+    decisionId: context.newId('dec', context.now),
+    accountId: caller.account.id,
+    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
+    policyHash: key?.policyHash ?? null,
+    operation,
+    facts: { category, amount: decimalOf(money), asset: money.asset, usdRate: value.rate, usdMicros: String(value.usdMicros), chain, counterparty },
+    violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),
+    money,
+    usdMicros: value.usdMicros,
+    place,
+    idempotency:
+      context.idempotencyKey === null
+        ? null
+        : { principal: idempotencyOwner(caller), key: context.idempotencyKey, fingerprint: fingerprintOf(operation, call.input) },
+    at: context.now,
+  }
+}
+
+/** A key without a policy may spend on nothing. */
+const noPolicy: Violation = { rule: 'category', limit: '', used: null, requested: null, remaining: null, resetsAt: null }
+
+function limitsOf(policy: Policy | null) {
+  return {
+    dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
+    dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
+    ownerDailyMaxMicros: null,
+  }
+}
+
+function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
+  switch (decided.verdict) {
+    case 'allow':
+      return { kind: 'reserved', decisionId: decided.decisionId, spending }
+    case 'answered':
+      return { kind: 'answered', answer: decided.answer }
+    case 'deny':
+      throw denied(decided.decisionId, decided.violations)
+    case 'insufficient_funds':
+      throw new Failure(
+        'insufficient_funds',
+        `The wallet has ${decimalOf(decided.available)} ${spending.money.asset} available; ${decimalOf(spending.money)} needed.`,
+        { decisionId: decided.decisionId, hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.' },
+      )
+    case 'in_progress':
+      throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
+        retryAfter: 1,
+        hint: 'Repeat the same request after a second to get its answer.',
+      })
+    case 'fingerprint_mismatch':
+      throw new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
+        hint: 'Use a new idempotency key for a new request.',
+      })
+    case 'stale_policy':
+      throw new Failure('conflict', 'The key or its policy changed while this request was under way; nothing was done.', {
+        hint: 'Send the request again.',
+      })
+  }
+}
+
+function denied(decisionId: string, violations: readonly Violation[]): Failure {
+  const rules = violations.map(({ rule, limit, requested, remaining }) =>
+    [rule, ...(requested === null ? [] : [`requested ${requested}`]), ...(limit === null ? [] : [`limit ${limit}`]), ...(remaining === null ? [] : [`remaining ${remaining}`])].join(', '),
+  )
+  return new Failure('policy_denied', `The spend policy denies this: ${rules.join('; ')}.`, {
+    violations,
+    decisionId,
+    hint: 'Change what "violations" names, wait until "resetsAt", or ask the owner for a wider policy.',
+  })
+}

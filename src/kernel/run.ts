@@ -1,0 +1,81 @@
+/**
+ * The kernel: what every call passes through, whatever the transport. A call is allowed, decoded, its rail read; then it
+ * reads, writes once, or spends once. May import base, ports, ledger, spending and policies.
+ */
+import type { Json } from '../json.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import { withIdempotency } from '../spending/idempotency.ts'
+import type { Context } from './context.ts'
+import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
+import { requireRail } from './gates/rail.ts'
+import { requireScope } from './gates/scope.ts'
+import { reserve } from './gates/spend.ts'
+import type { Call, Effect, Tool } from './tool.ts'
+
+/** An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. */
+export interface Outcome {
+  readonly body: Record<string, unknown>
+  readonly replayed: boolean
+}
+
+/** Runs one call of a tool. @throws Failure by the tool's own list and the gates'. */
+export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
+  requireScope(tool, caller.principal)
+  const call = tool.decode(raw)
+  await requireRail(tool, caller)
+  const { context, settled } = committing(caller)
+  const outcome = await effects[tool.effect](tool, call, context)
+  await settled()
+  return outcome
+}
+
+/** A context that keeps what is to be done once the effect is committed. */
+function committing(caller: Omit<Context, 'afterCommit'>) {
+  const later: (() => Promise<void>)[] = []
+  const context: Context = { ...caller, afterCommit: (work) => later.push(work) }
+  const settled = async () => {
+    for (const work of later) await work()
+  }
+  return { context, settled }
+}
+
+const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Promise<Outcome>> = {
+  read: async (_tool, call, context) => ({ body: await call.run(context, null), replayed: false }),
+  write,
+  spend,
+}
+
+/** Our own records change in one transaction, together with the idempotency key. */
+async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  const { database, principal, idempotencyKey, now } = context
+  const work = (connection: Connection) => call.run({ ...context, database: within(database, connection) }, null)
+  if (idempotencyKey === null || principal.kind === 'public') return { body: await database.transaction(work), replayed: false }
+  const { answer, replayed } = await withIdempotency(
+    database,
+    { principal: idempotencyOwner(principal), key: idempotencyKey, fingerprint: fingerprintOf(tool.name, call.input), at: now },
+    async (connection) => toJson(await work(connection)),
+  )
+  return { body: asBody(answer), replayed }
+}
+
+/** Money is held first; the tool settles or releases it, and what it cannot know stays held. */
+async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  const gate = await reserve(tool, call, context)
+  if (gate.kind === 'answered') return { body: asBody(gate.answer), replayed: true }
+  return { body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }), replayed: false }
+}
+
+/** A transaction that looks like the database: a transaction inside it is the same one. */
+function within(database: Database, connection: Connection): Database {
+  return { ...database, ...connection, transaction: (work) => work(connection) }
+}
+
+function toJson(body: Record<string, unknown>): Json {
+  const plain: Json = JSON.parse(JSON.stringify(body))
+  return plain
+}
+
+function asBody(answer: Json): Record<string, unknown> {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw new Error('a stored answer must be an object')
+  return { ...answer }
+}

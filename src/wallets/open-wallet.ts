@@ -1,0 +1,61 @@
+/** A wallet for an account: its smart account's address, and in the sandbox the money it starts with. */
+import type { NewId } from '../ids.ts'
+import { available, external } from '../ledger/accounts.ts'
+import { post } from '../ledger/post.ts'
+import { type Money, type Stablecoin, stablecoins } from '../money.ts'
+import type { Address, Chain } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
+import { insertWallet } from './store.ts'
+
+/** What a demo wallet starts with: 1,000 USDC, 500 EURC, 250 USDT, 250 PYUSD, in smallest units. */
+export const demoFunds: readonly (Money & { asset: Stablecoin })[] = [
+  { asset: 'USDC', units: 1_000_000_000n },
+  { asset: 'EURC', units: 500_000_000n },
+  { asset: 'USDT', units: 250_000_000n },
+  { asset: 'PYUSD', units: 250_000_000n },
+]
+
+/** Opens the wallet of an account. The smart account itself is deployed with its first operation. */
+export async function openWallet(
+  { database, chain }: { database: Connection; chain: Chain },
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<Address> {
+  const address = await chain.walletAddress(accountId)
+  await insertWallet(database, { accountId, address, chain: chain.name, at })
+  return address
+}
+
+/** Books money that came in on the chain as available. */
+export async function bookDeposit(
+  { database, chain, newId }: { database: Connection; chain: Pick<Chain, 'name'>; newId: NewId },
+  { accountId, funds, reference, at }: { accountId: string; funds: readonly Money[]; reference: string; at: Date },
+): Promise<void> {
+  await post(database, {
+    id: newId('tx', at),
+    kind: 'deposit',
+    reference,
+    at,
+    postings: funds.map((money) => ({ source: external(chain.name), destination: available(accountId, chain.name), money })),
+  })
+}
+
+/**
+ * Sandbox: brings the chain up to the ledger, by minting what wallets lack on it. The ledger is the book; a sandbox chain
+ * that starts empty is only its custody.
+ * @returns how many balances were short.
+ */
+export async function bringChainUpToLedger(
+  { chain }: { chain: Chain },
+  wallets: readonly { address: Address; booked: ReadonlyMap<Stablecoin, bigint> }[],
+): Promise<number> {
+  const mints = []
+  for (const { address, booked } of wallets) {
+    for (const token of stablecoins) {
+      const due = booked.get(token) ?? 0n
+      const there = due === 0n ? 0n : await chain.balanceOf(token, address)
+      if (there < due) mints.push({ token, to: address, units: due - there })
+    }
+  }
+  if (mints.length > 0) await chain.mint(mints)
+  return mints.length
+}

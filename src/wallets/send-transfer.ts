@@ -1,0 +1,111 @@
+/**
+ * One transfer out of a wallet: row → broadcast → settle. Called with money that is already reserved. Whatever is not known
+ * stays held and is finished by the settle-pending job; the chain executes a transfer's id at most once.
+ */
+import type { Clock } from '../clock.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { JsonObject } from '../json.ts'
+import type { Log } from '../log.ts'
+import { decimalOf, type Stablecoin } from '../money.ts'
+import type { Address, Chain, Hex, Submission } from '../providers/chain.ts'
+import type { Database } from '../storage/database.ts'
+import { finishTransfer } from './finish-transfer.ts'
+import { insertTransfer, lowerCase, type Transfer, updateTransfer } from './store.ts'
+
+/** How long a caller waits for the chain before it is told `settlement_pending`. */
+const WAIT_MS = 3000
+
+/** What sending needs. */
+export interface Sending {
+  readonly database: Database
+  readonly chain: Chain
+  readonly newId: NewId
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What is to be sent. @property answerOf makes the caller's answer, kept for its idempotency key. */
+export interface TransferOrder {
+  readonly accountId: string
+  readonly decisionId: string
+  readonly token: Stablecoin
+  readonly units: bigint
+  readonly destination: Address
+  readonly at: Date
+  readonly answerOf: (sent: SentTransfer) => JsonObject
+}
+
+/** A transfer that the chain has taken. */
+export interface SentTransfer {
+  readonly transferId: string
+  readonly transactionHash: Hex
+  readonly status: 'confirmed' | 'settlement_pending'
+}
+
+/**
+ * Sends reserved money.
+ * @throws Failure `provider_unavailable` where the chain refused (the money is free again) or it is not known whether it
+ * took the transfer (the money stays held until it is).
+ */
+export async function sendTransfer(sending: Sending, order: TransferOrder): Promise<SentTransfer> {
+  const { database, chain, newId } = sending
+  const transfer: Transfer = {
+    id: newId('tx', order.at),
+    accountId: order.accountId,
+    decisionId: order.decisionId,
+    token: order.token,
+    units: order.units,
+    destination: lowerCase(order.destination),
+    chain: chain.name,
+    state: 'reserved',
+    transactionHash: null,
+  }
+  if (!(await insertTransfer(database, transfer, order.at)))
+    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', { hint: 'Send the request again.' })
+  const submission = await submit(sending, transfer)
+  if (submission.status === 'refused') return refused(sending, transfer, submission.reason)
+  const { transactionHash } = submission
+  const outcome = await waitForOutcome(sending, transfer)
+  if (outcome === 'failed') {
+    await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted', answer: null })
+    throw new Failure('provider_unavailable', `The chain reverted transfer ${transfer.id}; nothing moved.`, { hint: 'Send it again with a new Idempotency-Key.' })
+  }
+  const sent: SentTransfer = { transferId: transfer.id, transactionHash, status: outcome }
+  if (outcome === 'confirmed')
+    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash, answer: order.answerOf(sent) })
+  else await updateTransfer(database, transfer.id, { state: 'settlement_pending', transactionHash }, sending.clock())
+  return sent
+}
+
+async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Submission> {
+  try {
+    return await chain.submitTransfer({ ...transfer, transferId: transfer.id, to: transfer.destination })
+  } catch (cause) {
+    log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
+    throw new Failure('provider_unavailable', `It is not known yet whether the chain took transfer ${transfer.id}; its money stays held until it is.`, {
+      retryAfter: 5,
+      hint: 'Do not send it anew: repeat this request with the same Idempotency-Key to learn the outcome.',
+    }, { cause })
+  }
+}
+
+/** What the chain says within {@link WAIT_MS}. Silence and errors are pending: the transaction was broadcast. */
+async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Promise<'confirmed' | 'failed' | 'settlement_pending'> {
+  try {
+    const { status } = await chain.outcomeOf({ ...transfer, transferId: transfer.id, to: transfer.destination }, WAIT_MS)
+    return status === 'confirmed' || status === 'failed' ? status : 'settlement_pending'
+  } catch (err) {
+    log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
+    return 'settlement_pending'
+  }
+}
+
+async function refused(sending: Sending, transfer: Transfer, reason: string): Promise<never> {
+  await finishTransfer(sending, transfer, { state: 'failed', failure: reason, answer: null })
+  const amount = decimalOf({ asset: transfer.token, units: transfer.units })
+  sending.log.error({ transferId: transfer.id, reason }, 'the chain refused a transfer that the ledger allowed')
+  throw new Failure('provider_unavailable', `The chain refused to send ${amount} ${transfer.token}: ${reason}. Nothing moved.`, {
+    hint: 'Try again with a new Idempotency-Key; if it is refused again, the wallet and the ledger differ.',
+  })
+}

@@ -1,0 +1,34 @@
+/** The wallet as spec 2.1 shows it: address, modules and balances. */
+import { Failure } from '../failure.ts'
+import { balances } from '../ledger/balances.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
+import type { Address, Chain, WalletModule } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
+import { findWallet } from './store.ts'
+
+/** A wallet's balances: `amount` can be spent, `held` is reserved for what is under way. Decimal strings. */
+export interface ShownWallet {
+  readonly safeAddress: Address
+  readonly modules: readonly WalletModule[]
+  readonly balances: readonly { token: Stablecoin; amount: string; held: string; chain: string }[]
+}
+
+/** @throws Failure `not_found` where the account has no wallet. */
+export async function showWallet({ database, chain }: { database: Connection; chain: Chain }, accountId: string): Promise<ShownWallet> {
+  const safeAddress = await findWallet(database, accountId)
+  if (safeAddress === undefined) throw new Failure('not_found', 'The account has no wallet.')
+  const [modules, booked] = await Promise.all([chain.modules(accountId), balances(database, accountId)])
+  return {
+    safeAddress,
+    modules,
+    balances: stablecoins.map((token) => {
+      const row = booked.find(({ place, asset }) => place === chain.name && asset === token)
+      return {
+        token,
+        amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
+        held: decimalOf({ asset: token, units: row?.held ?? 0n }),
+        chain: chain.name,
+      }
+    }),
+  }
+}

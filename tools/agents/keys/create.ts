@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
+import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { showUsage, usageView } from '../../../src/spending/usage.ts'
+
+const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
+
+const publicKey = z
+  .union([
+    z
+      .strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), kid: z.string().optional(), alg: z.string().optional(), use: z.string().optional() })
+      .describe('JWK, RFC 8037.'),
+    z.string().describe('The 32 bytes as base64url.'),
+  ])
+  .transform((key) => (typeof key === 'string' ? key : key.x))
+  .refine(isEd25519PublicKey, { error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url' })
+
+const registration = z
+  .strictObject({
+    name: z.string().trim().min(1).max(80).describe('What the owner calls the agent.'),
+    publicKey: publicKey.describe('The agent’s own Ed25519 public key; the private key never leaves the agent.'),
+    scopes: z.array(z.enum(scopeNames)).max(32).describe('What the agent may do.'),
+    policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
+    expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
+  })
+  .superRefine(({ scopes: held, policy }, context) => {
+    if (policy === undefined && needsPolicy(held))
+      context.addIssue({ code: 'custom', path: ['policy'], message: 'is required: these scopes can spend' })
+  })
+
+export default defineTool({
+  name: 'agents.keys.create',
+  title: 'Register an agent',
+  summary: 'Register an agent with its own Ed25519 key, scopes and spend policy.',
+  route: 'POST /api/agents/keys',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: registration,
+  output: z.strictObject({
+    agentId: z.string().describe('`key_…`'),
+    keyId: z.string().describe('RFC 7638 thumbprint of the public key: `keyid` of the agent’s signatures.'),
+    name: z.string().describe('What the owner calls the agent.'),
+    algorithm: z.literal('ed25519').describe('How the agent signs.'),
+    status: z.enum(['active', 'paused', 'revoked']).describe('Whether the key works.'),
+    scopes: z.array(z.string()).describe('What the agent may do.'),
+    policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
+    usage: usageView.describe('What the key used today.'),
+    createdAt: z.string().describe('ISO 8601 UTC.'),
+  }),
+  failures: ['conflict'],
+  example: {
+    name: 'Invoice bot',
+    publicKey: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+    scopes: ['wallets:read', 'wallets:transfer'],
+    policy: { perTransaction: { max: '5' }, dailyBudget: { max: '12' }, categories: { allow: ['transfer'] } },
+  },
+  run: async (context, input) => {
+    const { account } = callerOf(context)
+    const policy = input.policy ?? null
+    const key = await registerAgentKey(context, {
+      accountId: account.id,
+      name: input.name,
+      publicKey: input.publicKey,
+      scopes: input.scopes,
+      policy,
+      expiresAt: input.expiresAt === undefined ? null : new Date(input.expiresAt),
+      at: context.now,
+    })
+    return {
+      agentId: key.id,
+      keyId: key.thumbprint ?? '',
+      name: key.name,
+      algorithm: 'ed25519' as const,
+      status: key.status,
+      scopes: [...key.scopes],
+      policy,
+      usage: await showUsage(context.database, { keyId: key.id, policy }, context.now),
+      createdAt: key.createdAt.toISOString(),
+    }
+  },
+})

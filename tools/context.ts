@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { callerOf } from '../src/kernel/context.ts'
+import { policyOf } from '../src/kernel/gates/policy.ts'
+import { defineTool } from '../src/kernel/tool.ts'
+import { showUsage, usageView } from '../src/spending/usage.ts'
+
+export default defineTool({
+  name: 'context',
+  title: 'Who am I and what may I spend',
+  summary: 'Read who is calling, with its scopes, spend policy and what is left of today’s budget.',
+  description: 'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the rate of the moment.',
+  route: 'GET /api/agents/self',
+  who: 'account',
+  scopes: [],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({}),
+  output: z.strictObject({
+    principal: z.enum(['session', 'key']).describe('A person’s session, or a key that acts for one.'),
+    accountId: z.string().describe('`acct_…`: whose money it is.'),
+    agentId: z.string().nullable().describe('`key_…`; null for a person.'),
+    keyId: z.string().nullable().describe('RFC 7638 thumbprint of an agent’s key.'),
+    name: z.string().describe('What the owner calls the key, or the person’s name.'),
+    status: z.string().describe('`active`, or `paused` by the owner.'),
+    scopes: z.array(z.string()).nullable().describe('What the key may do; null for a person, who may do everything of theirs.'),
+    policy: z.looseObject({}).nullable().describe('The spend policy; null for a person.'),
+    usage: usageView.nullable().describe('What the key used today; null for a person.'),
+    now: z.string().describe('The gateway’s clock, ISO 8601 UTC.'),
+  }),
+  failures: [],
+  run: async (context) => {
+    const caller = callerOf(context)
+    const shared = { accountId: caller.account.id, now: context.now.toISOString() }
+    if (caller.kind === 'session')
+      return { ...shared, principal: 'session' as const, agentId: null, keyId: null, name: caller.account.displayName, status: 'active', scopes: null, policy: null, usage: null }
+    const { key } = caller
+    const policy = policyOf(key)
+    return {
+      ...shared,
+      principal: 'key' as const,
+      agentId: key.id,
+      keyId: key.thumbprint,
+      name: key.name,
+      status: key.status,
+      scopes: [...key.scopes],
+      policy,
+      usage: await showUsage(context.database, { keyId: key.id, policy }, context.now),
+    }
+  },
+})

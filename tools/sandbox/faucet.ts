@@ -1,0 +1,49 @@
+import { isAddress } from 'viem'
+import { z } from 'zod'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
+import type { Address } from '../../src/providers/chain.ts'
+import { bookDeposit } from '../../src/wallets/open-wallet.ts'
+import { findWalletOwner } from '../../src/wallets/store.ts'
+
+/** Enough for any experiment, and far from the largest amount that a column holds. */
+const LARGEST = 1_000_000n
+
+export default defineTool({
+  name: 'sandbox.faucet',
+  title: 'Faucet',
+  summary: 'Put sandbox stablecoins on any address; a wallet of ours is credited at once.',
+  route: 'POST /sandbox/faucet',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  sandboxOnly: true,
+  input: z
+    .strictObject({
+      address: z.string().refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' }).describe('EVM address.'),
+      token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
+      amount: decimalAmount.describe('How much, as a decimal of the token; at most 1000000.'),
+    })
+    .superRefine(({ amount, token }, context) => {
+      const misfit = misfitOf(amount, token)
+      if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
+      else if (moneyOf(token, amount).units > LARGEST * 1_000_000n)
+        context.addIssue({ code: 'custom', path: ['amount'], message: `must not be over ${LARGEST}` })
+    }),
+  output: z.strictObject({
+    address: z.string().describe('EVM address.'),
+    token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+    amount: z.string().describe('What was put there, as a decimal string.'),
+  }),
+  failures: ['provider_unavailable'],
+  example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },
+  run: async (context, { address, token, amount }) => {
+    const money = { asset: token, units: moneyOf(token, amount).units }
+    const owner = await findWalletOwner(context.database, address)
+    if (owner !== undefined)
+      await bookDeposit(context, { accountId: owner, funds: [money], reference: 'faucet', at: context.now })
+    context.afterCommit(() => context.chain.mint([{ token, to: address, units: money.units }]))
+    return { address, token, amount: decimalOf(money) }
+  },
+})

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { stablecoins } from '../../src/money.ts'
+import { showWallet } from '../../src/wallets/show-wallet.ts'
+
+const walletModule = z.strictObject({
+  name: z.string().describe('What the module is called.'),
+  address: z.string().describe('EVM address of the module.'),
+  type: z.string().describe('What it does for the wallet, such as `erc4337`.'),
+  version: z.string().describe('Version of the module.'),
+  chain: z.string().describe('Chain by name.'),
+  status: z.enum(['active', 'pending_deployment']).describe('`pending_deployment` until the first operation deploys the wallet.'),
+})
+
+const balance = z.strictObject({
+  token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+  amount: z.string().describe('What can be spent now, as a decimal string of the token.'),
+  held: z.string().describe('What is reserved for operations under way, as a decimal string of the token.'),
+  chain: z.string().describe('Chain by name.'),
+})
+
+export default defineTool({
+  name: 'wallets.get',
+  title: 'Wallet',
+  summary: 'Read the smart-account wallet: its address, active modules and stablecoin balances.',
+  description:
+    'Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` is what can be spent now; `held` is reserved for transfers under way.',
+  route: 'GET /api/wallets',
+  who: 'account',
+  scopes: ['wallets:read'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({}),
+  output: z.strictObject({
+    safeAddress: z.string().describe('EVM address of the wallet (a Safe).'),
+    modules: z.array(walletModule).describe('Modules of the wallet, read from the Safe itself.'),
+    balances: z.array(balance).describe('One row for each stablecoin and chain.'),
+  }),
+  failures: ['not_found'],
+  run: async (context) => {
+    const { safeAddress, modules, balances } = await showWallet(context, callerOf(context).account.id)
+    return { safeAddress, modules: [...modules], balances: [...balances] }
+  },
+})

@@ -1,0 +1,96 @@
+import { isAddress, zeroAddress } from 'viem'
+import { z } from 'zod'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
+import type { Address } from '../../src/providers/chain.ts'
+import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
+import { sendTransfer } from '../../src/wallets/send-transfer.ts'
+
+const evmAddress = z.string().refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
+  error: 'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
+})
+
+const transferRequest = z
+  .strictObject({
+    safeAddress: evmAddress.optional().describe('The wallet that pays. Absent: the account’s own, the only one it can be.'),
+    destination: evmAddress.describe('EVM address that is paid.'),
+    amount: decimalAmount.describe('How much, as a decimal string or number of the token; at most 6 fraction digits.'),
+    token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
+    chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
+    signature: z
+      .string()
+      .min(1)
+      .max(8192)
+      .describe('Authorizes this very transfer. Sandbox accounts without a registered signer: any non-empty text.'),
+  })
+  .superRefine(({ amount, token }, context) => {
+    const misfit = misfitOf(amount, token)
+    if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
+  })
+  .transform((request) => ({ ...request, money: { asset: request.token, units: moneyOf(request.token, request.amount).units } }))
+
+const screening = z.strictObject({
+  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of the destination.'),
+  lists: z.array(z.string()).describe('The lists that were consulted.'),
+})
+
+const transferResult = z.strictObject({
+  transactionHash: z.string().describe('Hash of the transaction on the chain.'),
+  status: z.enum(['confirmed', 'settlement_pending']).describe('`settlement_pending`: broadcast, not yet confirmed; do not send it again.'),
+  transferId: z.string().describe('`tx_…`'),
+  decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
+  token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+  amount: z.string().describe('What was sent, as a decimal string of the token.'),
+  destination: z.string().describe('EVM address that was paid.'),
+  chain: z.string().describe('Chain by name.'),
+  gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
+  authorization: z.literal('sandbox').describe('Who signed for the transfer: the sandbox’s own key.'),
+  screening: screening.describe('The AML screening of the destination.'),
+})
+
+export default defineTool({
+  name: 'wallets.transfer',
+  title: 'Send stablecoins',
+  summary: 'Send stablecoins from the wallet to an on-chain address, gas paid by the sponsor.',
+  description:
+    'Moves money for good. Needs room in the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. After a timeout repeat the call with the same idempotency key: it never pays twice.',
+  route: 'POST /api/wallets/transfer',
+  who: 'account',
+  scopes: ['wallets:transfer'],
+  effect: 'spend',
+  mcp: true,
+  rail: 'wallet-transfer',
+  input: transferRequest,
+  output: transferResult,
+  failures: ['insufficient_funds', 'aml_blocked', 'policy_denied', 'chain_not_supported', 'screening_unavailable', 'provider_unavailable', 'not_found', 'conflict'],
+  example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC', signature: 'sandbox' },
+  spend: async (context, { money, destination, chain, safeAddress }) => {
+    const { account } = callerOf(context)
+    const admitted = await admitTransfer(context, { accountId: account.id, destination, chain, safeAddress })
+    return { category: 'transfer', money, place: chain, chain, counterparty: destination, facts: { screening: admitted } }
+  },
+  run: async (context, { money, destination, chain }, { decisionId, facts }) => {
+    const { account } = callerOf(context)
+    const described = {
+      decisionId,
+      token: money.asset,
+      amount: decimalOf(money),
+      destination,
+      chain,
+      gasSponsored: true as const,
+      authorization: 'sandbox' as const,
+      screening: { result: facts.screening.result, lists: [...facts.screening.lists] },
+    }
+    const sent = await sendTransfer(context, {
+      accountId: account.id,
+      decisionId,
+      token: money.asset,
+      units: money.units,
+      destination,
+      at: context.now,
+      answerOf: (outcome) => ({ ...outcome, ...described }),
+    })
+    return { ...sent, ...described }
+  },
+})

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { quoteFx } from '../../src/payments/fx-quote.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalAmount, decimalOf } from '../../src/money.ts'
+import { findWallet } from '../../src/wallets/store.ts'
+import { sendTransfer } from '../../src/wallets/send-transfer.ts'
+
+const code = z
+  .string()
+  .regex(/^[A-Za-z]{3,5}$/, 'must be a currency code such as EUR, or a stablecoin such as USDC')
+  .toUpperCase()
+
+const quote = {
+  quoteId: z.string().describe('`quote_…`'),
+  from: z.string().describe('Currency or stablecoin that is sold.'),
+  to: z.string().describe('Currency or stablecoin that is bought.'),
+  amount: z.string().describe('How much of `from`, as a decimal string.'),
+  rate: z.string().describe('Units of `to` for one unit of `from`, the spread included.'),
+  result: z.string().describe('How much of `to`, rounded down to its decimals.'),
+  spreadBps: z.int().describe('Spread in basis points.'),
+  source: z.string().describe('Who published the reference rates.'),
+  asOf: z.string().describe('When the reference rates were published, ISO 8601 UTC.'),
+  expiresAt: z.string().describe('Until when the quote holds, ISO 8601 UTC.'),
+}
+
+const payment = z.strictObject({
+  id: z.string().describe('`pay_…`'),
+  transaction: z.string().describe('Hash of the transaction that paid.'),
+  network: z.string().describe('Where it was paid.'),
+  amount: z.string().describe('Price, as a decimal string of the asset.'),
+  asset: z.string().describe('Stablecoin by symbol.'),
+  payer: z.string().describe('EVM address that paid.'),
+})
+
+export default defineTool({
+  name: 'x402.fx',
+  title: 'FX quote',
+  summary: 'Buy a foreign-exchange quote; strangers pay by x402, agents from their owner’s wallet.',
+  description:
+    'Costs 0.01 USDC (by default) a quote. Over REST without any account: answer the 402 challenge with an x402 payment. Over MCP the price is taken from the owner’s wallet under the key’s spend policy (category `x402`).',
+  route: 'GET /api/x402/fx',
+  who: 'public',
+  scopes: ['fx:pay'],
+  effect: 'spend',
+  mcp: true,
+  rail: 'x402-fx',
+  rate: 'fx',
+  input: z.strictObject({
+    from: code.describe('Currency (ISO 4217) or stablecoin to sell, such as USD or EURC.'),
+    to: code.describe('Currency (ISO 4217) or stablecoin to buy.'),
+    amount: decimalAmount.describe('How much of `from`, as a decimal.'),
+  }),
+  output: z.strictObject({ ...quote, payment: payment.describe('What was paid for the quote.') }),
+  failures: ['pair_not_supported', 'rates_unavailable', 'policy_denied', 'insufficient_funds', 'controls_unavailable', 'facilitator_unavailable'],
+  example: { from: 'USD', to: 'EUR', amount: '100' },
+  sale: async (context, input) => ({
+    quoteId: context.newId('quote', context.now),
+    ...(await quoteFx(context, input, context.now)),
+  }),
+  spend: async (context, input) => {
+    const quoted = await quoteFx(context, input, context.now)
+    const { fxPrice, x402PayTo } = context.settings
+    return { category: 'x402', money: fxPrice, place: context.chain.name, chain: context.chain.name, counterparty: x402PayTo, facts: { quoted } }
+  },
+  run: async (context, _input, { decisionId, facts, money }) => {
+    const { account } = callerOf(context)
+    const payer = await findWallet(context.database, account.id)
+    const quoted = { quoteId: context.newId('quote', context.now), ...facts.quoted }
+    const paymentId = context.newId('pay', context.now)
+    const answerOf = (transaction: string) => ({
+      ...quoted,
+      payment: { id: paymentId, transaction, network: context.chain.name, amount: decimalOf(money), asset: money.asset, payer: payer ?? '' },
+    })
+    const sent = await sendTransfer(context, {
+      accountId: account.id,
+      decisionId,
+      token: 'USDC',
+      units: money.units,
+      destination: context.settings.x402PayTo,
+      at: context.now,
+      answerOf: ({ transactionHash }) => answerOf(transactionHash),
+    })
+    return answerOf(sent.transactionHash)
+  },
+})
