@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { available, external } from '../../src/ledger/accounts.ts'
+import { balances } from '../../src/ledger/balances.ts'
+import { post } from '../../src/ledger/post.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { withIdempotency } from '../../src/spending/idempotency.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
+
+/** Two pools stand for two processes. */
+describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
+  let pools: Database[] = []
+  let drop = async () => {}
+  const pool = (index: number): Database => {
+    const found = pools[index % pools.length]
+    if (found === undefined) throw new Error('not open')
+    return found
+  }
+  const many = <Result>(count: number, start: (index: number) => Promise<Result>) =>
+    Promise.all(Array.from({ length: count }, (_, index) => start(index)))
+  const tally = (verdicts: readonly { verdict: string }[]) => {
+    const counts: Record<string, number> = {}
+    for (const { verdict } of verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1
+    return counts
+  }
+
+  beforeAll(async () => {
+    const created = await createTestDatabase(testServerUrl ?? '')
+    drop = created.drop
+    pools = await many(2, () => openPostgres({ url: created.url, poolSize: 16 }))
+    await Promise.all(pools.map((database) => database.migrate()))
+  })
+  afterAll(async () => {
+    await Promise.all(pools.map((database) => database.close()))
+    await drop()
+  })
+
+  it('allows exactly what fits a budget: 142 of 1000', async () => {
+    const accountId = await openAccount(pool(0), 1_000_000n)
+    const keyId = await openKey(pool(0), accountId)
+    const limits = { ...unlimited, dailyMaxMicros: 1_000n }
+    const verdicts = await many(1_000, (index) =>
+      reserveSpend(pool(index), spendOf({ accountId, keyId, limits }, 7n)),
+    )
+    expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
+    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
+    expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
+  })
+
+  it('allows exactly what fits the funds of several keys, and gives the others their budget back', async () => {
+    const accountId = await openAccount(pool(0), 1_000n)
+    const keys = await many(4, () => openKey(pool(0), accountId))
+    const verdicts = await many(400, (index) =>
+      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 4] ?? '' }, 7n)),
+    )
+    expect(tally(verdicts)).toEqual({ allow: 142, insufficient_funds: 258 })
+    const usages = await Promise.all(keys.map((keyId) => usageOf(pool(0), keyId)))
+    expect(usages.reduce((total, { usedMicros }) => total + usedMicros, 0n)).toBe(994n)
+  })
+
+  it('allows exactly what fits one cap over new keys of an account', async () => {
+    const accountId = await openAccount(pool(0), 1_000_000n)
+    const keys = await many(20, () => openKey(pool(0), accountId))
+    const limits = { ...unlimited, ownerDailyMaxMicros: 100n }
+    const verdicts = await many(200, (index) =>
+      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 20] ?? '', limits }, 7n)),
+    )
+    expect(tally(verdicts)).toEqual({ allow: 14, deny: 186 })
+  })
+
+  it('reserves once for an idempotency key that comes 40 times at once', async () => {
+    const accountId = await openAccount(pool(0), 1_000n)
+    const keyId = await openKey(pool(0), accountId)
+    for (let round = 0; round < 10; round += 1) {
+      const idempotency = { principal: keyId, key: `round ${round}`, fingerprint: 'same' }
+      const verdicts = await many(40, (index) =>
+        reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency })),
+      )
+      expect(tally(verdicts)).toEqual({ allow: 1, in_progress: 39 })
+      const ids = new Set(verdicts.map((verdict) => ('decisionId' in verdict ? verdict.decisionId : null)))
+      expect(ids.size).toBe(1)
+    }
+    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 70n, count: 10 })
+  })
+
+  it('answers all 40 the same denial, decided once', async () => {
+    const accountId = await openAccount(pool(0), 5n)
+    const keyId = await openKey(pool(0), accountId)
+    const idempotency = { principal: keyId, key: 'poor', fingerprint: 'same' }
+    const verdicts = await many(40, (index) =>
+      reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency })),
+    )
+    expect(tally(verdicts)).toEqual({ insufficient_funds: 40 })
+    const decisions = await pool(0)
+      .kysely.selectFrom('decision')
+      .select('id')
+      .where('key_id', '=', keyId)
+      .execute()
+    expect(decisions).toHaveLength(1)
+  })
+
+  it('replaces an outdated idempotency key once', async () => {
+    const accountId = await openAccount(pool(0), 1_000n)
+    const keyId = await openKey(pool(0), accountId)
+    const idempotency = { principal: keyId, key: 'old', fingerprint: 'same' }
+    const first = spendOf({ accountId, keyId }, 7n, { idempotency })
+    await reserveSpend(pool(0), first)
+    await releaseSpend(pool(0), { decisionId: first.decisionId, answer: null, at: noon })
+    const at = new Date('2026-11-22T12:00:00.000Z')
+    const verdicts = await many(40, (index) =>
+      reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency, at })),
+    )
+    expect(tally(verdicts)).toEqual({ allow: 1, in_progress: 39 })
+  })
+
+  it('settles or releases a spend once, whoever comes first', async () => {
+    const accountId = await openAccount(pool(0), 1_000n)
+    for (let round = 0; round < 10; round += 1) {
+      const request = spendOf({ accountId, keyId: null }, 7n)
+      const { decisionId } = request
+      await reserveSpend(pool(0), request)
+      const ends = await many(20, (index) =>
+        index % 2 === 0
+          ? settleSpend(pool(index), { decisionId, destination: external(place), answer: null, at: noon })
+          : releaseSpend(pool(index), { decisionId, answer: null, at: noon }),
+      )
+      expect(ends.filter((end) => end === 'settled' || end === 'released')).toHaveLength(1)
+    }
+    expect(await trialBalance(pool(0))).toMatchObject({ balanced: true })
+  })
+
+  it('never waits in a circle: reserve, settle, release and post on the same accounts and keys', async () => {
+    const owners = await many(3, () => openAccount(pool(0), 10_000n))
+    const keys = await Promise.all(owners.map((accountId) => openKey(pool(0), accountId)))
+    const owner = (index: number) => owners[index % 3] ?? ''
+    const capped = { ...unlimited, ownerDailyMaxMicros: 1_000_000n }
+    await many(300, async (index) => {
+      const limits = index % 4 === 0 ? capped : unlimited
+      const idempotency = { principal: keys[index % 3] ?? '', key: `mix ${index % 100}`, fingerprint: 'same' }
+      const request = spendOf({ accountId: owner(index), keyId: keys[index % 3] ?? '', limits }, 3n, {
+        idempotency,
+      })
+      const { decisionId } = request
+      const transfers = [1, 2].map((step) => ({
+        source: available(owner(index + step), place),
+        destination: available(owner(index + step + 1), place),
+        money: { asset: 'USDC' as const, units: 1n },
+      }))
+      await Promise.all([
+        reserveSpend(pool(index), request),
+        post(pool(index + 1), {
+          id: `mix ${index}`,
+          kind: 'test',
+          reference: 'mix',
+          at: noon,
+          postings: transfers,
+        }),
+      ])
+      const destination = index % 3 === 0 ? available(owner(index + 1), place) : external(place)
+      await Promise.all([
+        settleSpend(pool(index), { decisionId, destination, answer: { index }, at: noon }),
+        releaseSpend(pool(index + 1), { decisionId, answer: { index }, at: noon }),
+      ])
+    })
+    expect(await trialBalance(pool(0))).toMatchObject({ balanced: true, drifts: [] })
+    const open = await pool(0)
+      .kysely.selectFrom('reservation')
+      .select('decision_id')
+      .where('status', '=', 'reserved')
+      .where('account_id', 'in', owners)
+      .execute()
+    expect(open).toEqual([])
+  })
+
+  it('runs a write once for an idempotency key that comes 40 times at once', async () => {
+    let runs = 0
+    const call = { principal: 'acct_1', key: 'write', fingerprint: 'same', at: noon }
+    const results = await many(40, (index) =>
+      withIdempotency(pool(index), call, async () => ++runs).catch((error: unknown) => error),
+    )
+    expect(runs).toBe(1)
+    for (const result of results)
+      if (result instanceof Error) expect(result).toMatchObject({ code: 'idempotency_in_progress' })
+      else expect(result).toMatchObject({ answer: 1 })
+  })
+})
