@@ -1,0 +1,29 @@
+/**
+ * A process that owns an embedded database: opens it, writes rows, says on standard output which of them are committed,
+ * and goes on until it is killed or told to close (end of standard input).
+ */
+import { systemClock } from '../../src/clock.ts'
+import { silentLog } from '../../src/log.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+
+const directory = process.argv[2] ?? ''
+
+try {
+  const database = await openPglite({ directory, now: systemClock, log: silentLog })
+  await database.migrate()
+  process.stdout.write('open\n')
+  let isClosing = false
+  process.stdin.on('end', () => {
+    isClosing = true
+  })
+  process.stdin.resume()
+  for (let row = 0; !isClosing; row += 1) {
+    const values = { name: `${process.pid}:${row}`, value: 'x'.repeat(200) }
+    await database.kysely.insertInto('sandbox_secret').values(values).execute()
+    process.stdout.write(`${values.name}\n`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await database.close()
+} catch (error) {
+  process.stdout.write(`refused ${error instanceof Error ? error.message : String(error)}\n`)
+}

@@ -1,0 +1,85 @@
+import { createServer } from 'node:net'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+
+const ping = { name: 'ping', text: 'select pg_backend_pid() as pid' }
+
+describe('a PostgreSQL server that cannot be reached', () => {
+  it('is Failure provider_unavailable, through every way in', async () => {
+    const server = createServer()
+    const port = await new Promise<number>((resolve) =>
+      server.listen(0, '127.0.0.1', () => {
+        const address = server.address()
+        resolve(typeof address === 'object' && address !== null ? address.port : 0)
+      }),
+    )
+    await new Promise((resolve) => server.close(resolve))
+    const database = await openPostgres({ url: `postgres://postgres@127.0.0.1:${port}/none` })
+    const expected = { code: 'provider_unavailable', members: { retryAfter: 1 } }
+    await expect(database.call(ping, [])).rejects.toMatchObject(expected)
+    await expect(database.kysely.selectFrom('account').selectAll().execute()).rejects.toMatchObject(expected)
+    await expect(database.transaction(async () => {})).rejects.toMatchObject(expected)
+    await database.close()
+  })
+})
+
+describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
+  let database: Database
+  let url = ''
+  let drop = async () => {}
+  const terminate = async (pid: number) => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query('select pg_terminate_backend($1)', [pid])
+    await client.end()
+  }
+
+  beforeAll(async () => {
+    const created = await createTestDatabase(testServerUrl ?? '')
+    url = created.url
+    drop = created.drop
+    database = await openPostgres({ url, poolSize: 1 })
+  })
+  afterAll(async () => {
+    await database.close()
+    await drop()
+  })
+
+  it('is migrated once by several processes that start at the same time', async () => {
+    const others = await Promise.all([1, 2, 3].map(() => openPostgres({ url })))
+    expect(await database.pendingMigrations()).toEqual(['0001-tables', '0002-ledger', '0003-spending'])
+    const applied = await Promise.all([database, ...others].map((process) => process.migrate()))
+    expect(applied.flat()).toEqual(['0001-tables', '0002-ledger', '0003-spending'])
+    await Promise.all(others.map((process) => process.close()))
+  })
+
+  it('may end an idle connection: the next call has a new one', async () => {
+    const [row] = await database.call<{ pid: number }>(ping, [])
+    await terminate(row?.pid ?? 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await database.call(ping, [])).toHaveLength(1)
+  })
+
+  it('may end a connection in use: the transaction fails as unavailable and the next one works', async () => {
+    const cut = database.transaction(async ({ call }) => {
+      const [row] = await call<{ pid: number }>(ping, [])
+      await terminate(row?.pid ?? 0)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      await call(ping, [])
+    })
+    await expect(cut).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(await database.transaction(({ call }) => call(ping, []))).toHaveLength(1)
+  })
+
+  it('bounds statements and lock waits', async () => {
+    const text =
+      "select name, setting from pg_settings where name in ('statement_timeout', 'lock_timeout') order by name"
+    expect(await database.call({ name: 'timeouts', text }, [])).toEqual([
+      { name: 'lock_timeout', setting: '5000' },
+      { name: 'statement_timeout', setting: '10000' },
+    ])
+  })
+})
