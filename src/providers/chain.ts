@@ -55,7 +55,9 @@ export interface ContractCall {
   readonly address: Address
   readonly abi: readonly unknown[]
   readonly functionName: string
-  readonly args?: readonly unknown[]
+  readonly args?: readonly unknown[] | undefined
+  /** Bytes after the encoded call, by which some x402 facilitators mark their transactions. */
+  readonly dataSuffix?: Hex | undefined
 }
 
 /** What an x402 facilitator needs of a chain: reads, typed-data checks, and writes paid by the sponsor. */
@@ -94,6 +96,7 @@ export interface Chain {
   balanceOf(token: Stablecoin, address: Address): Promise<bigint>
   /**
    * Broadcasts a transfer. Simulated first; a refusal costs no gas.
+   * @throws Failure `provider_unavailable` where the chain does not answer and nothing was broadcast by this call.
    * @throws any other error where it is unknown whether it was broadcast: ask {@link outcomeOf} or submit again.
    */
   submitTransfer(transfer: ChainTransfer): Promise<Submission>
@@ -103,9 +106,12 @@ export interface Chain {
   mint(mints: readonly Mint[]): Promise<void>
   /** Sandbox: native coin, for clients that pay their own gas. @param wei 1 ETH = 10^18. */
   fundGas(to: Address, wei: bigint): Promise<void>
-  /** The latest block. @throws where the node does not answer. */
+  /** The latest block. @throws Failure `provider_unavailable` where the node does not answer, as every read does. */
   blockNumber(): Promise<bigint>
-  /** Calls back whenever the chain came back empty after a loss, before anything else is sent to it. */
+  /**
+   * Calls back whenever the chain came back empty after a loss, before anything else is sent to it: calls made inside the
+   * callback pass, all others wait. Where it throws, the chain is brought back anew.
+   */
   onReset(bringUp: () => Promise<void>): void
   close(): Promise<void>
 }

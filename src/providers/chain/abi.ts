@@ -1,0 +1,42 @@
+/** The interfaces this room speaks, as far as it uses them. */
+import { parseAbi, parseAbiItem } from 'viem'
+
+/** What the sandbox tokens (and the real ones) answer to, with the errors of OpenZeppelin 5. */
+export const tokenAbi = parseAbi([
+  'function initialize(string name, string symbol, uint8 decimals, string version, address minter)',
+  'function minter() view returns (address)',
+  'function mintBatch(address[] to, uint256[] value)',
+  'function balanceOf(address account) view returns (uint256)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+  'error ERC20InvalidReceiver(address receiver)',
+  'error ERC2612ExpiredSignature(uint256 deadline)',
+  'error ERC2612InvalidSigner(address signer, address owner)',
+  'error ERC3009InvalidSignature()',
+  'error ERC3009InvalidAuthorizationTime(uint256 validAfter, uint256 validBefore)',
+  'error ERC3009UsedAuthorization(address authorizer, bytes32 nonce)',
+])
+
+/** Said once for each operation that was executed, whether its call succeeded or not. */
+export const userOperationEvent = parseAbiItem(
+  'event UserOperationEvent(bytes32 indexed userOpHash, address indexed sender, address indexed paymaster, uint256 nonce, bool success, uint256 actualGasCost, uint256 actualGasUsed)',
+)
+
+/** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */
+export const entryPointAbi = parseAbi([
+  'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',
+  'function handleOps(PackedUserOperation[] ops, address beneficiary)',
+  'function getNonce(address sender, uint192 key) view returns (uint256 nonce)',
+  'error FailedOp(uint256 opIndex, string reason)',
+  'error FailedOpWithRevert(uint256 opIndex, string reason, bytes inner)',
+])
+
+/** Safe 1.4.1 with its proxy factory, and the 4337 module 0.3.0 with its setup. */
+export const safeAbi = parseAbi([
+  'function setup(address[] owners, uint256 threshold, address to, bytes data, address fallbackHandler, address paymentToken, uint256 payment, address paymentReceiver)',
+  'function getModulesPaginated(address start, uint256 pageSize) view returns (address[] array, address next)',
+  'function proxyCreationCode() pure returns (bytes)',
+  'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
+  'function enableModules(address[] modules)',
+  'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
+])

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ERC20Upgradeable} from "@openzeppelin/contracts-upgradeable/token/ERC20/ERC20Upgradeable.sol";
+
+/// @notice What every token of the sandbox chain is: an ERC-20 that one minter hands out.
+/// No constructor: the runtime code is placed at the token's address and initialised by a transaction.
+abstract contract SandboxToken is ERC20Upgradeable {
+    /// @custom:storage-location erc7201:bursar.sandbox.token
+    struct TokenStorage {
+        address minter;
+        uint8 decimals;
+    }
+
+    error NotMinter();
+    error LengthsDiffer();
+
+    // keccak256(abi.encode(uint256(keccak256("bursar.sandbox.token")) - 1)) & ~bytes32(uint256(0xff))
+    function _token() private pure returns (TokenStorage storage token) {
+        bytes32 slot =
+            keccak256(abi.encode(uint256(keccak256("bursar.sandbox.token")) - 1)) & ~bytes32(uint256(0xff));
+        assembly {
+            token.slot := slot
+        }
+    }
+
+    function _initializeToken(string calldata name_, string calldata symbol_, uint8 decimals_, address minter_)
+        internal
+        onlyInitializing
+    {
+        __ERC20_init(name_, symbol_);
+        _token().decimals = decimals_;
+        _token().minter = minter_;
+    }
+
+    function decimals() public view virtual override returns (uint8) {
+        return _token().decimals;
+    }
+
+    function minter() external view returns (address) {
+        return _token().minter;
+    }
+
+    /// @notice Mints to many addresses in one transaction.
+    function mintBatch(address[] calldata to, uint256[] calldata value) external {
+        require(msg.sender == _token().minter, NotMinter());
+        require(to.length == value.length, LengthsDiffer());
+        for (uint256 i = 0; i < to.length; ++i) {
+            _mint(to[i], value[i]);
+        }
+    }
+}

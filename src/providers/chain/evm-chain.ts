@@ -1,0 +1,144 @@
+/** The chain port over a gate to an EVM node: what the adapters `anvil` and `rpc` share. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '../../failure.ts'
+import type { Address, Chain, EvmSigner, WalletModule } from '../chain.ts'
+import { safeAbi, tokenAbi } from './abi.ts'
+import { sandboxMinter, sendAsMinter } from './development-node.ts'
+import type { EvmSession } from './evm-session.ts'
+import type { Gate } from './gate.ts'
+import { mintTokens } from './mint.ts'
+import { baseSepolia, plainAddress, safe4337Module, type TokenAddresses } from './networks.ts'
+import { isConnectionError } from './refusal.ts'
+
+/** What the chain is made from, beside its gate, which is open already. */
+export interface EvmChainOptions {
+  readonly gate: Gate<EvmSession>
+  readonly first: EvmSession
+  readonly tokens: TokenAddresses
+  rpcUrl(): string
+  /** Called where a node did not answer, so that the adapter may call it lost. */
+  suspect(session: EvmSession): void
+  close(): Promise<void>
+}
+
+/** How long a loss may take to be noticed after a call has failed. */
+const NOTICE_MS = 100
+
+/** The chain's name for the first entry of the Safe's list of modules. */
+const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
+
+/** The chain port over an open gate. */
+export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: EvmChainOptions): Chain {
+  /** For what may be done twice: where the node is lost meanwhile, once more on the one that comes back. */
+  async function repeatable<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
+    const session = await gate.enter()
+    try {
+      return await work(session)
+    } catch (error) {
+      if (!isConnectionError(error)) throw error
+      suspect(session)
+      await sleep(NOTICE_MS)
+      const next = await gate.enter()
+      if (next !== session) return work(next)
+      throw new Failure(
+        'provider_unavailable',
+        'The chain did not answer.',
+        { retryAfter: 2 },
+        { cause: error },
+      )
+    }
+  }
+
+  /** For what must not be done twice. */
+  async function once<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
+    const session = await gate.enter()
+    try {
+      return await work(session)
+    } catch (error) {
+      if (isConnectionError(error)) suspect(session)
+      throw error
+    }
+  }
+
+  /** For what only a chain whose tokens are ours can do. */
+  function development<Result>(work: (session: EvmSession) => Promise<Result>): Promise<Result> {
+    return once((session) => {
+      if (!session.isDevelopment) throw new Error('The tokens of this chain are not ours to give out.')
+      return work(session)
+    })
+  }
+
+  const signer: EvmSigner = {
+    get address() {
+      return first.signer.address
+    },
+    readContract: (call) => repeatable((session) => session.signer.readContract(call)),
+    verifyTypedData: (input) => repeatable((session) => session.signer.verifyTypedData(input)),
+    writeContract: (call) => once((session) => session.signer.writeContract(call)),
+    sendTransaction: (transaction) => once((session) => session.signer.sendTransaction(transaction)),
+    waitForTransactionReceipt: (input) => once((session) => session.signer.waitForTransactionReceipt(input)),
+    getCode: (input) => repeatable((session) => session.signer.getCode(input)),
+  }
+
+  return {
+    name: baseSepolia.name,
+    id: baseSepolia.id,
+    get rpcUrl() {
+      return rpcUrl()
+    },
+    entryPoint: first.contracts.entryPoint,
+    tokens,
+    signer,
+    walletAddress: async (accountId) => first.safeOf(accountId).address,
+    modules: (accountId) => repeatable((session) => modulesOf(session, accountId)),
+    balanceOf: (token, address) =>
+      repeatable(({ client }) =>
+        client.readContract({
+          address: tokens[token],
+          abi: tokenAbi,
+          functionName: 'balanceOf',
+          args: [plainAddress(address)],
+        }),
+      ),
+    submitTransfer: (transfer) => once((session) => session.transfers.submit(transfer)),
+    outcomeOf: (transfer, waitMs) => repeatable((session) => session.transfers.outcomeOf(transfer, waitMs)),
+    mint: (mints) => development(({ client }) => mintTokens(client, mints)),
+    fundGas: (to, wei) => development(({ client }) => fundGas(client, to, wei)),
+    blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
+    onReset: (bringUp) => gate.onReset(bringUp),
+    async close() {
+      gate.close()
+      await close()
+    },
+  }
+}
+
+async function fundGas(client: EvmSession['client'], to: Address, wei: bigint): Promise<void> {
+  const { status } = await sendAsMinter(client, { to, value: wei, gas: 100_000n })
+  if (status !== 'success') throw new Error(`${sandboxMinter} could not send ${wei} wei to ${to}.`)
+}
+
+async function modulesOf(
+  { client, safeOf, transfers, contracts }: EvmSession,
+  accountId: string,
+): Promise<WalletModule[]> {
+  const { address } = safeOf(accountId)
+  if (!(await transfers.isDeployed(address)))
+    return [
+      { ...safe4337Module, address: contracts.module, chain: baseSepolia.name, status: 'pending_deployment' },
+    ]
+  const [modules] = await client.readContract({
+    address,
+    abi: safeAbi,
+    functionName: 'getModulesPaginated',
+    args: [MODULES_START, 50n],
+  })
+  return modules.map((module) => ({
+    ...(module === contracts.module
+      ? safe4337Module
+      : { name: 'unknown', type: 'unknown', version: 'unknown' }),
+    address: module,
+    chain: baseSepolia.name,
+    status: 'active',
+  }))
+}

@@ -1,0 +1,43 @@
+/** What an x402 facilitator asks of a chain, on a real node; the sponsor pays for what it writes. */
+import { concat, encodeFunctionData } from 'viem'
+import type { Address, ContractCall, EvmSigner, Hex } from '../chain.ts'
+import type { NodeClient } from './client.ts'
+import { refusalOf } from './refusal.ts'
+import type { Relayer } from './relayer.ts'
+import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
+
+/** The signer of one session. */
+export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner {
+  /** Estimated first, so that what would revert is refused before it costs gas. */
+  async function send(to: Address, data: Hex): Promise<Hex> {
+    const estimate = await client
+      .estimateGas({ account: relayer.address, to, data })
+      .catch((error: unknown) => {
+        const refusal = refusalOf(error)
+        throw refusal === undefined ? error : new Error(refusal, { cause: error })
+      })
+    return relayer.send({ to, data, gas: (estimate * 13n) / 10n })
+  }
+
+  return {
+    address: relayer.address,
+    readContract: (call) => client.readContract(call),
+    async verifyTypedData(input) {
+      // Most signers are plain keys, checked without asking the node; a contract's own answer counts otherwise (EIP-1271).
+      if (await isSignedByKey(input)) return true
+      const { address, signature } = input
+      return client.verifyHash({ address, hash: typedDataHashOf(input), signature })
+    },
+    writeContract: (call) => send(call.address, calldataOf(call)),
+    sendTransaction: ({ to, data }) => send(to, data),
+    async waitForTransactionReceipt({ hash, timeout = 30_000 }) {
+      return client.waitForTransactionReceipt({ hash, timeout })
+    },
+    getCode: ({ address }) => client.getCode({ address }),
+  }
+}
+
+/** The call's data, with the suffix some facilitators add to mark their transactions. */
+export function calldataOf({ abi, functionName, args = [], dataSuffix = '0x' }: ContractCall): Hex {
+  return concat([encodeFunctionData({ abi, functionName, args }), dataSuffix])
+}

@@ -1,0 +1,17 @@
+/** The sandbox's keys: of no worth, and known to everybody by design. */
+import { keccak256, stringToHex } from 'viem'
+import { type LocalAccount, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { randomToken } from '../../ids.ts'
+
+/** The mnemonic that every development node starts with. */
+const developmentMnemonic = 'test test test test test test test test test test test junk'
+
+/** The one owner of every sandbox Safe. Out of the way of the first indexes, which people use for themselves. */
+export function sandboxOwner(): LocalAccount {
+  return mnemonicToAccount(developmentMnemonic, { addressIndex: 84 })
+}
+
+/** A sponsor for this process alone: gateways that share a node must not share a key, whose transactions are numbered. */
+export function newSandboxSponsor(): LocalAccount {
+  return privateKeyToAccount(keccak256(stringToHex(randomToken(32))))
+}

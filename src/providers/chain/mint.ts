@@ -1,0 +1,37 @@
+/** Sandbox tokens from the sandbox's minter. */
+import { encodeFunctionData } from 'viem'
+import { stablecoins } from '../../money.ts'
+import type { Mint } from '../chain.ts'
+import { tokenAbi } from './abi.ts'
+import type { NodeClient } from './client.ts'
+import { sendAsMinter } from './development-node.ts'
+import { plainAddress, sandboxTokenAddresses } from './networks.ts'
+
+/** How many addresses one transaction mints to. */
+const BATCH = 200
+
+/** Gas for one address that held none of the token before, and for the transaction itself. */
+const GAS_EACH = 60_000n
+const GAS_BASE = 100_000n
+
+/** Mints, token by token, in batches that go out at once. @throws Error where the chain refused one. */
+export async function mintTokens(client: NodeClient, mints: readonly Mint[]): Promise<void> {
+  const batches = stablecoins.flatMap((token) => chunksOf(mints.filter((mint) => mint.token === token)))
+  await Promise.all(batches.map((batch) => mintBatch(client, batch)))
+}
+
+async function mintBatch(client: NodeClient, batch: readonly Mint[]): Promise<void> {
+  const [first] = batch
+  if (first === undefined) return
+  const args = [batch.map(({ to }) => plainAddress(to)), batch.map(({ units }) => units)] as const
+  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args })
+  const gas = GAS_BASE + GAS_EACH * BigInt(batch.length)
+  const { status } = await sendAsMinter(client, { to: sandboxTokenAddresses[first.token], data, gas })
+  if (status !== 'success')
+    throw new Error(`Minting ${first.token} to ${batch.length} addresses was refused.`)
+}
+
+function chunksOf(mints: readonly Mint[]): Mint[][] {
+  const count = Math.ceil(mints.length / BATCH)
+  return Array.from({ length: count }, (_, index) => mints.slice(index * BATCH, (index + 1) * BATCH))
+}

@@ -1,0 +1,70 @@
+/** Why a call was refused, in words. Those for tokens are Circle's own, which x402 facilitators read for their meaning. */
+import {
+  BaseError,
+  decodeErrorResult,
+  ExecutionRevertedError,
+  HttpRequestError,
+  isHex,
+  parseAbi,
+  TimeoutError,
+} from 'viem'
+import type { Hex } from '../chain.ts'
+import { entryPointAbi, tokenAbi } from './abi.ts'
+
+/** The words for a token's refusals. @see https://github.com/circlefin/stablecoin-evm */
+export const tokenRefusals = {
+  ERC20InsufficientBalance: 'ERC20: transfer amount exceeds balance',
+  ERC20InvalidReceiver: 'ERC20: transfer to the zero address or to another caller',
+  ERC2612ExpiredSignature: 'FiatTokenV2: permit is expired',
+  ERC2612InvalidSigner: 'EIP2612: invalid signature',
+  ERC3009InvalidSignature: 'FiatTokenV2: invalid signature',
+  ERC3009InvalidAuthorizationTime: 'FiatTokenV2: authorization is not yet valid or is expired',
+  ERC3009UsedAuthorization: 'FiatTokenV2: authorization is used or canceled',
+} as const
+
+const refusalAbi = [
+  ...tokenAbi,
+  ...entryPointAbi,
+  ...parseAbi(['error Error(string reason)', 'error Panic(uint256 code)']),
+]
+
+/** The reason where the node executed a call and it reverted; undefined where anything else went wrong. */
+export function refusalOf(error: unknown): string | undefined {
+  if (!(error instanceof BaseError)) return undefined
+  const data = revertDataOf(error)
+  if (data !== undefined) return wordsOf(data)
+  return error.walk((cause) => cause instanceof ExecutionRevertedError) === null
+    ? undefined
+    : 'execution reverted'
+}
+
+/** Whether the node could not be reached, or not in time: nobody knows what became of the request. */
+export function isConnectionError(error: unknown): boolean {
+  const isOne = (cause: unknown) => cause instanceof HttpRequestError || cause instanceof TimeoutError
+  return error instanceof BaseError && error.walk(isOne) !== null
+}
+
+function revertDataOf(error: BaseError): Hex | undefined {
+  let data: Hex | undefined
+  error.walk((cause) => {
+    if (typeof cause === 'object' && cause !== null && 'data' in cause && isHex(cause.data)) data = cause.data
+    return data !== undefined
+  })
+  return data
+}
+
+function wordsOf(data: Hex): string {
+  if (data === '0x') return 'execution reverted'
+  try {
+    const { errorName, args = [] } = decodeErrorResult({ abi: refusalAbi, data })
+    if (errorName === 'FailedOp' || errorName === 'FailedOpWithRevert') return String(args[1])
+    if (errorName === 'Error') return String(args[0])
+    return isTokenRefusal(errorName) ? tokenRefusals[errorName] : errorName
+  } catch {
+    return `execution reverted with ${data.slice(0, 10)}`
+  }
+}
+
+function isTokenRefusal(name: string): name is keyof typeof tokenRefusals {
+  return name in tokenRefusals
+}
