@@ -15,7 +15,7 @@ export interface EvmChainOptions {
   readonly gate: Gate<EvmSession>
   readonly first: EvmSession
   readonly tokens: TokenAddresses
-  rpcUrl(): string
+  rpcUrl(): string | null
   /** Called where a node did not answer, so that the adapter may call it lost. */
   suspect(session: EvmSession): void
   close(): Promise<void>

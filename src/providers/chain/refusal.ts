@@ -40,8 +40,8 @@ export function refusalOf(error: unknown): string | undefined {
 
 /** Whether the node could not be reached, or not in time: nobody knows what became of the request. */
 export function isConnectionError(error: unknown): boolean {
-  const isOne = (cause: unknown) => cause instanceof HttpRequestError || cause instanceof TimeoutError
-  return error instanceof BaseError && error.walk(isOne) !== null
+  if (error instanceof HttpRequestError || error instanceof TimeoutError) return true
+  return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause)
 }
 
 function revertDataOf(error: BaseError): Hex | undefined {

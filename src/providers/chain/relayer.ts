@@ -8,6 +8,7 @@ import type { LocalAccount } from 'viem/accounts'
 import type { Address, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { baseSepolia } from './networks.ts'
+import { isConnectionError } from './refusal.ts'
 
 /** Wei a unit of gas. */
 export interface Fees {
@@ -75,7 +76,7 @@ export function createRelayer(client: NodeClient, account: LocalAccount, fees: (
     try {
       await client.sendRawTransaction({ serializedTransaction: signed })
     } catch (error) {
-      if (!(await isTaken(client, hash, error))) throw error
+      await requireTaken(client, hash, error)
     }
     return hash
   }
@@ -104,20 +105,17 @@ export function createRelayer(client: NodeClient, account: LocalAccount, fees: (
   return { address: account.address, send: (call) => send(call, true) }
 }
 
-/** Whether the node has the transaction although sending it failed: it had it before, or its answer was lost. */
-async function isTaken(client: NodeClient, hash: Hex, error: unknown): Promise<boolean> {
-  if (isNonceUsed(error)) return isKnown(client, hash)
-  if (error instanceof BaseError && /already (known|imported)/i.test(error.details)) return true
-  return isKnown(client, hash)
-}
-
-async function isKnown(client: NodeClient, hash: Hex): Promise<boolean> {
+/**
+ * Returns where the node has the transaction although sending it failed: it had it before, or its answer was lost.
+ * @throws the node's refusal; an Error of our own where nobody can tell.
+ */
+async function requireTaken(client: NodeClient, hash: Hex, error: unknown): Promise<void> {
+  if (error instanceof BaseError && /already (known|imported)/i.test(error.details)) return
   try {
     await client.getTransaction({ hash })
-    return true
-  } catch (error) {
-    if (error instanceof TransactionNotFoundError) return false
-    throw error
+  } catch (answer) {
+    if (answer instanceof TransactionNotFoundError && !isConnectionError(error)) throw error
+    throw new Error(`It is not known whether the node took transaction ${hash}.`, { cause: error })
   }
 }
 

@@ -1,6 +1,7 @@
 /** Transfers on one node: simulated, broadcast at most once, and looked up. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TransactionNotFoundError, TransactionReceiptNotFoundError } from 'viem'
+import { BaseError, TransactionNotFoundError, TransactionReceiptNotFoundError } from 'viem'
+import { Failure } from '../../failure.ts'
 import type { Address, ChainTransfer, Hex, Submission, TransferOutcome } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import {
@@ -65,7 +66,12 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
   function submit(transfer: ChainTransfer): Promise<Submission> {
     const first = running.get(transfer.transferId)
     if (first !== undefined) return first
-    const submission = submitOnce(transfer).finally(() => running.delete(transfer.transferId))
+    const submission = submitOnce(transfer)
+      .catch((error: unknown) => {
+        // The relayer throws its own error where a broadcast's fate is unknown: the node's come before anything went out.
+        throw error instanceof BaseError ? unavailable('The chain took no transaction.', error) : error
+      })
+      .finally(() => running.delete(transfer.transferId))
     running.set(transfer.transferId, submission)
     return submission
   }
@@ -107,9 +113,9 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
     initCode: Hex,
   ): Promise<Submission> {
     const call = await signOperation(maker, transfer, safe.address, initCode)
-    const [operationRefusal, transferRefusal] = await Promise.all([
-      refusalOfCall(relayer.address, call),
-      refusalOfCall(safe.address, { to: tokens[transfer.token], data: transferCall(transfer) }),
+    const [{ refusal: operationRefusal }, transferRefusal] = await Promise.all([
+      simulate(relayer.address, call),
+      refusalOfTransfer(transfer, safe.address),
     ])
     if (operationRefusal?.startsWith('AA10') && initCode !== '0x') {
       deployed.add(safe.address)
@@ -128,17 +134,23 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
     return { status: 'submitted', transactionHash }
   }
 
-  async function refusalOfCall(
-    account: Address,
-    call: { to: Address; data: Hex; gas?: bigint },
-  ): Promise<string | undefined> {
+  async function refusalOfTransfer(transfer: ChainTransfer, safe: Address): Promise<string | undefined> {
+    const token = tokens[transfer.token]
+    const { refusal, data } = await simulate(safe, { to: token, data: transferCall(transfer) })
+    // Nearly every token answers; one that answers nothing may not be there at all, and a call to nothing succeeds.
+    if (refusal === undefined && data === undefined && !(await client.getCode({ address: token })))
+      throw unavailable(`There is no contract of ${transfer.token} at ${token} on this chain.`)
+    return refusal
+  }
+
+  async function simulate(account: Address, call: { to: Address; data: Hex; gas?: bigint }) {
     try {
-      await client.call({ account, ...call })
-      return undefined
+      const { data } = await client.call({ account, ...call })
+      return { refusal: undefined, data }
     } catch (error) {
       const refusal = refusalOf(error)
       if (refusal === undefined) throw error
-      return refusal
+      return { refusal, data: undefined }
     }
   }
 
@@ -203,4 +215,8 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
 
 function hashOf(outcome: TransferOutcome): Hex | undefined {
   return 'transactionHash' in outcome ? outcome.transactionHash : undefined
+}
+
+function unavailable(detail: string, cause?: unknown): Failure {
+  return new Failure('provider_unavailable', detail, { retryAfter: 2 }, { cause })
 }

@@ -1,0 +1,109 @@
+/** The chain over a node that somebody else runs: a development node is set up as far as needed, a public one is checked. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import type { Chain, Hex } from '../chain.ts'
+import { createNodeClient, type NodeClient } from './client.ts'
+import { isDevelopmentNode } from './development-node.ts'
+import { openDevelopmentSession } from './development-session.ts'
+import { createEvmChain } from './evm-chain.ts'
+import type { EvmSession } from './evm-session.ts'
+import { createGate, type Opened } from './gate.ts'
+import { newSandboxSponsor } from './keys.ts'
+import {
+  type AccountContracts,
+  baseSepolia,
+  canonicalContracts,
+  sandboxTokenAddresses,
+  type TokenAddresses,
+} from './networks.ts'
+import { openPublicSession } from './public-session.ts'
+
+/** Which node, and what a public one needs beside it. */
+export interface RpcChainOptions {
+  readonly url: string
+  readonly clock: Clock
+  readonly log: Log
+  /** The private key that pays for gas; needed on a public chain only. */
+  readonly sponsorKey?: string | null | undefined
+  /** The private key that owns the Safes of a public chain; the sponsor's by default. */
+  readonly ownerKey?: string | null | undefined
+  /** Where a public chain's contracts stand, where not at their usual addresses. */
+  readonly contracts?: Partial<AccountContracts> | undefined
+  readonly tokens?: Partial<TokenAddresses> | undefined
+  /** How long calls wait for a node that does not answer; 4,000 by default. */
+  readonly waitMs?: number | undefined
+}
+
+/** How often a development node is asked whether it is still the same chain: its operator may restart it, empty. */
+const WATCH_MS = 2_000
+
+/**
+ * Connects to a node.
+ * @throws Error that lists what is missing: another chain id, no sponsor key, contracts that are not there.
+ */
+export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
+  const { url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
+  const tokens = { ...sandboxTokenAddresses, ...options.tokens }
+  const contracts = { ...canonicalContracts, ...options.contracts }
+  const sponsor = newSandboxSponsor()
+  const closing = new AbortController()
+  let knownChain: Hex | undefined
+
+  const isDevelopment = await isDevelopmentNode(clientOf(url, 10))
+  const client = clientOf(url, isDevelopment ? 10 : 500)
+
+  async function open(): Promise<Opened<EvmSession>> {
+    if (!isDevelopment) {
+      const session = await openPublicSession(
+        { client, clock, log },
+        { contracts, tokens, sponsorKey, ownerKey },
+      )
+      return { session, isFresh: false }
+    }
+    const chainId = await client.getChainId()
+    if (chainId !== baseSepolia.id)
+      throw new Error(
+        `The node at CHAIN_RPC_URL has chain id ${chainId}; start it with --chain-id ${baseSepolia.id}.`,
+      )
+    const { session } = await openDevelopmentSession(client, sponsor)
+    const chain = await identityOf(client)
+    const isFresh = chain !== knownChain
+    knownChain = chain
+    return { session, isFresh, lost: watch(chain) }
+  }
+
+  /** Settles when the node is another chain than it was, or does not answer. */
+  async function watch(chain: Hex): Promise<void> {
+    while (!closing.signal.aborted) {
+      await sleep(WATCH_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
+      if (closing.signal.aborted) return
+      if ((await identityOf(client).catch(() => undefined)) !== chain) return
+    }
+  }
+
+  const gate = createGate({ open, log, waitMs, firstPauseMs: 50, longestPauseMs: 5_000 })
+  const first = await gate.start()
+  log.info({ url: new URL(url).origin, isDevelopment }, 'chain is connected')
+  return createEvmChain({
+    gate,
+    first,
+    tokens: isDevelopment ? sandboxTokenAddresses : tokens,
+    // A public node's URL may carry a key of ours.
+    rpcUrl: () => (isDevelopment ? url : null),
+    suspect: (session) => gate.lose(session),
+    async close() {
+      closing.abort()
+    },
+  })
+}
+
+function clientOf(url: string, pollingIntervalMs: number): NodeClient {
+  return createNodeClient({ url, pollingIntervalMs, timeoutMs: 10_000 })
+}
+
+/** The first block that anybody made: two runs of a development node never share it. */
+async function identityOf(client: NodeClient): Promise<Hex> {
+  const { hash } = await client.getBlock({ blockNumber: 1n })
+  return hash
+}
