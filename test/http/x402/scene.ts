@@ -1,0 +1,138 @@
+/** A shop with one thing for sale, on a real server and a real chain, and customers with real clients. */
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+import { x402Client } from '@x402/core/client'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment as wrapFetchV2 } from '@x402/fetch'
+import { Hono } from 'hono'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
+import { systemClock } from '../../../src/clock.ts'
+import { Failure } from '../../../src/failure.ts'
+import { createPaywall, type PaywallParts } from '../../../src/http/x402/paywall.ts'
+import { newId } from '../../../src/ids.ts'
+import { silentLog } from '../../../src/log.ts'
+import type { Chain } from '../../../src/providers/chain.ts'
+
+export const path = '/api/x402/fx'
+/** Not where the server listens: what is said of the resource must come from the configuration. */
+export const origin = 'https://gateway.test'
+export const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+export const price = { asset: 'USDC', units: 10_000n } as const
+
+/** An open shop. @property deliveries how often something was made for a customer. */
+export interface Shop {
+  readonly url: string
+  readonly deliveries: () => number
+  readonly logged: readonly unknown[]
+  deliver: () => Promise<Record<string, unknown>>
+  close(): Promise<void>
+}
+
+export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}): Promise<Shop> {
+  const logged: unknown[] = []
+  const log = { ...silentLog, info: (facts: object, message: string) => void logged.push({ facts, message }) }
+  const paywall = await createPaywall({
+    chain,
+    payTo,
+    price,
+    origin,
+    path,
+    description: 'An FX quote',
+    facilitatorUrl: null,
+    clock: systemClock,
+    newId,
+    log,
+    ...parts,
+  })
+  let deliveries = 0
+  const app = new Hono()
+  app.get(path, (c) =>
+    paywall.sell(c, () => {
+      deliveries += 1
+      return shop.deliver()
+    }),
+  )
+  app.onError((error) => {
+    if (error instanceof Failure) return Response.json(error.toProblem(), { status: error.status })
+    return Response.json({ message: error.message }, { status: 500 })
+  })
+  const { server, port } = await listen(app)
+  const shop: Shop = {
+    url: `http://127.0.0.1:${port}${path}?from=USD&to=EUR&amount=100`,
+    deliveries: () => deliveries,
+    logged,
+    deliver: async () => ({ quoteId: 'quote_1', result: '92.5' }),
+    close: async () => {
+      await new Promise((resolve) => server.close(resolve))
+      await paywall.close()
+    },
+  }
+  return shop
+}
+
+/** Serves an app on an ephemeral port of 127.0.0.1. */
+export function listen(app: Hono): Promise<{ server: ReturnType<typeof serve>; port: number }> {
+  return new Promise((resolve) => {
+    const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }: AddressInfo) =>
+      resolve({ server, port }),
+    )
+  })
+}
+
+export interface Customer {
+  readonly address: `0x${string}`
+  /** An unmodified x402-fetch. */
+  readonly v1: typeof fetch
+  /** An unmodified @x402/fetch. */
+  readonly v2: typeof fetch
+}
+
+/** A customer with this much USDC. @param through what their clients send requests with. */
+export async function newCustomer(
+  chain: Chain,
+  units: bigint,
+  through: typeof fetch = fetch,
+): Promise<Customer> {
+  const account = privateKeyToAccount(generatePrivateKey())
+  if (units > 0n) await chain.mint([{ token: 'USDC', to: account.address, units }])
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))
+  return {
+    address: account.address,
+    v1: wrapFetchV1(through, account),
+    v2: wrapFetchV2(through, client),
+  }
+}
+
+/** A fetch that changes the payments that pass through it. */
+export function tamperingFetch(change: (payment: unknown) => unknown): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    for (const header of ['X-PAYMENT', 'PAYMENT-SIGNATURE']) {
+      const encoded = request.headers.get(header)
+      if (encoded !== null) request.headers.set(header, base64Of(change(jsonOf(encoded))))
+    }
+    return fetch(request)
+  }
+}
+
+/** A fetch that changes the challenges that pass through it, so that a client signs for something else. */
+export function misleadingFetch(change: (text: string) => string): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const isPaid = request.headers.has('X-PAYMENT') || request.headers.has('PAYMENT-SIGNATURE')
+    const response = await fetch(request)
+    if (response.status !== 402 || isPaid) return response
+    const headers = new Headers(response.headers)
+    const required = headers.get('PAYMENT-REQUIRED')
+    if (required !== null) headers.set('PAYMENT-REQUIRED', base64Of(JSON.parse(change(textOf(required)))))
+    return new Response(change(await response.text()), { status: 402, headers })
+  }
+}
+
+/** USDC on Base: the clients pay only tokens that they know. */
+export const baseUsdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+
+export const textOf = (encoded: string): string => Buffer.from(encoded, 'base64').toString('utf8')
+export const jsonOf = (encoded: string): unknown => JSON.parse(textOf(encoded))
+export const base64Of = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
