@@ -6,8 +6,8 @@ import type { Connection, Statement } from '../storage/database.ts'
 /** A spend of which it is certain that its money has not gone and will not. */
 export interface SpendRelease {
   readonly decisionId: string
-  /** The answer for replays of the call, in place of an earlier one; null leaves what is there. */
-  readonly answer: Json
+  /** The answer for replays of the call, in place of an earlier one; without it that stays. */
+  readonly answer?: Json
   readonly at: Date
 }
 
@@ -24,7 +24,7 @@ export async function releaseSpend(
   connection: Connection,
   { decisionId, answer, at }: SpendRelease,
 ): Promise<ReleaseVerdict> {
-  const stored = answer === null ? null : JSON.stringify(answer)
+  const stored = answer === undefined || answer === null ? null : JSON.stringify(answer)
   const [row] = await connection.call<{ verdict: ReleaseVerdict }>(statement, [decisionId, stored, at])
   if (row === undefined) throw new Error('spend_resolve answered no row')
   return row.verdict

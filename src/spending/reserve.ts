@@ -64,8 +64,8 @@ export type SpendVerdict =
       readonly replayed: boolean
       readonly available: Money
     }
-  | { readonly verdict: 'answered'; readonly decisionId: string | null; readonly answer: Json }
-  | { readonly verdict: 'in_progress'; readonly decisionId: string | null }
+  | { readonly verdict: 'answered'; readonly decisionId: string; readonly answer: Json }
+  | { readonly verdict: 'in_progress'; readonly decisionId: string }
   | { readonly verdict: 'fingerprint_mismatch' }
   | { readonly verdict: 'stale_policy' }
 
@@ -115,8 +115,8 @@ export function reserveParameters(request: SpendRequest) {
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
   const [row] = await connection.call<Row>(reserveStatement, reserveParameters(request))
   if (row === undefined) throw new Error('spend_reserve answered no row')
-  const { verdict, replayed, decision_id: decidedAs, violations, available_units: units, answer } = row
-  const decisionId = decidedAs ?? request.decisionId
+  const { verdict, replayed, violations, available_units: units, answer } = row
+  const decisionId = row.decision_id ?? request.decisionId
   switch (verdict) {
     case 'allow':
       return { verdict, decisionId }
@@ -125,9 +125,9 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
     case 'insufficient_funds':
       return { verdict, decisionId, replayed, available: { asset: request.money.asset, units: units ?? 0n } }
     case 'answered':
-      return { verdict, decisionId: decidedAs, answer }
+      return { verdict, decisionId, answer }
     case 'in_progress':
-      return { verdict, decisionId: decidedAs }
+      return { verdict, decisionId }
     case 'fingerprint_mismatch':
     case 'stale_policy':
       return { verdict }

@@ -9,8 +9,8 @@ export interface Settlement {
   readonly decisionId: string
   /** Where the held money went, such as `external:base-sepolia`. */
   readonly destination: LedgerAccount
-  /** The answer for replays of the call, in place of an earlier one; null leaves what is there. */
-  readonly answer: Json
+  /** The answer for replays of the call, in place of an earlier one; without it that stays. */
+  readonly answer?: Json
   readonly at: Date
 }
 
@@ -27,7 +27,7 @@ export async function settleSpend(
   connection: Connection,
   { decisionId, destination, answer, at }: Settlement,
 ): Promise<SettleVerdict> {
-  const stored = answer === null ? null : JSON.stringify(answer)
+  const stored = answer === undefined || answer === null ? null : JSON.stringify(answer)
   const [row] = await connection.call<{ verdict: SettleVerdict }>(statement, [
     decisionId,
     destination,

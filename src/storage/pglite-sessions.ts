@@ -1,9 +1,13 @@
 /** PGlite's one session, for one caller at a time: whoever asks next waits until it is given back. */
 import type { PGlite } from '@electric-sql/pglite'
+import { Failure } from '../failure.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
 
 const INT8 = 20
 const DATE = 1082
+
+/** A wait this long is no queue: most likely a transaction waits for the session that it holds itself. */
+const LONGEST_WAIT_MS = 10_000
 
 /** Columns whose JavaScript type the two engines would give differently. */
 const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
@@ -11,13 +15,20 @@ const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 /** The sessions of this instance. `end` waits for those before it and closes the instance. */
 export function sessionsOf(pglite: PGlite): SessionPool {
   let last = Promise.resolve()
+  let turns = 0
   const takeTurn = async (): Promise<() => void> => {
     const before = last
-    let done = () => {}
+    let next = () => {}
     last = new Promise((resolve) => {
-      done = resolve
+      next = resolve
     })
-    await before
+    const done = () => {
+      turns -= 1
+      next()
+    }
+    turns += 1
+    // A timer only for those who must wait at all.
+    if (turns > 1) await inTime(before, done)
     return done
   }
   return {
@@ -48,5 +59,25 @@ export function sessionsOf(pglite: PGlite): SessionPool {
         done()
       }
     },
+  }
+}
+
+/** Waits for a turn, but not for ever. Whoever gives up passes the turn on when it comes. */
+async function inTime(turn: Promise<void>, done: () => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const detail = `The embedded database was not free for ${LONGEST_WAIT_MS / 1_000} seconds.`
+      const hint = 'Inside a transaction only the connection that it gives may be used.'
+      reject(new Failure('provider_unavailable', detail, { retryAfter: 1 }, { cause: new Error(hint) }))
+    }, LONGEST_WAIT_MS)
+  })
+  try {
+    await Promise.race([turn, tooLate])
+  } catch (error) {
+    void turn.then(done)
+    throw error
+  } finally {
+    clearTimeout(timer)
   }
 }

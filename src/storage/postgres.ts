@@ -80,6 +80,8 @@ function sessionOn(client: pg.PoolClient): Session {
     query: async <Row>(text: string, parameters: readonly unknown[], name?: string) => {
       // Row is the caller's word for what its statement answers; pg constrains it to an object, which every row is.
       const values = [...parameters]
+      // Whatever is sent to a session that has gone silent would only wait behind the statement that it never answered.
+      if (lost) throw asUnavailable(new Error('Connection terminated'))
       try {
         const result = await client.query<Row & pg.QueryResultRow>(
           name === undefined ? { text, values } : { name, text, values },

@@ -69,7 +69,7 @@ onBothEngines('the books', (database) => {
                 answer: null,
                 at: noon,
               })
-            else await releaseSpend(database(), { decisionId, answer: null, at: noon })
+            else await releaseSpend(database(), { decisionId, at: noon })
           }
         }
         const { balanced, drifts, totals } = await trialBalance(database())

@@ -110,7 +110,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const idempotency = { principal: keyId, key: 'old', fingerprint: 'same' }
     const first = spendOf({ accountId, keyId }, 7n, { idempotency })
     await reserveSpend(pool(0), first)
-    await releaseSpend(pool(0), { decisionId: first.decisionId, answer: null, at: noon })
+    await releaseSpend(pool(0), { decisionId: first.decisionId, at: noon })
     const at = new Date('2026-11-22T12:00:00.000Z')
     const verdicts = await many(40, (index) =>
       reserveSpend(pool(index), spendOf({ accountId, keyId }, 7n, { idempotency, at })),
@@ -126,8 +126,8 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
       await reserveSpend(pool(0), request)
       const ends = await many(20, (index) =>
         index % 2 === 0
-          ? settleSpend(pool(index), { decisionId, destination: external(place), answer: null, at: noon })
-          : releaseSpend(pool(index), { decisionId, answer: null, at: noon }),
+          ? settleSpend(pool(index), { decisionId, destination: external(place), at: noon })
+          : releaseSpend(pool(index), { decisionId, at: noon }),
       )
       expect(ends.filter((end) => end === 'settled' || end === 'released')).toHaveLength(1)
     }

@@ -46,7 +46,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     const { decisionId } = request
     await reserveSpend(database(), request)
     await storeAnswer(database(), { decisionId, answer: { status: 'failed' } })
-    await releaseSpend(database(), { decisionId, answer: null, at: noon })
+    await releaseSpend(database(), { decisionId, at: noon })
     expect(await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('b') }))).toEqual({
       verdict: 'answered',
       decisionId,
@@ -59,7 +59,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     const first = spendOf(scene, 10n)
     await reserveSpend(database(), first)
     const denied = await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('c') }))
-    await releaseSpend(database(), { decisionId: first.decisionId, answer: null, at: noon })
+    await releaseSpend(database(), { decisionId: first.decisionId, at: noon })
     expect(await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('c') }))).toEqual({
       ...denied,
       replayed: true,
@@ -95,7 +95,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     await reserveSpend(database(), open1)
     const later = () => reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('f'), at: nextDay }))
     expect(await later()).toEqual({ verdict: 'in_progress', decisionId: open1.decisionId })
-    await releaseSpend(database(), { decisionId: open1.decisionId, answer: null, at: noon })
+    await releaseSpend(database(), { decisionId: open1.decisionId, at: noon })
     expect(await later()).toMatchObject({ verdict: 'allow' })
     expect(await storeAnswer(database(), { decisionId: open1.decisionId, answer: 'of the old one' })).toBe(
       false,

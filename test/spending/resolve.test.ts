@@ -19,8 +19,8 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     return { accountId, keyId, decisionId: request.decisionId }
   }
   const settle = (decisionId: string) =>
-    settleSpend(database(), { decisionId, destination: external(place), answer: null, at: tomorrow })
-  const release = (decisionId: string) => releaseSpend(database(), { decisionId, answer: null, at: tomorrow })
+    settleSpend(database(), { decisionId, destination: external(place), at: tomorrow })
+  const release = (decisionId: string) => releaseSpend(database(), { decisionId, at: tomorrow })
 
   it('settles once: the held money leaves the books and stays counted', async () => {
     const { accountId, keyId, decisionId } = await reserve(30n)
@@ -52,9 +52,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     for (const place2 of [place, 'bank']) {
       const { decisionId } = await reserve(10n)
       const destination = available(receiver, place2)
-      expect(await settleSpend(database(), { decisionId, destination, answer: null, at: noon })).toBe(
-        'settled',
-      )
+      expect(await settleSpend(database(), { decisionId, destination, at: noon })).toBe('settled')
     }
     const { accountId, decisionId } = await reserve(10n)
     await settleSpend(database(), {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
@@ -127,5 +127,23 @@ describe('PGlite on a directory', () => {
     expect(await database.pendingMigrations()).toEqual([])
     await database.close()
     expect(readdirSync(directory)).not.toContain('cluster.unfinished')
+  })
+})
+
+describe('PGlite’s one session', () => {
+  it('is not waited for without end by a transaction that holds it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const database = await open('memory')
+      const stuck = database.transaction(async () => {
+        const other = database.kysely.selectFrom('account').selectAll().execute()
+        await Promise.all([other, vi.advanceTimersByTimeAsync(10_000)])
+      })
+      await expect(stuck).rejects.toMatchObject({ code: 'provider_unavailable' })
+      expect(await database.kysely.selectFrom('account').selectAll().execute()).toEqual([])
+      await database.close()
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

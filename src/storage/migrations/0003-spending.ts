@@ -29,12 +29,13 @@ begin
   into v_fingerprint, decision_id, answer, verdict, violations, available_units
   from idempotency i left join decision d on d.id = i.decision_id
   where i.principal = p_principal and i.key = p_key;
-  if v_fingerprint is distinct from p_fingerprint then
+  -- A key without a decision belongs to a write that spends nothing.
+  if v_fingerprint is distinct from p_fingerprint or decision_id is null then
     verdict := 'fingerprint_mismatch';
     answer := null;
   elsif answer is not null then
     verdict := 'answered';
-  elsif verdict is null or verdict = 'allow' then
+  elsif verdict = 'allow' then
     verdict := 'in_progress';
   end if;
 end $$;
