@@ -11,7 +11,7 @@ import { perTransaction } from './rules/per-transaction.ts'
 import type { SpendFacts } from './spend.ts'
 
 /** One static rule: what the spend violates, or undefined where it keeps the rule. Pure and total. */
-export type Rule = (policy: Policy, spend: SpendFacts, now: Date) => Violation | undefined
+type Rule = (policy: Policy, spend: SpendFacts, now: Date) => Violation | undefined
 
 const rules: readonly Rule[] = [perTransaction, category, asset, chain, counterparty, notYetValid, expired]
 

@@ -112,8 +112,9 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts): EvmSigner {
     async (input: Input) => {
       const attempt = attempts.current()
       try {
-        attempt.transaction = await write(input)
-        return attempt.transaction
+        const transaction = await write(input)
+        attempt.transaction = transaction
+        return transaction
       } catch (error) {
         if (isRefusedConnection(error)) attempt.isUnreachable = true
         else if (isConnectionTrouble(error)) attempt.isUnknown = true

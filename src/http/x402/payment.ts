@@ -33,7 +33,7 @@ const envelopeV2 = z.object({ x402Version: z.literal(2), accepted: method, paylo
 const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
 
 /** Which x402 a client speaks. */
-export type Generation = keyof typeof headers
+type Generation = keyof typeof headers
 
 /** One payment. `header` and `encoded` are what the stock middleware of its generation is given, unchanged. */
 export interface Payment {

@@ -18,7 +18,7 @@ export const path = '/api/x402/fx'
 /** Not where the server listens: what is said of the resource must come from the configuration. */
 export const origin = 'https://gateway.test'
 export const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-export const price = { asset: 'USDC', units: 10_000n } as const
+const price = { asset: 'USDC', units: 10_000n } as const
 
 /** An open shop. @property deliveries how often something was made for a customer. */
 export interface Shop {
