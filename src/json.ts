@@ -46,3 +46,9 @@ export function canonicalJson(value: unknown): string {
   )
   return canonicalize(plain) ?? 'null'
 }
+
+/** What a value looks like after a trip over the wire: its own plain copy. */
+export function toJson(value: unknown): Json {
+  const plain: Json = JSON.parse(JSON.stringify(value ?? null))
+  return plain
+}

@@ -7,7 +7,7 @@ import type { NewId } from '../ids.ts'
 import { canonicalJson } from '../json.ts'
 import type { AccessKey } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
-import { thumbprintOf } from './request-signature.ts'
+import { thumbprintOf } from './thumbprint.ts'
 import { insertKey } from './store.ts'
 
 /** SHA-256 of a policy's canonical JSON, hex: what a decision names as the policy it was taken under. */
@@ -43,7 +43,7 @@ export async function registerAgentKey(
     id: newId('key', agent.at),
     kind: 'agent',
     name: agent.name,
-    thumbprint: await thumbprintOf(agent.publicKey),
+    thumbprint: thumbprintOf(agent.publicKey),
     publicKey: agent.publicKey,
     scopes: agent.scopes,
     status: 'active',

@@ -1,7 +1,6 @@
 /** Agents' signed requests, checked. @see https://www.rfc-editor.org/rfc/rfc9421 */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { promisify } from 'node:util'
-import { calculateJwkThumbprint } from 'jose'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../failure.ts'
@@ -34,10 +33,6 @@ const verifyEd25519 = promisify(
 )
 const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
 
-/** The RFC 7638 thumbprint of an Ed25519 public key: its `keyid`. @param x the 32 bytes as base64url. */
-export function thumbprintOf(x: string): Promise<string> {
-  return calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
-}
 
 function publicKeyObject(x: string): KeyObject {
   const known = publicKeys.get(x) ?? createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })

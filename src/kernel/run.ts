@@ -2,8 +2,10 @@
  * The kernel: what every call passes through, whatever the transport. A call is allowed, decoded, its rail read; then it
  * reads, writes once, or spends once. May import base, ports, ledger, spending and policies.
  */
-import type { Json } from '../json.ts'
+import { Failure } from '../failure.ts'
+import { type Json, toJson } from '../json.ts'
 import type { Connection, Database } from '../storage/database.ts'
+import { findDecisionFacts } from '../spending/decisions.ts'
 import { withIdempotency } from '../spending/idempotency.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
@@ -58,21 +60,23 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   return { body: asBody(answer), replayed }
 }
 
-/** Money is held first; the tool settles or releases it, and what it cannot know stays held. */
+/** Money is held first; the tool settles or releases it, and what it cannot know stays held. A repeated call is told how the first went. */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await reserve(tool, call, context)
-  if (gate.kind === 'answered') return { body: asBody(gate.answer), replayed: true }
-  return { body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }), replayed: false }
+  if (gate.kind === 'reserved')
+    return { body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }), replayed: false }
+  const { decisionId } = gate
+  const body = await call.recall(context, { decisionId, facts: await findDecisionFacts(context.database, decisionId) })
+  if (body !== null) return { body, replayed: true }
+  throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
+    retryAfter: 1,
+    hint: 'Repeat the same request after a second to get its answer.',
+  })
 }
 
 /** A transaction that looks like the database: a transaction inside it is the same one. */
 function within(database: Database, connection: Connection): Database {
   return { ...database, ...connection, transaction: (work) => work(connection) }
-}
-
-function toJson(body: Record<string, unknown>): Json {
-  const plain: Json = JSON.parse(JSON.stringify(body))
-  return plain
 }
 
 function asBody(answer: Json): Record<string, unknown> {

@@ -27,10 +27,14 @@ export interface Spending<Facts = unknown> {
   readonly facts: Facts
 }
 
-/** A spending that is reserved: the money is held and the budget counted. */
-export interface Reserved<Facts = unknown> extends Spending<Facts> {
+/** An allowed decision and what it was taken on. */
+export interface Decided<Facts = unknown> {
   readonly decisionId: string
+  readonly facts: Facts
 }
+
+/** A spending that is reserved: the money is held and the budget counted. */
+export type Reserved<Facts = unknown> = Spending<Facts> & Decided<Facts>
 
 interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** `room.operation`: the path of its file, the OpenAPI operationId and, with `_`, the MCP tool's name. */
@@ -72,8 +76,12 @@ export interface PlainTool<Input extends z.ZodType, Output extends z.ZodType> ex
 export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> extends Common<Input, Output> {
   readonly effect: 'spend'
   readonly rail: RailId
+  /** What `spend` finds out for `run`; kept on the decision, so that an answer can be told again. */
+  readonly facts: z.ZodType<Facts>
   readonly spend: (context: Context, input: z.output<Input>) => Spending<Facts> | Promise<Spending<Facts>>
   readonly run: (context: Context, input: z.output<Input>, reserved: Reserved<Facts>) => Promise<z.input<Output>>
+  /** The answer of an earlier run of the same call, from what was stored; null while that run has not come to one. */
+  readonly recall: (context: Context, input: z.output<Input>, decided: Decided<Facts>) => Promise<z.input<Output> | null>
   /** Where strangers may buy the same thing over REST by x402: delivers it without a principal, for the price. */
   readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
 }
@@ -83,6 +91,8 @@ export interface Call {
   /** The decoded input, for fingerprints. */
   readonly input: unknown
   readonly spend: ((context: Context) => Promise<Spending>) | null
+  /** The answer of an earlier run, or null while there is none. @param decided as it was stored. */
+  readonly recall: (context: Context, decided: Decided) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
   /** Runs it and encodes the answer. @param reserved what {@link spend} named, reserved; null for tools that move no money. */
   readonly run: (context: Context, reserved: Reserved | null) => Promise<Record<string, unknown>>
@@ -113,9 +123,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
       const input = decodeInput(definition.input, raw)
       if (definition.effect !== 'spend') {
         const { run } = definition
-        return { input, spend: null, sell: null, run: async (context) => encode(await run(context, input)) }
+        return { input, spend: null, sell: null, recall: async () => null, run: async (context) => encode(await run(context, input)) }
       }
-      const { spend, run, sale } = definition
+      const { spend, run, sale, recall, facts } = definition
       let spending: Spending<Facts> | undefined
       return {
         input,
@@ -123,6 +133,10 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         spend: async (context) => {
           spending = await spend(context, input)
           return spending
+        },
+        recall: async (context, decided) => {
+          const recalled = await recall(context, input, { ...decided, facts: facts.parse(decided.facts) })
+          return recalled === null ? null : encode(recalled)
         },
         run: async (context, reserved) => {
           if (spending === undefined || reserved === null) throw new Error(`${definition.name} ran without a reservation`)

@@ -5,9 +5,10 @@
  */
 import { Failure } from '../failure.ts'
 import { decimalOfUnits } from '../money.ts'
-import type { Rates, RateTable } from '../providers/rates.ts'
-import { convertDown, crossRateDown, rateText } from './cross-rate.ts'
-import { type Currency, currencyOf, quotableCodes } from './currencies.ts'
+import type { Rates } from '../providers/rates.ts'
+import type { RateTable } from '../rate-table.ts'
+import { convertDown, crossRateDown, rateText } from '../cross-rate.ts'
+import { type Currency, currencyOf, quotableCodes } from '../currencies.ts'
 
 /** How long a quote holds. */
 const QUOTE_MS = 60_000

@@ -1,6 +1,4 @@
 /** Whether a transfer may be attempted at all: chain, wallet and AML. Reads only; runs before anything is reserved. */
-import { worstOf } from '../../policies/aml/screening.ts'
-import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { Failure } from '../failure.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { AddressScreening, Screening } from '../providers/screening.ts'
@@ -12,7 +10,6 @@ export interface Admission {
   readonly database: Connection
   readonly chain: Pick<Chain, 'name'>
   readonly screening: AddressScreening
-  readonly settings: { readonly mode: 'sandbox' | 'production' }
 }
 
 /**
@@ -21,7 +18,7 @@ export interface Admission {
  * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `aml_blocked`, `screening_unavailable`.
  */
 export async function admitTransfer(
-  { database, chain, screening, settings }: Admission,
+  { database, chain, screening }: Admission,
   transfer: { accountId: string; destination: Address; chain: string; safeAddress: Address | undefined },
 ): Promise<Screening> {
   if (transfer.chain !== chain.name)
@@ -32,12 +29,11 @@ export async function admitTransfer(
   const destination = lowerCase(transfer.destination)
   if (destination === lowerCase(wallet))
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', { issues: [{ path: 'destination', message: 'is the paying wallet itself' }] })
-  const found = await screening.screen(destination)
-  const result = settings.mode === 'sandbox' ? worstOf([found, screenSandboxSuffix(destination)]) : found
-  if (result.result !== 'clear')
-    throw new Failure('aml_blocked', `The AML policy ${result.result === 'blocked' ? 'blocks' : 'wants a review of'} the destination.`, {
-      screening: { result: result.result, lists: result.lists },
+  const { result, lists } = await screening.screen(destination)
+  if (result !== 'clear')
+    throw new Failure('aml_blocked', `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} the destination.`, {
+      screening: { result, lists },
       hint: 'Pay another destination; the account and its limits are not affected.',
     })
-  return result
+  return { result, lists }
 }

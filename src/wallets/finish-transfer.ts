@@ -1,6 +1,5 @@
 /** The end of a transfer: the ledger and the transfer's row move together, once. */
 import type { Clock } from '../clock.ts'
-import type { JsonObject } from '../json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
@@ -8,10 +7,10 @@ import { settleSpend } from '../spending/settle.ts'
 import type { Database } from '../storage/database.ts'
 import { findWalletOwner, type Transfer, updateTransfer } from './store.ts'
 
-/** How a transfer ended. @property answer what the caller's idempotency key will be answered from now on. */
+/** How a transfer ended. */
 export type TransferEnd =
-  | { readonly state: 'confirmed'; readonly transactionHash: Hex; readonly answer: JsonObject | null }
-  | { readonly state: 'failed'; readonly failure: string; readonly answer: JsonObject | null }
+  | { readonly state: 'confirmed'; readonly transactionHash: Hex }
+  | { readonly state: 'failed'; readonly failure: string }
 
 /**
  * Settles or releases a transfer's money and ends its row, in one transaction. Doing it twice changes nothing.
@@ -27,8 +26,8 @@ export async function finishTransfer(
   const destination = receiver === undefined ? external(chain.name) : available(receiver, chain.name)
   await database.transaction(async (connection) => {
     const { decisionId } = transfer
-    if (end.state === 'confirmed') await settleSpend(connection, { decisionId, destination, answer: end.answer, at })
-    else await releaseSpend(connection, { decisionId, answer: end.answer, at })
+    if (end.state === 'confirmed') await settleSpend(connection, { decisionId, destination, at })
+    else await releaseSpend(connection, { decisionId, at })
     await updateTransfer(connection, transfer.id, end, at)
   })
 }

@@ -5,7 +5,6 @@
 import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
-import type { JsonObject } from '../json.ts'
 import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
 import type { Address, Chain, Hex, Submission } from '../providers/chain.ts'
@@ -25,7 +24,7 @@ export interface Sending {
   readonly log: Log
 }
 
-/** What is to be sent. @property answerOf makes the caller's answer, kept for its idempotency key. */
+/** What is to be sent, under an allowed decision. */
 export interface TransferOrder {
   readonly accountId: string
   readonly decisionId: string
@@ -33,7 +32,6 @@ export interface TransferOrder {
   readonly units: bigint
   readonly destination: Address
   readonly at: Date
-  readonly answerOf: (sent: SentTransfer) => JsonObject
 }
 
 /** A transfer that the chain has taken. */
@@ -68,12 +66,12 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
   const { transactionHash } = submission
   const outcome = await waitForOutcome(sending, transfer)
   if (outcome === 'failed') {
-    await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted', answer: null })
-    throw new Failure('provider_unavailable', `The chain reverted transfer ${transfer.id}; nothing moved.`, { hint: 'Send it again with a new Idempotency-Key.' })
+    await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
+    throw failedTransfer(transfer.id, 'the operation reverted')
   }
   const sent: SentTransfer = { transferId: transfer.id, transactionHash, status: outcome }
   if (outcome === 'confirmed')
-    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash, answer: order.answerOf(sent) })
+    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash })
   else await updateTransfer(database, transfer.id, { state: 'settlement_pending', transactionHash }, sending.clock())
   return sent
 }
@@ -102,10 +100,15 @@ async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Prom
 }
 
 async function refused(sending: Sending, transfer: Transfer, reason: string): Promise<never> {
-  await finishTransfer(sending, transfer, { state: 'failed', failure: reason, answer: null })
+  await finishTransfer(sending, transfer, { state: 'failed', failure: reason })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
-  sending.log.error({ transferId: transfer.id, reason }, 'the chain refused a transfer that the ledger allowed')
-  throw new Failure('provider_unavailable', `The chain refused to send ${amount} ${transfer.token}: ${reason}. Nothing moved.`, {
-    hint: 'Try again with a new Idempotency-Key; if it is refused again, the wallet and the ledger differ.',
+  sending.log.error({ transferId: transfer.id, amount, reason }, 'the chain refused a transfer that the ledger allowed')
+  throw failedTransfer(transfer.id, reason)
+}
+
+/** A transfer that the chain did not execute and never will. */
+export function failedTransfer(transferId: string, reason: string): Failure {
+  return new Failure('provider_unavailable', `The chain did not execute transfer ${transferId}: ${reason}. Nothing moved; the money is free again.`, {
+    hint: 'Send it again with a new idempotency key.',
   })
 }

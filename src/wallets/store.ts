@@ -4,7 +4,9 @@
  * fails in between; what is not known stays held.
  */
 import type { Address, Hex } from '../providers/chain.ts'
+import type { Selectable } from 'kysely'
 import type { Connection } from '../storage/database.ts'
+import type { TransferTable } from '../storage/schema.ts'
 import { type Stablecoin, stablecoins } from '../money.ts'
 
 /** Where a transfer stands. */
@@ -99,7 +101,17 @@ export async function openTransfers(database: Connection, before: Date, limit: n
     .orderBy('created_at')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({
+  return rows.map(transferOf)
+}
+
+/** The transfer of a decision, or undefined where it has none (yet). */
+export async function findTransferOfDecision(database: Connection, decisionId: string): Promise<(Transfer & { failure: string | null }) | undefined> {
+  const row = await database.kysely.selectFrom('transfer').selectAll().where('decision_id', '=', decisionId).executeTakeFirst()
+  return row === undefined ? undefined : { ...transferOf(row), failure: row.failure }
+}
+
+function transferOf(row: Selectable<TransferTable>): Transfer {
+  return {
     id: row.id,
     accountId: row.account_id,
     decisionId: row.decision_id,
@@ -109,7 +121,7 @@ export async function openTransfers(database: Connection, before: Date, limit: n
     chain: row.chain,
     state: row.state,
     transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
-  }))
+  }
 }
 
 function hexOf(text: string): Hex {

@@ -1,11 +1,12 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { callerOf } from '../../src/kernel/context.ts'
-import { defineTool } from '../../src/kernel/tool.ts'
+import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
-import { sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 
 const evmAddress = z.string().refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
   error: 'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
@@ -49,6 +50,9 @@ const transferResult = z.strictObject({
   screening: screening.describe('The AML screening of the destination.'),
 })
 
+const transferFacts = z.strictObject({ screening })
+type TransferFacts = z.output<typeof transferFacts>
+
 export default defineTool({
   name: 'wallets.transfer',
   title: 'Send stablecoins',
@@ -65,32 +69,41 @@ export default defineTool({
   output: transferResult,
   failures: ['insufficient_funds', 'aml_blocked', 'policy_denied', 'chain_not_supported', 'screening_unavailable', 'provider_unavailable', 'not_found', 'conflict'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC', signature: 'sandbox' },
+  facts: transferFacts,
   spend: async (context, { money, destination, chain, safeAddress }) => {
     const { account } = callerOf(context)
     const admitted = await admitTransfer(context, { accountId: account.id, destination, chain, safeAddress })
-    return { category: 'transfer', money, place: chain, chain, counterparty: destination, facts: { screening: admitted } }
+    return { category: 'transfer', money, place: chain, chain, counterparty: destination, facts: { screening: { result: admitted.result, lists: [...admitted.lists] } } }
   },
-  run: async (context, { money, destination, chain }, { decisionId, facts }) => {
-    const { account } = callerOf(context)
-    const described = {
-      decisionId,
-      token: money.asset,
-      amount: decimalOf(money),
-      destination,
-      chain,
-      gasSponsored: true as const,
-      authorization: 'sandbox' as const,
-      screening: { result: facts.screening.result, lists: [...facts.screening.lists] },
-    }
+  run: async (context, input, decided) => {
+    const { money, destination } = input
     const sent = await sendTransfer(context, {
-      accountId: account.id,
-      decisionId,
+      accountId: callerOf(context).account.id,
+      decisionId: decided.decisionId,
       token: money.asset,
       units: money.units,
       destination,
       at: context.now,
-      answerOf: (outcome) => ({ ...outcome, ...described }),
     })
-    return { ...sent, ...described }
+    return told(sent, input, decided)
+  },
+  recall: async (context, input, decided) => {
+    const sent = await recallTransfer(context, decided.decisionId)
+    return sent === null ? null : told(sent, input, decided)
   },
 })
+
+/** A transfer as the caller is told of it, the first time and every time after. */
+function told(sent: SentTransfer, { money, destination, chain }: z.output<typeof transferRequest>, { decisionId, facts }: Decided<TransferFacts>) {
+  return {
+    ...sent,
+    decisionId,
+    token: money.asset,
+    amount: decimalOf(money),
+    destination,
+    chain,
+    gasSponsored: true as const,
+    authorization: 'sandbox' as const,
+    screening: facts.screening,
+  }
+}

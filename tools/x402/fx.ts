@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf } from '../../src/money.ts'
 import { findWallet } from '../../src/wallets/store.ts'
-import { sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 
 const code = z
   .string()
@@ -33,6 +35,14 @@ const payment = z.strictObject({
   payer: z.string().describe('EVM address that paid.'),
 })
 
+const soldQuote = z.strictObject({
+  quoted: z.strictObject(quote),
+  paymentId: z.string(),
+  payer: z.string(),
+  network: z.string(),
+  price: z.string(),
+})
+
 export default defineTool({
   name: 'x402.fx',
   title: 'FX quote',
@@ -58,29 +68,33 @@ export default defineTool({
     quoteId: context.newId('quote', context.now),
     ...(await quoteFx(context, input, context.now)),
   }),
+  facts: soldQuote,
   spend: async (context, input) => {
-    const quoted = await quoteFx(context, input, context.now)
-    const { fxPrice, x402PayTo } = context.settings
-    return { category: 'x402', money: fxPrice, place: context.chain.name, chain: context.chain.name, counterparty: x402PayTo, facts: { quoted } }
+    const { settings, chain, now, newId } = context
+    const payer = await findWallet(context.database, callerOf(context).account.id)
+    if (payer === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
+    const quoted = { quoteId: newId('quote', now), ...(await quoteFx(context, input, now)) }
+    const facts = { quoted, paymentId: newId('pay', now), payer, network: chain.name, price: decimalOf(settings.fxPrice) }
+    return { category: 'x402', money: settings.fxPrice, place: chain.name, chain: chain.name, counterparty: settings.x402PayTo, facts }
   },
   run: async (context, _input, { decisionId, facts, money }) => {
-    const { account } = callerOf(context)
-    const payer = await findWallet(context.database, account.id)
-    const quoted = { quoteId: context.newId('quote', context.now), ...facts.quoted }
-    const paymentId = context.newId('pay', context.now)
-    const answerOf = (transaction: string) => ({
-      ...quoted,
-      payment: { id: paymentId, transaction, network: context.chain.name, amount: decimalOf(money), asset: money.asset, payer: payer ?? '' },
-    })
     const sent = await sendTransfer(context, {
-      accountId: account.id,
+      accountId: callerOf(context).account.id,
       decisionId,
       token: 'USDC',
       units: money.units,
       destination: context.settings.x402PayTo,
       at: context.now,
-      answerOf: ({ transactionHash }) => answerOf(transactionHash),
     })
-    return answerOf(sent.transactionHash)
+    return delivered(sent, facts)
+  },
+  recall: async (context, _input, { decisionId, facts }) => {
+    const sent = await recallTransfer(context, decisionId)
+    return sent === null ? null : delivered(sent, facts)
   },
 })
+
+/** The quote with what was paid for it. */
+function delivered({ transactionHash }: SentTransfer, { quoted, paymentId, payer, network, price }: z.output<typeof soldQuote>) {
+  return { ...quoted, payment: { id: paymentId, transaction: transactionHash, network, amount: price, asset: 'USDC', payer } }
+}

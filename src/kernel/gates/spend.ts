@@ -6,7 +6,7 @@ import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { usdMicrosOf } from '../../../policies/usd.ts'
 import { Failure, type Violation } from '../../failure.ts'
-import type { Json } from '../../json.ts'
+import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
 import type { AccountPrincipal } from '../../principal.ts'
 import { reserveSpend, type SpendRequest, type SpendVerdict } from '../../spending/reserve.ts'
@@ -16,15 +16,15 @@ import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, Spending, Tool } from '../tool.ts'
 import { policyOf } from './policy.ts'
 
-/** What came of the gate: the money is held, or the call was answered before. */
+/** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
 export type SpendGate =
   | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: Spending }
-  | { readonly kind: 'answered'; readonly answer: Json }
+  | { readonly kind: 'repeated'; readonly decisionId: string }
 
 /**
  * Decides on a spend and holds its money.
- * @throws Failure `policy_denied`, `insufficient_funds`, `idempotency_in_progress`, `idempotency_key_reused`, `conflict`, and what
- * the tool's own `spend` refuses with.
+ * @throws Failure `policy_denied`, `insufficient_funds`, `idempotency_key_reused`, `conflict`, and what the tool's own `spend`
+ * refuses with.
  */
 export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} spends without saying what`)
@@ -54,7 +54,7 @@ function requestOf(operation: string, { call, caller, context, spending, value }
     key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
     policyHash: key?.policyHash ?? null,
     operation,
-    facts: { category, amount: decimalOf(money), asset: money.asset, usdRate: value.rate, usdMicros: String(value.usdMicros), chain, counterparty },
+    facts: { category, amount: decimalOf(money), asset: money.asset, usdRate: value.rate, usdMicros: String(value.usdMicros), chain, counterparty, found: toJson(spending.facts) },
     violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),
     money,
     usdMicros: value.usdMicros,
@@ -82,8 +82,8 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
   switch (decided.verdict) {
     case 'allow':
       return { kind: 'reserved', decisionId: decided.decisionId, spending }
-    case 'answered':
-      return { kind: 'answered', answer: decided.answer }
+    case 'repeated':
+      return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny':
       throw denied(decided.decisionId, decided.violations)
     case 'insufficient_funds':
@@ -92,11 +92,6 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
         `The wallet has ${decimalOf(decided.available)} ${spending.money.asset} available; ${decimalOf(spending.money)} needed.`,
         { decisionId: decided.decisionId, hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.' },
       )
-    case 'in_progress':
-      throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
-        retryAfter: 1,
-        hint: 'Repeat the same request after a second to get its answer.',
-      })
     case 'fingerprint_mismatch':
       throw new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
         hint: 'Use a new idempotency key for a new request.',

@@ -1,6 +1,6 @@
 /** What can be quoted: the stablecoins, and the currencies that the ECB publishes rates for. */
-import { assetDecimals, type Stablecoin, stablecoinCurrency } from '../money.ts'
-import type { RateTable } from '../providers/rates.ts'
+import { assetDecimals, type Stablecoin, stablecoinCurrency } from './money.ts'
+import type { RateTable } from './rate-table.ts'
 
 /** Minor units by ISO 4217 where it is not two digits. @see https://www.iso.org/iso-4217-currency-codes.html */
 const wholeOnly: readonly string[] = ['ISK', 'JPY', 'KRW']

@@ -1,0 +1,29 @@
+/** What a person reads when the gateway is up. */
+import type { Services } from '../kernel/context.ts'
+
+/** The lines to print. In the sandbox they end with a request that works when pasted. */
+export function banner({ settings, sandbox, chain }: Services, { isColoured }: { isColoured: boolean }): string {
+  const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
+  const strong = (text: string) => paint(1, text)
+  const faint = (text: string) => paint(2, text)
+  const lines = [
+    '',
+    `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chain.name}${chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`})`)}`,
+    `${faint('API description')}  ${settings.origin}/api/openapi.json`,
+    `${faint('MCP server')}       ${settings.origin}/mcp`,
+  ]
+  if (sandbox === null) return `${lines.join('\n')}\n\n`
+  return `${[
+    ...lines,
+    `${faint('Demo API key')}     ${sandbox.demoApiKey}`,
+    '',
+    'Send 1.25 USDC on the sandbox chain:',
+    '',
+    `  curl -s ${settings.origin}/api/wallets/transfer \\`,
+    `    -H 'Authorization: Bearer ${sandbox.demoApiKey}' \\`,
+    "    -H 'Content-Type: application/json' \\",
+    `    -d '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"1.25","signature":"sandbox"}'`,
+    '',
+    faint('The demo key may spend 25 USD at once and 100 USD a day. Stop with Ctrl+C.'),
+  ].join('\n')}\n\n`
+}

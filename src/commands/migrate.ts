@@ -1,0 +1,17 @@
+/** `bursar migrate`: applies what the database lacks. Commands may import the base, the runtime and identity. */
+import { readConfig } from '../config.ts'
+import { createLog } from '../log.ts'
+import { openDatabase } from '../runtime.ts'
+
+/** Migrates the configured database and says what was done. */
+export async function migrate(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const config = readConfig(env)
+  const database = await openDatabase(config, createLog('warn'))
+  try {
+    const applied = await database.migrate()
+    process.stdout.write(applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`)
+    return 0
+  } finally {
+    await database.close()
+  }
+}

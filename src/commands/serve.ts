@@ -1,0 +1,119 @@
+/** `bursar serve`: the gateway as a process. It listens, joins everything, says where it is, and drains when it is told to end. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { systemClock } from '../clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { createApp, type MountedRequest } from '../http/app.ts'
+import { createPaywall } from '../http/x402/paywall.ts'
+import { newId } from '../ids.ts'
+import { every } from '../jobs/every.ts'
+import { settlePending } from '../jobs/settle-pending.ts'
+import { sweep } from '../jobs/sweep.ts'
+import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
+import type { Services } from '../kernel/context.ts'
+import type { Tool } from '../kernel/tool.ts'
+import { createLog } from '../log.ts'
+import { createRuntime, type Runtime } from '../runtime.ts'
+import { banner } from './banner.ts'
+
+/** How long requests under way may take to finish once the process is told to end. */
+const DRAIN_MS = 10_000
+
+/** What is served beside REST, and which tools: joined in main.ts. */
+export interface Surfaces {
+  readonly tools: readonly Tool[]
+  readonly mcpHandler: (catalogue: readonly CatalogueEntry[], services: Services) => (mounted: MountedRequest) => Promise<Response>
+}
+
+/** Serves until SIGTERM or SIGINT. @throws Error whose message says what to do. */
+export async function serve(env: Readonly<Record<string, string | undefined>>, surfaces: Surfaces): Promise<number> {
+  const config = readConfig(env)
+  const log = createLog(config.logLevel)
+  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 })
+  const origin = config.publicOrigin ?? (await listen(server, config))
+  server.on('request', notReady)
+  const ended = endSignal()
+  const runtime = await createRuntime(config, { origin, log }).catch((error: unknown) => {
+    server.close()
+    throw error
+  })
+  const gateway = await openGateway(runtime, config, surfaces)
+  if (!server.listening) await listen(server, config)
+  server.off('request', notReady).on('request', gateway.listener)
+  process.stdout.write(banner(runtime.services, { isColoured: process.stdout.isTTY && env['NO_COLOR'] === undefined }))
+  log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
+  await drain(server)
+  await gateway.close()
+  await runtime.close()
+  return 0
+}
+
+/** The transports and jobs over a runtime. */
+async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
+  const catalogue = catalogueOf(tools, config.mode)
+  const paywall = await createPaywall({
+    chain: services.chain,
+    payTo: services.settings.x402PayTo,
+    price: services.settings.fxPrice,
+    origin: services.settings.origin,
+    path: '/api/x402/fx',
+    description: 'FX quote',
+    facilitatorUrl: config.x402.facilitatorUrl,
+    clock: systemClock,
+    newId,
+    log: services.log,
+  })
+  const app = createApp({ catalogue, services, seller: paywall, mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]) })
+  const { log } = services
+  const jobs = [
+    every(2_000, { name: 'settle-pending', round: () => settlePending(services), log }),
+    every(60_000, { name: 'sweep', round: () => sweep(services), log }),
+  ]
+  return {
+    listener: getRequestListener(app.fetch),
+    close: async () => {
+      await Promise.all(jobs.map((job) => job.stop()))
+      await paywall.close()
+    },
+  }
+}
+
+/** @returns the origin that it listens on. @throws Error that says what to do where the port is taken. */
+function listen(server: Server, { host, port }: Config): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} on ${host} is taken. Set PORT to another one.`) : error)
+    })
+    server.listen(port, host, () => {
+      const address = server.address()
+      const bound = isAddressInfo(address) ? address.port : port
+      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
+    })
+  })
+}
+
+function isAddressInfo(address: string | AddressInfo | null): address is AddressInfo {
+  return typeof address === 'object' && address !== null
+}
+
+/** What a request is told that comes before everything is up. */
+function notReady(_request: IncomingMessage, response: ServerResponse): void {
+  const problem = { type: '/errors/provider_unavailable', title: 'Starting', status: 503, code: 'provider_unavailable', detail: 'The gateway is starting.' }
+  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '1' }).end(JSON.stringify(problem))
+}
+
+function endSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+}
+
+/** Takes no new requests, lets those under way finish, and cuts what is left after {@link DRAIN_MS}. */
+async function drain(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+  await closed
+  clearTimeout(cut)
+}

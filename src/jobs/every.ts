@@ -1,0 +1,36 @@
+/** Jobs: what a crash or a slow provider left open is finished here. May import base, ports, ledger, spending and domains. */
+import type { Log } from '../log.ts'
+
+/** A job that runs until it is stopped. `stop` waits for a round that is under way. */
+export interface Job {
+  stop(): Promise<void>
+}
+
+/** Runs a round, waits, and runs the next. A round that fails is logged and tried again. @param intervalMs between rounds. */
+export function every(intervalMs: number, { name, round, log }: { name: string; round: () => Promise<void>; log: Log }): Job {
+  const stopping = new AbortController()
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      await pause(intervalMs, stopping.signal)
+      if (stopping.signal.aborted) return
+      await round().catch((err: unknown) => log.error({ err, job: name }, 'a job failed and will be tried again'))
+    }
+  }
+  const running = loop()
+  return {
+    stop: () => {
+      stopping.abort()
+      return running
+    },
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    }, { once: true })
+  })
+}

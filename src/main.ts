@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+/**
+ * The command line, and the joint of everything: config → runtime → tools → http, /mcp and jobs. The only src file that
+ * imports tools/ or mcp/. Commands load what they need and nothing else: a local agent's process starts in a blink.
+ */
+import { parseArgs } from 'node:util'
+
+const help = `Bursar: the gateway that lets AI agents spend money, under a policy that holds.
+
+Usage: bursar <command> [options]
+
+  serve                                    start the gateway (sandbox mode by default)
+  mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent
+  agent new --name NAME --out FILE         make an agent's key pair; prints the public part
+  agent sign --key FILE METHOD URL         print the headers that sign a request  [--data JSON]
+  agent call --key FILE METHOD URL         sign a request and send it             [--data JSON]
+  migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
+  help                                     this text
+
+The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see README.md.
+`
+
+const options = {
+  url: { type: 'string' },
+  key: { type: 'string' },
+  name: { type: 'string' },
+  out: { type: 'string' },
+  data: { type: 'string' },
+  'idempotency-key': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Runs a command line. @returns the exit code. @throws Error whose message is for a person. */
+async function main(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
+  const [command = 'help', ...rest] = positionals
+  if (values.help === true || command === 'help') return print(help)
+  switch (command) {
+    case 'serve':
+      return serve()
+    case 'migrate':
+      return (await import('./commands/migrate.ts')).migrate(process.env)
+    case 'agent':
+      return (await import('./commands/agent.ts')).agent(rest, values)
+    case 'mcp': {
+      const [{ readKeyFile }, { serveStdio }] = await Promise.all([import('./commands/key-file.ts'), import('../mcp/stdio.ts')])
+      await serveStdio({ url: required(values.url, '--url'), key: readKeyFile(required(values.key, '--key')) })
+      return 0
+    }
+    default:
+      process.stderr.write(`bursar: there is no command "${command}". Try "bursar help".\n`)
+      return 2
+  }
+}
+
+async function serve(): Promise<number> {
+  const [{ serve }, { tools }, { mcpHandler }] = await Promise.all([import('./commands/serve.ts'), import('../tools/index.ts'), import('../mcp/http.ts')])
+  return serve(process.env, { tools, mcpHandler })
+}
+
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
+}
+
+function required(value: string | undefined, option: string): string {
+  if (value === undefined) throw new Error(`${option} is missing. Try "bursar help".`)
+  return value
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error: unknown) => {
+    process.stderr.write(`bursar: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  },
+)

@@ -1,0 +1,120 @@
+/**
+ * The sandbox's own furniture: secrets that it makes for itself, a demo account with an API key, a funded x402 payer, and a
+ * chain that is brought up to the ledger. Part of the runtime; production never comes here.
+ */
+import { privateKeyToAccount } from 'viem/accounts'
+import type { Policy } from '../policies/policy.ts'
+import type { Scope } from '../policies/scopes.ts'
+import type { Clock } from './clock.ts'
+import { createAccount } from './identity/accounts.ts'
+import { hashApiKey, newApiKey } from './identity/api-keys.ts'
+import { policyHashOf } from './identity/agent-keys.ts'
+import { findKey, insertKey } from './identity/store.ts'
+import { type NewId, randomToken } from './ids.ts'
+import type { SandboxCredentials } from './kernel/context.ts'
+import { balances } from './ledger/balances.ts'
+import type { Log } from './log.ts'
+import { type Stablecoin, stablecoins } from './money.ts'
+import type { Chain, Hex } from './providers/chain.ts'
+import type { Connection, Database } from './storage/database.ts'
+import { bookDeposit, bringChainUpToLedger, demoFunds, openWallet } from './wallets/open-wallet.ts'
+import { allWallets } from './wallets/store.ts'
+
+/** What the sandbox needs to prepare itself. */
+interface SandboxParts {
+  readonly database: Database
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly newId: NewId
+  readonly log: Log
+}
+
+/** The prepared sandbox. */
+export interface Sandbox {
+  readonly credentials: SandboxCredentials
+}
+
+/** 1,000 USDC: enough for a hundred thousand quotes. */
+const PAYER_UNITS = 1_000_000_000n
+/** 1 ETH, for clients that pay their own gas. */
+const PAYER_WEI = 10n ** 18n
+
+const demoScopes: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'fx:pay']
+
+const demoPolicy: Policy = {
+  currency: 'USD',
+  perTransaction: { max: '25' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['transfer', 'x402'] },
+}
+
+/** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
+export async function prepareSandbox(parts: SandboxParts): Promise<Sandbox> {
+  const { database, chain } = parts
+  const demoApiKey = await sandboxSecret(database, 'demo-api-key', () => newApiKey('sandbox'))
+  const payerKey: Hex = `0x${Buffer.from(await sandboxSecret(database, 'x402-payer'), 'base64url').toString('hex')}`
+  const payer = { address: privateKeyToAccount(payerKey).address, privateKey: payerKey }
+  await furnishDemoAccount(parts, demoApiKey)
+  const bringUp = async () => {
+    await Promise.all([levelChain(parts), fundPayer(chain, payer.address)])
+  }
+  chain.onReset(bringUp)
+  await bringUp()
+  return { credentials: { demoApiKey, payer } }
+}
+
+/** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
+export async function sandboxSecret(database: Connection, name: string, make: () => string = () => randomToken(32)): Promise<string> {
+  await database.kysely.insertInto('sandbox_secret').values({ name, value: make() }).onConflict((conflict) => conflict.doNothing()).execute()
+  const { value } = await database.kysely.selectFrom('sandbox_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()
+  return value
+}
+
+async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Promise<void> {
+  const { database, newId, clock } = parts
+  const secretHash = hashApiKey(demoApiKey)
+  if ((await findKey(database, { secretHash })) !== undefined) return
+  const at = clock()
+  await database.transaction(async (connection) => {
+    const account = await createAccount({ database: connection, newId }, { displayName: 'Demo', guest: true, at })
+    await insertKey(connection, account.id, {
+      id: newId('key', at),
+      kind: 'developer',
+      name: 'Demo key',
+      thumbprint: null,
+      publicKey: null,
+      secretHash,
+      scopes: demoScopes,
+      status: 'active',
+      policy: demoPolicy,
+      policyVersion: 1,
+      policyHash: policyHashOf(demoPolicy),
+      createdAt: at,
+      expiresAt: null,
+    })
+    await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
+    await bookDeposit({ ...parts, database: connection }, { accountId: account.id, funds: demoFunds, reference: account.id, at })
+  })
+}
+
+async function levelChain({ database, chain, log }: SandboxParts): Promise<void> {
+  const wallets = await Promise.all(
+    (await allWallets(database)).map(async ({ accountId, address }) => {
+      const rows = await balances(database, accountId)
+      const booked = new Map<Stablecoin, bigint>()
+      for (const token of stablecoins) {
+        const row = rows.find(({ place, asset }) => place === chain.name && asset === token)
+        if (row !== undefined) booked.set(token, row.available + row.held)
+      }
+      return { address, booked }
+    }),
+  )
+  const short = await bringChainUpToLedger({ chain }, wallets)
+  if (short > 0) log.info({ balances: short }, 'the chain was brought up to the ledger')
+}
+
+async function fundPayer(chain: Chain, address: Hex): Promise<void> {
+  const there = await chain.balanceOf('USDC', address)
+  if (there < PAYER_UNITS / 2n) await chain.mint([{ token: 'USDC', to: address, units: PAYER_UNITS - there }])
+  await chain.fundGas(address, PAYER_WEI)
+}

@@ -1,0 +1,118 @@
+/** The import table, enforced: who may import whom. Read it as the map of the house. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, posix } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { filesBelow } from './files.ts'
+
+/** The layers, first match wins. */
+const layers: readonly (readonly [layer: string, files: RegExp])[] = [
+  ['root', /^(src\/(main|runtime|sandbox)\.ts|mcp\/stdio\.ts|test\/.*)$/],
+  ['policies', /^policies\//],
+  ['base', /^src\/[^/]+\.ts$/],
+  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema)\.ts)$/],
+  ['adapter', /^src\/(providers\/[^/]+|storage)\//],
+  ['ledger', /^src\/ledger\//],
+  ['spending', /^src\/spending\//],
+  ['kernel', /^src\/kernel\//],
+  ['http', /^src\/http\//],
+  ['jobs', /^src\/jobs\//],
+  ['commands', /^src\/commands\//],
+  ['domain', /^src\/[^/]+\//],
+  ['tools', /^tools\//],
+  ['mcp', /^mcp\//],
+]
+
+/** What each layer may import besides itself. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  policies: [],
+  base: [],
+  port: ['base'],
+  ledger: ['base', 'port'],
+  spending: ['base', 'port', 'ledger', 'policies'],
+  domain: ['base', 'port', 'ledger', 'spending', 'policies'],
+  kernel: ['base', 'port', 'ledger', 'spending', 'policies'],
+  adapter: ['base', 'port'],
+  tools: ['base', 'port', 'kernel', 'ledger', 'spending', 'domain', 'policies'],
+  http: ['base', 'port', 'kernel', 'domain'],
+  mcp: ['base', 'port', 'kernel', 'domain'],
+  jobs: ['base', 'port', 'ledger', 'spending', 'domain'],
+  commands: ['base', 'port', 'kernel', 'domain', 'http', 'jobs', 'root'],
+}
+
+/** Layers whose folders are rooms of their own: a domain or an adapter never imports its neighbour. */
+const closed = new Set(['domain', 'adapter'])
+
+const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
+const layerOf = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'
+const roomOf = (file: string) => (file.startsWith('src/storage/') ? 'src/storage' : dirname(file).split('/').slice(0, file.startsWith('src/providers/') ? 3 : 2).join('/'))
+
+function importsOf(file: string): { target: string; isType: boolean }[] {
+  const text = readFileSync(file, 'utf8')
+  const statements = [...text.matchAll(/(?:^|\n)\s*(import|export)(\s+type)?[^;'"]*?from\s+'([^']+)'/g)].map((match) => ({ target: match[3] ?? '', isType: match[2] !== undefined }))
+  const dynamic = [...text.matchAll(/import\('([^']+)'\)/g)].map((match) => ({ target: match[1] ?? '', isType: false }))
+  return [...statements, ...dynamic]
+}
+
+describe('the import table', () => {
+  it('knows the layer of every file', () => {
+    expect(files.filter((file) => layerOf(file) === 'unknown')).toEqual([])
+    expect(files.length).toBeGreaterThan(50)
+  })
+
+  it('holds', () => {
+    const broken = files.flatMap((file) => {
+      const layer = layerOf(file)
+      if (layer === 'root') return []
+      return importsOf(file)
+        .filter(({ target }) => target.startsWith('.'))
+        .map(({ target }) => posix.normalize(posix.join(dirname(file), target)))
+        .filter((target) => {
+          const to = layerOf(target)
+          if (to === layer) return closed.has(layer) && roomOf(file) !== roomOf(target)
+          return !(mayImport[layer] ?? []).includes(to)
+        })
+        .map((target) => `${file} (${layer}) → ${target} (${layerOf(target)})`)
+    })
+    expect(broken).toEqual([])
+  })
+
+  it('keeps tools and mcp for main.ts alone', () => {
+    const importers = files.filter((file) => file.startsWith('src/') && importsOf(file).some(({ target }) => /(^|\/)\.\.\/(tools|mcp)\//.test(target)))
+    expect(importers).toEqual(['src/main.ts'])
+  })
+
+  it('keeps adapters for the runtime alone', () => {
+    const importers = files.filter(
+      (file) =>
+        layerOf(file) !== 'adapter' &&
+        importsOf(file).some(({ target }) => target.startsWith('.') && layerOf(posix.normalize(posix.join(dirname(file), target))) === 'adapter'),
+    )
+    expect(importers).toEqual(['src/runtime.ts'])
+  })
+
+  it.each([
+    ['x402', /^(x402-hono|@x402\/)/, /^src\/http\/x402\//],
+    ['the MCP SDK', /^@modelcontextprotocol\//, /^mcp\//],
+    ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
+    ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
+    ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
+  ])('keeps %s in its own room', (_name, packages, room) => {
+    const strangers = files.filter((file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)))
+    expect(strangers).toEqual([])
+  })
+
+  it('has nothing at the top level that nobody asked for', () => {
+    const tracked = readdirSync('.').filter((name) => !name.startsWith('.') && name !== 'node_modules').sort()
+    expect(tracked).toEqual(['README.md', 'mcp', 'package-lock.json', 'package.json', 'policies', 'src', 'test', 'tools', 'tsconfig.json'])
+  })
+
+  it('has no room above 300 lines', () => {
+    const large = files.filter((file) => !file.includes('.artifact.') && readFileSync(file, 'utf8').split('\n').length > 300)
+    expect(large).toEqual([])
+  })
+
+  it('reads the clock and makes randomness in one place each', () => {
+    const strays = files.filter((file) => !/^src\/(clock|ids)\.ts$/.test(file) && /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')))
+    expect(strays).toEqual([])
+  })
+})

@@ -1,0 +1,78 @@
+/** An agent with its own Ed25519 key, signing with a library that is not ours. */
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { calculateJwkThumbprint } from 'jose'
+import { createSigner, httpbis } from 'http-message-signatures'
+
+/** A request to sign. */
+export interface AgentRequest {
+  readonly method: string
+  readonly url: string
+  readonly body?: string
+  readonly idempotencyKey?: string
+}
+
+/** An agent's identity and its signed fetch. */
+export interface Agent {
+  readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
+  readonly keyId: string
+  sign(request: AgentRequest): Promise<Record<string, string>>
+  fetch(request: AgentRequest): Promise<Response>
+  /** For clients that want a fetch function of the usual shape. */
+  readonly fetchLike: (url: string | URL, init?: RequestInit) => Promise<Response>
+}
+
+/** Makes an agent. */
+export async function newAgent(): Promise<Agent> {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: privateKey.export({ format: 'jwk' }).x ?? '' } as const
+  const keyId = await calculateJwkThumbprint(jwk)
+  const sign = (request: AgentRequest) => signed(privateKey, keyId, request)
+  const send = async (request: AgentRequest, extra: Record<string, string> = {}) =>
+    fetch(request.url, {
+      method: request.method,
+      headers: { ...extra, ...(await sign(request)) },
+      ...(request.body === undefined ? {} : { body: request.body }),
+    })
+  return {
+    jwk,
+    keyId,
+    sign,
+    fetch: send,
+    fetchLike: (url, init) => {
+      const headers = Object.fromEntries(new Headers(init?.headers))
+      const body = init?.body
+      if (body !== undefined && body !== null && typeof body !== 'string') throw new Error('only text bodies are signed here')
+      return send({ method: init?.method ?? 'GET', url: String(url), ...(typeof body === 'string' ? { body } : {}) }, headers)
+    },
+  }
+}
+
+async function signed(privateKey: KeyObject, keyId: string, { method, url, body, idempotencyKey }: AgentRequest) {
+  const digest = body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
+  const headers: Record<string, string> = {
+    ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-digest': digest ?? '' }),
+    ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+  }
+  const message = await httpbis.signMessage(
+    {
+      key: createSigner(privateKey, 'ed25519', keyId),
+      fields: [
+        '@method',
+        '@authority',
+        '@path',
+        '@query',
+        ...(body === undefined ? [] : ['content-digest']),
+        ...(idempotencyKey === undefined ? [] : ['idempotency-key']),
+      ],
+      params: ['created', 'expires', 'nonce', 'keyid', 'alg', 'tag'],
+      paramValues: {
+        created: new Date(),
+        expires: new Date(Date.now() + 60_000),
+        nonce: randomBytes(16).toString('base64'),
+        tag: 'bursar',
+      },
+    },
+    { method, url, headers },
+  )
+  return Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+}

@@ -1,0 +1,55 @@
+/** The built gateway as a child process, the way a newcomer runs it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+
+const MAIN = '.build/src/main.js'
+const START_MS = 30_000
+
+/** A gateway that runs. */
+export interface Gateway {
+  readonly origin: string
+  readonly process: ChildProcess
+  /** What it has written so far. */
+  readonly output: () => string
+  /** Sends SIGTERM and waits. @returns the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** Starts a gateway on a free port. @param env added to a clean sandbox environment. */
+export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
+  if (!existsSync(MAIN)) throw new Error('Build first: npm run build')
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: { PATH: process.env['PATH'] ?? '', NO_COLOR: '1', PORT: '0', DATA_DIR: 'memory', LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  const exited = once(child, 'exit')
+  const origin = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`The gateway did not start in time:\n${output}`)), START_MS)
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      const found = /is up at (\S+)/.exec(output)?.[1]
+      if (found === undefined) return
+      clearTimeout(timer)
+      resolve(found)
+    })
+    void exited.then(() => {
+      clearTimeout(timer)
+      reject(new Error(`The gateway ended:\n${output}`))
+    })
+  })
+  return {
+    origin,
+    process: child,
+    output: () => output,
+    stop: async () => {
+      child.kill('SIGTERM')
+      await exited
+      return child.exitCode
+    },
+  }
+}

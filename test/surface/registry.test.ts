@@ -1,0 +1,47 @@
+/** The registry against the files, and the surfaces against the registry. */
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { tools } from '../../tools/index.ts'
+import { filesBelow } from '../files.ts'
+
+const nameOf = (file: string) => file.replace(/^tools\//, '').replace(/\.ts$/, '').split('/').map((part) => part.replaceAll('-', '_')).join('.')
+
+describe('the registry', () => {
+  it('misses no file of tools/', () => {
+    const files = filesBelow('tools').filter((file) => file !== 'tools/index.ts')
+    expect(tools.map(({ name }) => name).sort()).toEqual(files.map(nameOf).sort())
+  })
+
+  it('gives each route and name once', () => {
+    expect(new Set(tools.map(({ route }) => route)).size).toBe(tools.length)
+    expect(new Set(tools.map(({ name }) => name)).size).toBe(tools.length)
+  })
+
+  it('lets nothing spend without a rail and a scope', () => {
+    const loose = tools.filter((tool) => tool.effect === 'spend' && (tool.rail === undefined || tool.scopes.length === 0))
+    expect(loose.map(({ name }) => name)).toEqual([])
+  })
+
+  it('never makes a tool of sign-in, owner or sandbox operations', () => {
+    const exposed = tools.filter(({ mcp, name }) => mcp && /^(auth|security|agents|sandbox|webhooks)\./.test(name))
+    expect(exposed).toEqual([])
+  })
+
+  it.each(tools.map((tool) => [tool.name, tool] as const))('describes every field of %s', (_name, tool) => {
+    for (const schema of [tool.input, tool.output]) {
+      const { properties = {} } = z.toJSONSchema(schema, { io: 'input' })
+      const silent = Object.entries(properties).filter(([, member]) => typeof member === 'object' && member.description === undefined)
+      expect(silent.map(([field]) => field)).toEqual([])
+    }
+  })
+
+  it.each(tools.filter(({ example }) => example !== undefined).map((tool) => [tool.name, tool] as const))('takes the example of %s', (_name, tool) => {
+    expect(() => tool.decode(tool.example)).not.toThrow()
+  })
+
+  it('serves no sandbox operation in production', () => {
+    const served = catalogueOf(tools, 'production').map(({ tool }) => tool.name)
+    expect(served.filter((name) => name.startsWith('sandbox.') || name === 'auth.guest')).toEqual([])
+  })
+})
