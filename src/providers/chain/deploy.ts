@@ -11,7 +11,13 @@ import {
   sandboxTetherCode,
 } from './contracts/sandbox-contracts.artifact.ts'
 import { enableMinter, placeCode, sandboxMinter, sendAsMinter } from './development-node.ts'
-import { type AccountContracts, canonicalContracts, type SandboxToken, sandboxTokens } from './networks.ts'
+import {
+  type AccountContracts,
+  canonicalContracts,
+  multicallAddress,
+  type SandboxToken,
+  sandboxTokens,
+} from './networks.ts'
 
 /** Safe's own deployer. @see https://github.com/safe-global/safe-singleton-factory */
 const safeDeployer: Address = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
@@ -24,9 +30,6 @@ const commonDeployer: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
 /** The salt that puts EntryPoint v0.7 at its address on every chain. */
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const noSalt = pad('0x', { size: 32 })
-
-/** Where clients of every kind look for Multicall3. */
-const multicall: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 /**
  * Deploys what is missing; several gateways may do so on one node at once. `isFresh` where the tokens were.
@@ -46,7 +49,7 @@ export async function deployMissing(
   await Promise.all([
     enableMinter(client),
     ensureCode(client, safeDeployer, safeDeployerCode),
-    ensureCode(client, multicall, sandboxMulticallCode),
+    ensureCode(client, multicallAddress, sandboxMulticallCode),
   ])
   const [isFresh] = await Promise.all([
     ensureTokens(client),

@@ -8,20 +8,21 @@ import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
 
 /** The signer of one session. */
 export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner {
+  /** A refusal in words: what viem makes of one is a page, and names no error that the caller's interface lacks. */
+  function refuse(error: unknown): never {
+    const refusal = refusalOf(error)
+    throw refusal === undefined ? error : new Error(refusal, { cause: error })
+  }
+
   /** Estimated first, so that what would revert is refused before it costs gas. */
   async function send(to: Address, data: Hex): Promise<Hex> {
-    const estimate = await client
-      .estimateGas({ account: relayer.address, to, data })
-      .catch((error: unknown) => {
-        const refusal = refusalOf(error)
-        throw refusal === undefined ? error : new Error(refusal, { cause: error })
-      })
+    const estimate = await client.estimateGas({ account: relayer.address, to, data }).catch(refuse)
     return relayer.send({ to, data, gas: (estimate * 13n) / 10n })
   }
 
   return {
     address: relayer.address,
-    readContract: (call) => client.readContract(call),
+    readContract: (call) => client.readContract(call).catch(refuse),
     async verifyTypedData(input) {
       // Most signers are plain keys, checked without asking the node; a contract's own answer counts otherwise (EIP-1271).
       if (await isSignedByKey(input)) return true

@@ -60,6 +60,9 @@ export const sandboxTokenAddresses: TokenAddresses = {
   PYUSD: sandboxTokens.PYUSD.address,
 }
 
+/** Where clients of every kind look for Multicall3. @see https://www.multicall3.com */
+export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
 /** The contracts behind every smart account. */
 export interface AccountContracts {
   readonly entryPoint: Address

@@ -1,0 +1,87 @@
+/** What an x402 facilitator asks of a chain, on the simulated one. */
+import { decodeFunctionData, parseAbi } from 'viem'
+import { type Stablecoin, stablecoins } from '../../money.ts'
+import type { Address, EvmSigner, Hex } from '../chain.ts'
+import { calldataOf } from './evm-signer.ts'
+import { multicallAddress, plainAddress, sandboxTokens } from './networks.ts'
+import { fakeHash } from './simulated-state.ts'
+import { type CallContext, type JudgedCall, judgeTokenCall } from './simulated-token.ts'
+import { isSignedByKey } from './typed-data.ts'
+
+const multicallAbi = parseAbi([
+  'struct Call { address target; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function tryAggregate(bool requireSuccess, Call[] calls) payable returns (Result[] results)',
+])
+
+/** How many receipts are kept for whoever asks late. */
+const RECEIPTS = 10_000
+
+/** Any code at all: it only matters that there is some. */
+const someCode: Hex = '0x00'
+
+/** The signer over the simulated books. */
+export function createSimulatedSigner(context: CallContext): EvmSigner {
+  const receipts = new Set<Hex>()
+  let sent = 0
+
+  async function write(to: Address, data: Hex): Promise<Hex> {
+    const judged = await judge(context, to, data)
+    judged.commit()
+    context.state.mine()
+    sent += 1
+    const hash = fakeHash(`signer transaction ${sent}`)
+    receipts.add(hash)
+    for (const oldest of receipts) {
+      if (receipts.size <= RECEIPTS) break
+      receipts.delete(oldest)
+    }
+    return hash
+  }
+
+  return {
+    address: context.caller,
+    async readContract(call) {
+      if (plainAddress(call.address) === plainAddress(multicallAddress))
+        return readMany(context, calldataOf(call))
+      const { result } = await judge(context, call.address, calldataOf(call))
+      return result
+    },
+    verifyTypedData: isSignedByKey,
+    writeContract: (call) => write(call.address, calldataOf(call)),
+    sendTransaction: ({ to, data }) => write(to, data),
+    async waitForTransactionReceipt({ hash }) {
+      if (!receipts.has(hash)) throw new Error(`The simulated chain has no transaction ${hash}.`)
+      return { status: 'success' }
+    },
+    async getCode({ address }) {
+      return tokenAt(address) === undefined ? undefined : someCode
+    },
+  }
+}
+
+async function judge(context: CallContext, to: Address, data: Hex): Promise<JudgedCall> {
+  const token = tokenAt(to)
+  if (token === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
+  return judgeTokenCall(context, token, data)
+}
+
+async function readMany(context: CallContext, data: Hex): Promise<{ success: boolean; returnData: Hex }[]> {
+  const [requireSuccess, calls] = decodeFunctionData({ abi: multicallAbi, data }).args
+  return Promise.all(
+    calls.map(async ({ target, callData }) => {
+      try {
+        const { encoded } = await judge(context, target, callData)
+        return { success: true, returnData: encoded }
+      } catch (error) {
+        if (requireSuccess) throw error
+        return { success: false, returnData: '0x' }
+      }
+    }),
+  )
+}
+
+function tokenAt(address: Address): Stablecoin | undefined {
+  const plain = plainAddress(address)
+  return stablecoins.find((symbol) => plainAddress(sandboxTokens[symbol].address) === plain)
+}
