@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
 import { Failure } from '../../../src/failure.ts'
 import { silentLog } from '../../../src/log.ts'
 import { startAnvilChain } from '../../../src/providers/chain/anvil.ts'
+import { findAnvil } from '../../../src/providers/chain/anvil-process.ts'
+import { createSimulatedChain } from '../../../src/providers/chain/simulated.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
 import {
   base64Of,
@@ -20,8 +23,19 @@ import {
 
 const generations = ['v1', 'v2'] as const
 const chains: readonly (readonly [string, () => Promise<Chain>])[] = [
-  ['anvil', () => startAnvilChain({ log: silentLog })],
+  ...(hasAnvil()
+    ? [['anvil', () => startAnvilChain({ log: silentLog, binary: process.env.ANVIL_BIN })] as const]
+    : []),
+  ['the simulated chain', () => createSimulatedChain({ clock: systemClock, log: silentLog })],
 ]
+
+function hasAnvil(): boolean {
+  try {
+    return findAnvil(process.env.ANVIL_BIN) !== ''
+  } catch {
+    return false
+  }
+}
 
 describe.each(chains)('paywall on %s', (_name, open) => {
   let chain: Chain

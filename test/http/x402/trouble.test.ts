@@ -3,8 +3,9 @@ import { toFacilitatorEvmSigner } from '@x402/evm'
 import { registerExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
 import { silentLog } from '../../../src/log.ts'
-import { startAnvilChain } from '../../../src/providers/chain/anvil.ts'
+import { createSimulatedChain } from '../../../src/providers/chain/simulated.ts'
 import type { Chain, EvmSigner } from '../../../src/providers/chain.ts'
 import { listen, newCustomer, openShop, type Shop } from './scene.ts'
 
@@ -18,7 +19,7 @@ const lost = (name: string, code?: string) => {
 let chain: Chain
 let shop: Shop | undefined
 beforeAll(async () => {
-  chain = await startAnvilChain({ log: silentLog })
+  chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
 })
 afterEach(async () => {
   await shop?.close()
