@@ -17,14 +17,20 @@ export interface McpRequest {
 }
 
 /** Answers `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
-export function mcpHandler(catalogue: readonly CatalogueEntry[], services: Services): (mounted: McpRequest) => Promise<Response> {
+export function mcpHandler(
+  catalogue: readonly CatalogueEntry[],
+  services: Services,
+): (mounted: McpRequest) => Promise<Response> {
   const serverFor = mcpServers(catalogue, services)
   const hosts = allowedHosts(services.settings.origin)
   return async ({ request, body, principal, requestId, now }) => {
     requireOurHost(request, hosts, services.settings.origin)
     if (principal.kind !== 'key') throw keyNeeded(principal)
     if (request.method !== 'POST')
-      throw new Failure('method_not_allowed', `${request.method} is not possible here: the server keeps no session and opens no stream; POST is.`)
+      throw new Failure(
+        'method_not_allowed',
+        `${request.method} is not possible here: the server keeps no session and opens no stream; POST is.`,
+      )
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await serverFor({ principal, requestId, now }).connect(transport)
     return transport.handleRequest(request, { parsedBody: parsedBodyOf(body) })
@@ -36,7 +42,9 @@ function parsedBodyOf(body: Uint8Array): unknown {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (cause) {
     const why = cause instanceof SyntaxError ? cause.message.slice(0, 120) : 'it is not UTF-8'
-    throw new Failure('invalid_request', `The body is not valid JSON: ${why}.`, { issues: [{ path: '', message: 'not valid JSON' }] })
+    throw new Failure('invalid_request', `The body is not valid JSON: ${why}.`, {
+      issues: [{ path: '', message: 'not valid JSON' }],
+    })
   }
 }
 
@@ -44,18 +52,24 @@ function parsedBodyOf(body: Uint8Array): unknown {
 function allowedHosts(origin: string): ReadonlySet<string> {
   const { host, hostname, port } = new URL(origin)
   const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  return new Set([host, ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [])])
+  return new Set([
+    host,
+    ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : []),
+  ])
 }
 
 function requireOurHost(request: Request, hosts: ReadonlySet<string>, origin: string): void {
   const host = request.headers.get('host') ?? ''
   const from = request.headers.get('origin')
   if (hosts.has(host) && (from === null || from === origin)) return
-  throw new Failure('cross_site_request', 'The Host or Origin of this request is not ours.', { hint: `Connect to ${origin}/mcp.` })
+  throw new Failure('cross_site_request', 'The Host or Origin of this request is not ours.', {
+    hint: `Connect to ${origin}/mcp.`,
+  })
 }
 
 function keyNeeded(principal: Principal): Failure {
-  const detail = principal.kind === 'public' ? 'MCP needs a key.' : 'MCP is for keys: a session cannot be used here.'
+  const detail =
+    principal.kind === 'public' ? 'MCP needs a key.' : 'MCP is for keys: a session cannot be used here.'
   return new Failure('unauthenticated', detail, {
     hint: 'Send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" does it for you.',
   })

@@ -12,7 +12,10 @@ export function resultOf(body: Record<string, unknown>): CallToolResult {
  * A failure: the problem of the REST API as text. Not as structured content, which 2025-era clients check against the
  * output schema even of an error.
  */
-export function failureResult(error: unknown, { requestId, name, log }: { requestId: string; name: string; log: Log }): CallToolResult {
+export function failureResult(
+  error: unknown,
+  { requestId, name, log }: { requestId: string; name: string; log: Log },
+): CallToolResult {
   const failure = error instanceof Failure ? error : internal(error)
   if (failure.code === 'internal') log.error({ err: error, requestId, tool: name }, 'unexpected error')
   const problem = { ...failure.toProblem(), instance: `/mcp#${name}`, requestId }
@@ -20,7 +23,12 @@ export function failureResult(error: unknown, { requestId, name, log }: { reques
 }
 
 function internal(cause: unknown): Failure {
-  return new Failure('internal', 'Something went wrong on our side.', {
-    hint: 'Repeat the call with the same idempotency_key; if it fails again, report the request id.',
-  }, { cause })
+  return new Failure(
+    'internal',
+    'Something went wrong on our side.',
+    {
+      hint: 'Repeat the call with the same idempotency_key; if it fails again, report the request id.',
+    },
+    { cause },
+  )
 }

@@ -3,7 +3,13 @@
  * tools as an argument. JSON Schemas were converted once at start.
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError, type Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/sdk/types.js'
 import { Failure } from '../src/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
@@ -27,23 +33,37 @@ interface ServedTool {
 }
 
 /** Makes servers, one a request: the catalogue is prepared here, once. */
-export function mcpServers(catalogue: readonly CatalogueEntry[], services: Services): (caller: McpCaller) => Server {
+export function mcpServers(
+  catalogue: readonly CatalogueEntry[],
+  services: Services,
+): (caller: McpCaller) => Server {
   const served = new Map(
-    catalogue.filter(({ tool }) => tool.mcp).map((entry) => {
-      const listed = listedAs(entry)
-      // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
-      const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, listed }
-      return [listed.name, serving] as const
-    }),
+    catalogue
+      .filter(({ tool }) => tool.mcp)
+      .map((entry) => {
+        const listed = listedAs(entry)
+        // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
+        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, listed }
+        return [listed.name, serving] as const
+      }),
   )
   return (caller) => {
-    const server = new Server({ name: 'bursar', version: '0.1.0' }, { capabilities: { tools: {} }, instructions })
+    const server = new Server(
+      { name: 'bursar', version: '0.1.0' },
+      { capabilities: { tools: {} }, instructions },
+    )
     server.setRequestHandler(ListToolsRequestSchema, () => ({
-      tools: [...served.values()].filter(({ tool }) => missingScopes(tool, caller.principal).length === 0).map(({ listed }) => listed),
+      tools: [...served.values()]
+        .filter(({ tool }) => missingScopes(tool, caller.principal).length === 0)
+        .map(({ listed }) => listed),
     }))
     server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
       const found = served.get(name)
-      if (found === undefined) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
+      if (found === undefined)
+        throw new McpError(
+          ErrorCode.InvalidParams,
+          `There is no tool "${name.slice(0, 64)}"; tools/list shows them.`,
+        )
       try {
         const { input, idempotencyKey } = splitArguments(found.tool, given)
         const { body } = await run(found.tool, { ...services, ...caller, idempotencyKey }, input)
@@ -66,7 +86,12 @@ function listedAs({ tool, input, output }: CatalogueEntry): McpTool {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,
     description: tool.description === undefined ? tool.summary : `${tool.summary} ${tool.description}`,
-    inputSchema: { ...rest, type: 'object', properties: members, ...(needed.length > 0 ? { required: needed } : {}) },
+    inputSchema: {
+      ...rest,
+      type: 'object',
+      properties: members,
+      ...(needed.length > 0 ? { required: needed } : {}),
+    },
     outputSchema: { ...output, type: 'object' },
     annotations: {
       title: tool.title,
@@ -83,7 +108,8 @@ const idempotencyKeySchema = {
   minLength: 1,
   maxLength: 255,
   pattern: '^[\\x21-\\x7e]+$',
-  description: 'Names this payment: a new key for a new payment, the same key when you repeat a call. Never pays twice.',
+  description:
+    'Names this payment: a new key for a new payment, the same key when you repeat a call. Never pays twice.',
 }
 
 function splitArguments(tool: Tool, given: Record<string, unknown>) {

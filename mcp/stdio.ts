@@ -5,7 +5,7 @@
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { systemClock } from '../src/clock.ts'
-import { signRequest, type SigningKey } from '../src/identity/sign-request.ts'
+import { type SigningKey, signRequest } from '../src/identity/sign-request.ts'
 
 /** Longer than the gateway ever takes for a call. */
 const TIMEOUT_MS = 60_000
@@ -33,10 +33,20 @@ async function ask(endpoint: URL, key: SigningKey, message: JSONRPCMessage): Pro
   const id = 'id' in message ? message.id : undefined
   try {
     const body = Buffer.from(JSON.stringify(message))
-    const signed = await signRequest(key, { origin: endpoint.origin, method: 'POST', target: endpoint.pathname, body, at: systemClock() })
+    const signed = await signRequest(key, {
+      origin: endpoint.origin,
+      method: 'POST',
+      target: endpoint.pathname,
+      body,
+      at: systemClock(),
+    })
     const response = await fetch(endpoint, {
       method: 'POST',
-      headers: { ...signed, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        ...signed,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
       body,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
@@ -46,7 +56,12 @@ async function ask(endpoint: URL, key: SigningKey, message: JSONRPCMessage): Pro
     return failed(id, `The gateway answered ${response.status}: ${text.slice(0, 2000)}`)
   } catch (error) {
     if (id === undefined) return null
-    const why = error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : String(error)
+    const why =
+      error instanceof Error
+        ? error.cause instanceof Error
+          ? error.cause.message
+          : error.message
+        : String(error)
     return failed(id, `The gateway at ${endpoint.origin} cannot be reached: ${why}`)
   }
 }

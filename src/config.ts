@@ -1,7 +1,7 @@
 /** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
 import { z } from 'zod'
-import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 import { logLevels } from './log.ts'
+import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
 const url = (schemes: RegExp) => z.url({ protocol: schemes })
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
@@ -16,7 +16,10 @@ const environment = z.object({
   REDIS_URL: url(/^rediss?$/).optional(),
   CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
   CHAIN_RPC_URL: url(/^https?$/).optional(),
-  CHAIN_SPONSOR_KEY: z.string().regex(/^0x[0-9a-fA-F]{64}$/).optional(),
+  CHAIN_SPONSOR_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/)
+    .optional(),
   ANVIL_BIN: z.string().optional(),
   X402_PAY_TO: address.optional(),
   X402_FX_PRICE: z.string().default('0.01'),
@@ -40,8 +43,17 @@ export interface Config {
   readonly dataDirectory: string
   readonly databaseUrl: string | null
   readonly redisUrl: string | null
-  readonly chain: { readonly kind: 'anvil' | 'simulated' | 'rpc'; readonly rpcUrl: string | null; readonly sponsorKey: string | null; readonly anvilBinary: string | null }
-  readonly x402: { readonly payTo: string | null; readonly price: Money; readonly facilitatorUrl: string | null }
+  readonly chain: {
+    readonly kind: 'anvil' | 'simulated' | 'rpc'
+    readonly rpcUrl: string | null
+    readonly sponsorKey: string | null
+    readonly anvilBinary: string | null
+  }
+  readonly x402: {
+    readonly payTo: string | null
+    readonly price: Money
+    readonly facilitatorUrl: string | null
+  }
   readonly railControlsUrl: string | null
   readonly sessionSecret: string | null
   readonly trustedProxies: readonly string[]
@@ -51,17 +63,29 @@ export interface Config {
 }
 
 /** What production cannot do without. */
-const productionNeeds = ['PUBLIC_ORIGIN', 'DATABASE_URL', 'CHAIN_RPC_URL', 'CHAIN_SPONSOR_KEY', 'X402_PAY_TO', 'SESSION_SECRET'] as const
+const productionNeeds = [
+  'PUBLIC_ORIGIN',
+  'DATABASE_URL',
+  'CHAIN_RPC_URL',
+  'CHAIN_SPONSOR_KEY',
+  'X402_PAY_TO',
+  'SESSION_SECRET',
+] as const
 
 /** Reads the environment. @throws Error with one message that lists everything that is missing or wrong. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  )
   const parsed = environment.safeParse(given)
   if (!parsed.success)
-    throw new Error(`The configuration is not valid:\n${parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`).join('\n')}`)
+    throw new Error(
+      `The configuration is not valid:\n${parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`).join('\n')}`,
+    )
   const settings = parsed.data
   const wrong = contradictions(settings)
-  if (wrong.length > 0) throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
+  if (wrong.length > 0)
+    throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
   return {
     mode: settings.MODE,
     host: settings.HOST,
@@ -83,19 +107,28 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     sessionSecret: settings.SESSION_SECRET ?? null,
-    trustedProxies: settings.TRUSTED_PROXIES.split(',').map((entry) => entry.trim()).filter((entry) => entry !== ''),
+    trustedProxies: settings.TRUSTED_PROXIES.split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ''),
     logLevel: settings.LOG_LEVEL,
-    rates: Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith('RATE_')).map(([name, value]) => [name, value ?? ''])),
+    rates: Object.fromEntries(
+      Object.entries(given)
+        .filter(([name]) => name.startsWith('RATE_'))
+        .map(([name, value]) => [name, value ?? '']),
+    ),
   }
 }
 
 function contradictions(settings: z.output<typeof environment>): string[] {
   const price = decimalAmount.safeParse(settings.X402_FX_PRICE)
   const misfit = price.success ? misfitOf(price.data, 'USDC') : price.error.issues[0]?.message
-  const missing = settings.MODE === 'production' ? productionNeeds.filter((name) => settings[name] === undefined) : []
+  const missing =
+    settings.MODE === 'production' ? productionNeeds.filter((name) => settings[name] === undefined) : []
   return [
     ...(misfit === undefined ? [] : [`X402_FX_PRICE: ${misfit}`]),
-    ...(settings.PUBLIC_ORIGIN !== undefined && new URL(settings.PUBLIC_ORIGIN).pathname !== '/' ? ['PUBLIC_ORIGIN: must be an origin without a path'] : []),
+    ...(settings.PUBLIC_ORIGIN !== undefined && new URL(settings.PUBLIC_ORIGIN).pathname !== '/'
+      ? ['PUBLIC_ORIGIN: must be an origin without a path']
+      : []),
     ...missing.map((name) => `${name}: missing, and production has no default for it`),
   ]
 }

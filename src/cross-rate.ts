@@ -1,6 +1,7 @@
 /** Exact arithmetic on exchange rates: bigint fractions through EUR, and rounding only in functions that name its direction. */
-import { decimalOfUnits } from './money.ts'
+
 import type { Currency } from './currencies.ts'
+import { decimalOfUnits } from './money.ts'
 
 /** Fraction digits that a rate is stated with. */
 const RATE_DIGITS = 10

@@ -96,6 +96,13 @@ export class Failure extends Error {
   /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
   toProblem(): Record<string, unknown> {
     const { status, title } = failures[this.code]
-    return { type: `/errors/${this.code}`, title, status, detail: this.message, code: this.code, ...this.members }
+    return {
+      type: `/errors/${this.code}`,
+      title,
+      status,
+      detail: this.message,
+      code: this.code,
+      ...this.members,
+    }
   }
 }

@@ -8,7 +8,21 @@ const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** What an id may name. */
 export const idPrefixes = [
-  'acct', 'key', 'card', 'va', 'ord', 'tx', 'quote', 'pay', 'appr', 'dec', 'kyc', 'tr', 'evt', 'sess', 'req',
+  'acct',
+  'key',
+  'card',
+  'va',
+  'ord',
+  'tx',
+  'quote',
+  'pay',
+  'appr',
+  'dec',
+  'kyc',
+  'tr',
+  'evt',
+  'sess',
+  'req',
 ] as const
 
 /** One of the prefixes of the contract. */

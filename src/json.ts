@@ -19,7 +19,8 @@ const DEEPEST = 64
 export function parseJson(text: string): unknown {
   refuseDeepNesting(text)
   return parse(text, null, {
-    parseNumber: (digits) => (String(Number(digits)) === digits ? Number(digits) : new LosslessNumber(digits)),
+    parseNumber: (digits) =>
+      String(Number(digits)) === digits ? Number(digits) : new LosslessNumber(digits),
     onDuplicateKey: ({ key }) => {
       throw new SyntaxError(`member "${key.slice(0, 40)}" occurs twice`)
     },
@@ -42,7 +43,9 @@ function refuseDeepNesting(text: string): void {
 /** The RFC 8785 text of a decoded value; bigints and dates count as their strings. @see https://www.rfc-editor.org/rfc/rfc8785 */
 export function canonicalJson(value: unknown): string {
   const plain: unknown = JSON.parse(
-    JSON.stringify(value ?? null, (_name, member: unknown) => (typeof member === 'bigint' ? member.toString() : member)),
+    JSON.stringify(value ?? null, (_name, member: unknown) =>
+      typeof member === 'bigint' ? member.toString() : member,
+    ),
   )
   return canonicalize(plain) ?? 'null'
 }

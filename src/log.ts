@@ -13,7 +13,16 @@ export interface Log {
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
 /** Where a secret would stand, should one ever be logged by mistake. */
-const secrets = ['authorization', 'cookie', 'signature', 'x-payment', 'payment-signature', 'privateKey', 'sessionToken', 'key']
+const secrets = [
+  'authorization',
+  'cookie',
+  'signature',
+  'x-payment',
+  'payment-signature',
+  'privateKey',
+  'sessionToken',
+  'key',
+]
 
 /** The process's log. @param level one of {@link logLevels}. */
 export function createLog(level: (typeof logLevels)[number]): Log {

@@ -43,8 +43,14 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
-      const [{ readKeyFile }, { serveStdio }] = await Promise.all([import('./commands/key-file.ts'), import('../mcp/stdio.ts')])
-      await serveStdio({ url: required(values.url, '--url'), key: readKeyFile(required(values.key, '--key')) })
+      const [{ readKeyFile }, { serveStdio }] = await Promise.all([
+        import('./commands/key-file.ts'),
+        import('../mcp/stdio.ts'),
+      ])
+      await serveStdio({
+        url: required(values.url, '--url'),
+        key: readKeyFile(required(values.key, '--key')),
+      })
       return 0
     }
     default:
@@ -54,7 +60,11 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 async function serve(): Promise<number> {
-  const [{ serve }, { tools }, { mcpHandler }] = await Promise.all([import('./commands/serve.ts'), import('../tools/index.ts'), import('../mcp/http.ts')])
+  const [{ serve }, { tools }, { mcpHandler }] = await Promise.all([
+    import('./commands/serve.ts'),
+    import('../tools/index.ts'),
+    import('../mcp/http.ts'),
+  ])
   return serve(process.env, { tools, mcpHandler })
 }
 

@@ -17,7 +17,12 @@ export const stablecoins = ['USDC', 'USDT', 'EURC', 'PYUSD'] as const
 export type Stablecoin = (typeof stablecoins)[number]
 
 /** The ISO 4217 currency that a stablecoin stands for. */
-export const stablecoinCurrency: Record<Stablecoin, 'USD' | 'EUR'> = { USDC: 'USD', USDT: 'USD', EURC: 'EUR', PYUSD: 'USD' }
+export const stablecoinCurrency: Record<Stablecoin, 'USD' | 'EUR'> = {
+  USDC: 'USD',
+  USDT: 'USD',
+  EURC: 'EUR',
+  PYUSD: 'USD',
+}
 
 /** An amount of one asset. @property units smallest units: 1 USDC is 1_000_000n, 1 USD is 100n. */
 export interface Money {
@@ -40,7 +45,12 @@ export interface NumberText {
 }
 
 function isNumberText(value: unknown): value is NumberText {
-  return typeof value === 'object' && value !== null && 'isLosslessNumber' in value && value.isLosslessNumber === true
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'isLosslessNumber' in value &&
+    value.isLosslessNumber === true
+  )
 }
 
 /**
@@ -62,13 +72,17 @@ export const decimalAmount = z
   .superRefine(refuseBadDecimal)
 
 function refuseBadDecimal(text: string, context: z.core.$RefinementCtx<string>): void {
-  const refuse = (message: string) => context.addIssue({ code: 'custom', message })
+  const wrong = wrongWith(text)
+  if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong })
+}
+
+function wrongWith(text: string): string | undefined {
   const match = DECIMAL.exec(text)
-  if (match === null) return refuse('must be a plain decimal above zero, such as 12.50: no sign, no exponent')
+  if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const [, whole = '0', fraction = ''] = match
-  if (/^0*$/.test(whole + fraction)) return refuse('must be above zero')
-  if (BigInt(whole) > LARGEST_WHOLE || (BigInt(whole) === LARGEST_WHOLE && /[1-9]/.test(fraction)))
-    return refuse('must not be over 1000000000000')
+  if (/^0*$/.test(whole + fraction)) return 'must be above zero'
+  const isOver = BigInt(whole) > LARGEST_WHOLE || (BigInt(whole) === LARGEST_WHOLE && /[1-9]/.test(fraction))
+  return isOver ? 'must not be over 1000000000000' : undefined
 }
 
 /** Why a decimal does not fit an asset, or undefined where it does. @param decimal as {@link decimalAmount} decodes it. */

@@ -9,16 +9,16 @@ import type { Config } from './config.ts'
 import { newId } from './ids.ts'
 import type { Services, Settings } from './kernel/context.ts'
 import type { Log } from './log.ts'
+import type { Chain } from './providers/chain.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
 import { createRemoteRailControls } from './providers/rail-controls/remote.ts'
 import type { RailControls } from './providers/rail-controls.ts'
-import type { Chain } from './providers/chain.ts'
-import { createSandboxRates } from './providers/rates/sandbox.ts'
 import { createDatabaseRateLimiter } from './providers/rate-limiter/database.ts'
 import { createMemoryRateLimiter } from './providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimit, RateLimiter } from './providers/rate-limiter.ts'
+import { createSandboxRates } from './providers/rates/sandbox.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import { prepareSandbox, type Sandbox, sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
@@ -31,13 +31,24 @@ export interface Runtime {
 
 /** Opens the database of a configuration. @throws Error that says what to do where it cannot be had. */
 export async function openDatabase(config: Config, log: Log): Promise<Database> {
-  if (config.databaseUrl !== null) return (await import('./storage/postgres.ts')).openPostgres({ url: config.databaseUrl })
-  return (await import('./storage/pglite.ts')).openPglite({ directory: config.dataDirectory, now: systemClock, log })
+  if (config.databaseUrl !== null)
+    return (await import('./storage/postgres.ts')).openPostgres({ url: config.databaseUrl })
+  return (await import('./storage/pglite.ts')).openPglite({
+    directory: config.dataDirectory,
+    now: systemClock,
+    log,
+  })
 }
 
 /** Joins everything. @param origin that clients use. @throws Error that says what to do where a part cannot be had. */
-export async function createRuntime(config: Config, { origin, log }: { origin: string; log: Log }): Promise<Runtime> {
-  const [chain, database] = await startTogether(() => startChain(config, log), () => openMigrated(config, log))
+export async function createRuntime(
+  config: Config,
+  { origin, log }: { origin: string; log: Log },
+): Promise<Runtime> {
+  const [chain, database] = await startTogether(
+    () => startChain(config, log),
+    () => openMigrated(config, log),
+  )
   const limiter = createRateLimiter(config, database)
   const sandboxParts = { database, chain, clock: systemClock, newId, log }
   const sandbox: Sandbox | null = config.mode === 'sandbox' ? await prepareSandbox(sandboxParts) : null
@@ -65,12 +76,19 @@ export async function createRuntime(config: Config, { origin, log }: { origin: s
 }
 
 /** Starts two parts at once; where one fails, the other is closed before the failure goes on. */
-async function startTogether(startChain: () => Promise<Chain>, openDatabase: () => Promise<Database>): Promise<[Chain, Database]> {
+async function startTogether(
+  startChain: () => Promise<Chain>,
+  openDatabase: () => Promise<Database>,
+): Promise<[Chain, Database]> {
   const [chain, database] = await Promise.allSettled([startChain(), openDatabase()])
   if (chain.status === 'fulfilled' && database.status === 'fulfilled') return [chain.value, database.value]
   if (chain.status === 'fulfilled') await chain.value.close()
   if (database.status === 'fulfilled') await database.value.close()
-  throw database.status === 'rejected' ? database.reason : chain.status === 'rejected' ? chain.reason : new Error('unreachable')
+  throw database.status === 'rejected'
+    ? database.reason
+    : chain.status === 'rejected'
+      ? chain.reason
+      : new Error('unreachable')
 }
 
 async function openMigrated(config: Config, log: Log): Promise<Database> {
@@ -78,7 +96,10 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
   try {
     if (config.mode === 'sandbox') await database.migrate()
     const pending = await database.pendingMigrations()
-    if (pending.length > 0) throw new Error(`The database lacks ${pending.length} migrations (${pending.join(', ')}). Run "bursar migrate".`)
+    if (pending.length > 0)
+      throw new Error(
+        `The database lacks ${pending.length} migrations (${pending.join(', ')}). Run "bursar migrate".`,
+      )
     return database
   } catch (error) {
     await database.close()
@@ -90,9 +111,16 @@ async function startChain({ chain }: Config, log: Log): Promise<Chain> {
   const parts = { clock: systemClock, log }
   switch (chain.kind) {
     case 'anvil':
-      return (await import('./providers/chain/anvil.ts')).startAnvilChain({ ...parts, binary: chain.anvilBinary })
+      return (await import('./providers/chain/anvil.ts')).startAnvilChain({
+        ...parts,
+        binary: chain.anvilBinary,
+      })
     case 'rpc':
-      return (await import('./providers/chain/rpc.ts')).connectRpcChain({ ...parts, url: chain.rpcUrl ?? '', sponsorKey: chain.sponsorKey })
+      return (await import('./providers/chain/rpc.ts')).connectRpcChain({
+        ...parts,
+        url: chain.rpcUrl ?? '',
+        sponsorKey: chain.sponsorKey,
+      })
     case 'simulated':
       return (await import('./providers/chain/simulated.ts')).createSimulatedChain(parts)
   }
@@ -106,12 +134,16 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
   return cachedRailControls({ controls, clock: systemClock })
 }
 
-function createRateLimiter(config: Config, database: Database): { rateLimiter: RateLimiter; close: () => Promise<void> } {
+function createRateLimiter(
+  config: Config,
+  database: Database,
+): { rateLimiter: RateLimiter; close: () => Promise<void> } {
   if (config.redisUrl !== null) {
     const rateLimiter = createRedisRateLimiter(config.redisUrl)
     return { rateLimiter, close: () => rateLimiter.close() }
   }
-  const rateLimiter = config.databaseUrl === null ? createMemoryRateLimiter() : createDatabaseRateLimiter({ database })
+  const rateLimiter =
+    config.databaseUrl === null ? createMemoryRateLimiter() : createDatabaseRateLimiter({ database })
   return { rateLimiter, close: async () => {} }
 }
 
@@ -138,11 +170,14 @@ function hexAddress(text: string): `0x${string}` {
 /** The limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
 function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
   const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))
-  const limits = new Map<string, RateLimit>(Object.entries(rateClasses).map(([name, { count, seconds }]) => [name, { count, seconds }]))
+  const limits = new Map<string, RateLimit>(
+    Object.entries(rateClasses).map(([name, { count, seconds }]) => [name, { count, seconds }]),
+  )
   for (const [variable, text] of Object.entries(rates)) {
     const name = known.get(variable)
     const limit = rateLimitOf(text)
-    if (name === undefined) throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
+    if (name === undefined)
+      throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
     if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
     limits.set(name, limit)
   }

@@ -7,8 +7,8 @@ import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
-import { hashApiKey, newApiKey } from './identity/api-keys.ts'
 import { policyHashOf } from './identity/agent-keys.ts'
+import { hashApiKey, newApiKey } from './identity/api-keys.ts'
 import { findKey, insertKey } from './identity/store.ts'
 import { type NewId, randomToken } from './ids.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
@@ -64,9 +64,21 @@ export async function prepareSandbox(parts: SandboxParts): Promise<Sandbox> {
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
-export async function sandboxSecret(database: Connection, name: string, make: () => string = () => randomToken(32)): Promise<string> {
-  await database.kysely.insertInto('sandbox_secret').values({ name, value: make() }).onConflict((conflict) => conflict.doNothing()).execute()
-  const { value } = await database.kysely.selectFrom('sandbox_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()
+export async function sandboxSecret(
+  database: Connection,
+  name: string,
+  make: () => string = () => randomToken(32),
+): Promise<string> {
+  await database.kysely
+    .insertInto('sandbox_secret')
+    .values({ name, value: make() })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const { value } = await database.kysely
+    .selectFrom('sandbox_secret')
+    .select('value')
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow()
   return value
 }
 
@@ -76,7 +88,10 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
   if ((await findKey(database, { secretHash })) !== undefined) return
   const at = clock()
   await database.transaction(async (connection) => {
-    const account = await createAccount({ database: connection, newId }, { displayName: 'Demo', guest: true, at })
+    const account = await createAccount(
+      { database: connection, newId },
+      { displayName: 'Demo', guest: true, at },
+    )
     await insertKey(connection, account.id, {
       id: newId('key', at),
       kind: 'developer',
@@ -93,7 +108,10 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       expiresAt: null,
     })
     await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
-    await bookDeposit({ ...parts, database: connection }, { accountId: account.id, funds: demoFunds, reference: account.id, at })
+    await bookDeposit(
+      { ...parts, database: connection },
+      { accountId: account.id, funds: demoFunds, reference: account.id, at },
+    )
   })
 }
 

@@ -1,9 +1,10 @@
 /** What money is worth in US dollars: how a spend in any asset counts against a budget. */
+
+import { convertUp, crossRateUp, rateText } from './cross-rate.ts'
+import { currencyOf } from './currencies.ts'
 import { Failure } from './failure.ts'
 import { assetDecimals, type Money } from './money.ts'
 import type { RateTable } from './rate-table.ts'
-import { convertUp, crossRateUp, rateText } from './cross-rate.ts'
-import { currencyOf } from './currencies.ts'
 
 const MICRO_DIGITS = 6
 

@@ -44,12 +44,23 @@ const closed = new Set(['domain', 'adapter'])
 
 const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
 const layerOf = (file: string) => layers.find(([, pattern]) => pattern.test(file))?.[0] ?? 'unknown'
-const roomOf = (file: string) => (file.startsWith('src/storage/') ? 'src/storage' : dirname(file).split('/').slice(0, file.startsWith('src/providers/') ? 3 : 2).join('/'))
+const roomOf = (file: string) =>
+  file.startsWith('src/storage/')
+    ? 'src/storage'
+    : dirname(file)
+        .split('/')
+        .slice(0, file.startsWith('src/providers/') ? 3 : 2)
+        .join('/')
 
 function importsOf(file: string): { target: string; isType: boolean }[] {
   const text = readFileSync(file, 'utf8')
-  const statements = [...text.matchAll(/(?:^|\n)\s*(import|export)(\s+type)?[^;'"]*?from\s+'([^']+)'/g)].map((match) => ({ target: match[3] ?? '', isType: match[2] !== undefined }))
-  const dynamic = [...text.matchAll(/import\('([^']+)'\)/g)].map((match) => ({ target: match[1] ?? '', isType: false }))
+  const statements = [...text.matchAll(/(?:^|\n)\s*(import|export)(\s+type)?[^;'"]*?from\s+'([^']+)'/g)].map(
+    (match) => ({ target: match[3] ?? '', isType: match[2] !== undefined }),
+  )
+  const dynamic = [...text.matchAll(/import\('([^']+)'\)/g)].map((match) => ({
+    target: match[1] ?? '',
+    isType: false,
+  }))
   return [...statements, ...dynamic]
 }
 
@@ -77,7 +88,11 @@ describe('the import table', () => {
   })
 
   it('keeps tools and mcp for main.ts alone', () => {
-    const importers = files.filter((file) => file.startsWith('src/') && importsOf(file).some(({ target }) => /(^|\/)\.\.\/(tools|mcp)\//.test(target)))
+    const importers = files.filter(
+      (file) =>
+        file.startsWith('src/') &&
+        importsOf(file).some(({ target }) => /(^|\/)\.\.\/(tools|mcp)\//.test(target)),
+    )
     expect(importers).toEqual(['src/main.ts'])
   })
 
@@ -85,7 +100,11 @@ describe('the import table', () => {
     const importers = files.filter(
       (file) =>
         layerOf(file) !== 'adapter' &&
-        importsOf(file).some(({ target }) => target.startsWith('.') && layerOf(posix.normalize(posix.join(dirname(file), target))) === 'adapter'),
+        importsOf(file).some(
+          ({ target }) =>
+            target.startsWith('.') &&
+            layerOf(posix.normalize(posix.join(dirname(file), target))) === 'adapter',
+        ),
     )
     expect(importers).toEqual(['src/runtime.ts'])
   })
@@ -97,22 +116,42 @@ describe('the import table', () => {
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
   ])('keeps %s in its own room', (_name, packages, room) => {
-    const strangers = files.filter((file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)))
+    const strangers = files.filter(
+      (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
+    )
     expect(strangers).toEqual([])
   })
 
   it('has nothing at the top level that nobody asked for', () => {
-    const tracked = readdirSync('.').filter((name) => !name.startsWith('.') && name !== 'node_modules').sort()
-    expect(tracked).toEqual(['README.md', 'mcp', 'package-lock.json', 'package.json', 'policies', 'src', 'test', 'tools', 'tsconfig.json'])
+    const tracked = readdirSync('.')
+      .filter((name) => !name.startsWith('.') && name !== 'node_modules')
+      .sort()
+    expect(tracked).toEqual([
+      'README.md',
+      'mcp',
+      'package-lock.json',
+      'package.json',
+      'policies',
+      'src',
+      'test',
+      'tools',
+      'tsconfig.json',
+    ])
   })
 
   it('has no room above 300 lines', () => {
-    const large = files.filter((file) => !file.includes('.artifact.') && readFileSync(file, 'utf8').split('\n').length > 300)
+    const large = files.filter(
+      (file) => !file.includes('.artifact.') && readFileSync(file, 'utf8').split('\n').length > 300,
+    )
     expect(large).toEqual([])
   })
 
   it('reads the clock and makes randomness in one place each', () => {
-    const strays = files.filter((file) => !/^src\/(clock|ids)\.ts$/.test(file) && /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')))
+    const strays = files.filter(
+      (file) =>
+        !/^src\/(clock|ids)\.ts$/.test(file) &&
+        /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
+    )
     expect(strays).toEqual([])
   })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../src/failure.ts'
-import { usdMicrosAt } from '../src/usd-value.ts'
 import type { RateTable } from '../src/rate-table.ts'
+import { usdMicrosAt } from '../src/usd-value.ts'
 
 const table: RateTable = {
   source: 'test',

@@ -8,7 +8,8 @@ export default defineTool({
   name: 'context',
   title: 'Who am I and what may I spend',
   summary: 'Read who is calling, with its scopes, spend policy and what is left of today’s budget.',
-  description: 'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the rate of the moment.',
+  description:
+    'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the rate of the moment.',
   route: 'GET /api/agents/self',
   who: 'account',
   scopes: [],
@@ -22,7 +23,10 @@ export default defineTool({
     keyId: z.string().nullable().describe('RFC 7638 thumbprint of an agent’s key.'),
     name: z.string().describe('What the owner calls the key, or the person’s name.'),
     status: z.string().describe('`active`, or `paused` by the owner.'),
-    scopes: z.array(z.string()).nullable().describe('What the key may do; null for a person, who may do everything of theirs.'),
+    scopes: z
+      .array(z.string())
+      .nullable()
+      .describe('What the key may do; null for a person, who may do everything of theirs.'),
     policy: z.looseObject({}).nullable().describe('The spend policy; null for a person.'),
     usage: usageView.nullable().describe('What the key used today; null for a person.'),
     now: z.string().describe('The gateway’s clock, ISO 8601 UTC.'),
@@ -32,7 +36,17 @@ export default defineTool({
     const caller = callerOf(context)
     const shared = { accountId: caller.account.id, now: context.now.toISOString() }
     if (caller.kind === 'session')
-      return { ...shared, principal: 'session' as const, agentId: null, keyId: null, name: caller.account.displayName, status: 'active', scopes: null, policy: null, usage: null }
+      return {
+        ...shared,
+        principal: 'session' as const,
+        agentId: null,
+        keyId: null,
+        name: caller.account.displayName,
+        status: 'active',
+        scopes: null,
+        policy: null,
+        usage: null,
+      }
     const { key } = caller
     const policy = policyOf(key)
     return {

@@ -12,29 +12,53 @@ export interface AgentOptions {
   readonly 'idempotency-key'?: string | undefined
 }
 
-const usage = 'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD URL [--data JSON] [--idempotency-key KEY]'
+const usage =
+  'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD URL [--data JSON] [--idempotency-key KEY]'
 
 /** Runs an agent command. @returns the exit code: 0, or 1 where the gateway refused the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
   if (action === 'new' && options.name !== undefined && options.out !== undefined) {
     const { keyId, publicKey } = writeNewKey(options.out, options.name)
     process.stdout.write(`${JSON.stringify({ name: options.name, keyId, publicKey }, null, 2)}\n`)
-    process.stderr.write(`The private key is in ${options.out}. Register the public key with POST /api/agents/keys.\n`)
+    process.stderr.write(
+      `The private key is in ${options.out}. Register the public key with POST /api/agents/keys.\n`,
+    )
     return 0
   }
   const [method, url] = rest
-  if ((action !== 'sign' && action !== 'call') || options.key === undefined || method === undefined || url === undefined) throw new Error(usage)
-  const request = await signedRequest(options.key, { method: method.toUpperCase(), url: new URL(url), options })
+  if (
+    (action !== 'sign' && action !== 'call') ||
+    options.key === undefined ||
+    method === undefined ||
+    url === undefined
+  )
+    throw new Error(usage)
+  const request = await signedRequest(options.key, {
+    method: method.toUpperCase(),
+    url: new URL(url),
+    options,
+  })
   if (action === 'sign') {
-    process.stdout.write(Object.entries(request.headers).map(([name, value]) => `${name}: ${value}\n`).join(''))
+    process.stdout.write(
+      Object.entries(request.headers)
+        .map(([name, value]) => `${name}: ${value}\n`)
+        .join(''),
+    )
     return 0
   }
-  const response = await fetch(request.url, { method: request.method, headers: request.headers, body: request.body })
+  const response = await fetch(request.url, {
+    method: request.method,
+    headers: request.headers,
+    body: request.body,
+  })
   process.stdout.write(`${await response.text()}\n`)
   return response.ok ? 0 : 1
 }
 
-async function signedRequest(keyPath: string, { method, url, options }: { method: string; url: URL; options: AgentOptions }) {
+async function signedRequest(
+  keyPath: string,
+  { method, url, options }: { method: string; url: URL; options: AgentOptions },
+) {
   const body = options.data === undefined ? null : Buffer.from(options.data)
   const signed = await signRequest(readKeyFile(keyPath), {
     origin: url.origin,
@@ -44,5 +68,10 @@ async function signedRequest(keyPath: string, { method, url, options }: { method
     idempotencyKey: options['idempotency-key'],
     at: systemClock(),
   })
-  return { method, url, body, headers: { ...signed, ...(body === null ? {} : { 'content-type': 'application/json' }) } }
+  return {
+    method,
+    url,
+    body,
+    headers: { ...signed, ...(body === null ? {} : { 'content-type': 'application/json' }) },
+  }
 }

@@ -2,7 +2,10 @@
 import type { Services } from '../kernel/context.ts'
 
 /** The lines to print. In the sandbox they end with a request that works when pasted. */
-export function banner({ settings, sandbox, chain }: Services, { isColoured }: { isColoured: boolean }): string {
+export function banner(
+  { settings, sandbox, chain }: Services,
+  { isColoured }: { isColoured: boolean },
+): string {
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const strong = (text: string) => paint(1, text)
   const faint = (text: string) => paint(2, text)

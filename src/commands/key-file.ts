@@ -2,11 +2,15 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import { thumbprintOf } from '../identity/thumbprint.ts'
 import type { SigningKey } from '../identity/sign-request.ts'
+import { thumbprintOf } from '../identity/thumbprint.ts'
 
 const jwk = z.looseObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
-const keyFile = z.looseObject({ keyId: z.string(), privateKey: jwk.extend({ d: z.string() }), publicKey: jwk })
+const keyFile = z.looseObject({
+  keyId: z.string(),
+  privateKey: jwk.extend({ d: z.string() }),
+  publicKey: jwk,
+})
 
 /** Reads a key file. @throws Error naming the file where it cannot be used. */
 export function readKeyFile(path: string): SigningKey {
@@ -14,7 +18,10 @@ export function readKeyFile(path: string): SigningKey {
     const { keyId, privateKey } = keyFile.parse(JSON.parse(readFileSync(path, 'utf8')))
     return { keyId, privateKey: createPrivateKey({ format: 'jwk', key: { ...privateKey } }) }
   } catch (cause) {
-    const why = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT' ? 'there is no such file' : 'it is not a key file'
+    const why =
+      cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
+        ? 'there is no such file'
+        : 'it is not a key file'
     throw new Error(`${path}: ${why}. Make one with "bursar agent new --name NAME --out FILE".`)
   }
 }
@@ -35,7 +42,8 @@ export function writeNewKey(path: string, name: string): NewKey {
   try {
     writeFileSync(path, content, { mode: 0o600, flag: 'wx' })
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw new Error(`${path} exists already; a key is never overwritten.`)
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
+      throw new Error(`${path} exists already; a key is never overwritten.`)
     throw cause
   }
   return { keyId, publicKey }

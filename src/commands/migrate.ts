@@ -9,7 +9,9 @@ export async function migrate(env: Readonly<Record<string, string | undefined>>)
   const database = await openDatabase(config, createLog('warn'))
   try {
     const applied = await database.migrate()
-    process.stdout.write(applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`)
+    process.stdout.write(
+      applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
+    )
     return 0
   } finally {
     await database.close()

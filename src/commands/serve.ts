@@ -23,11 +23,17 @@ const DRAIN_MS = 10_000
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
   readonly tools: readonly Tool[]
-  readonly mcpHandler: (catalogue: readonly CatalogueEntry[], services: Services) => (mounted: MountedRequest) => Promise<Response>
+  readonly mcpHandler: (
+    catalogue: readonly CatalogueEntry[],
+    services: Services,
+  ) => (mounted: MountedRequest) => Promise<Response>
 }
 
 /** Serves until SIGTERM or SIGINT. @throws Error whose message says what to do. */
-export async function serve(env: Readonly<Record<string, string | undefined>>, surfaces: Surfaces): Promise<number> {
+export async function serve(
+  env: Readonly<Record<string, string | undefined>>,
+  surfaces: Surfaces,
+): Promise<number> {
   const config = readConfig(env)
   const log = createLog(config.logLevel)
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 })
@@ -41,7 +47,9 @@ export async function serve(env: Readonly<Record<string, string | undefined>>, s
   const gateway = await openGateway(runtime, config, surfaces)
   if (!server.listening) await listen(server, config)
   server.off('request', notReady).on('request', gateway.listener)
-  process.stdout.write(banner(runtime.services, { isColoured: process.stdout.isTTY && env['NO_COLOR'] === undefined }))
+  process.stdout.write(
+    banner(runtime.services, { isColoured: process.stdout.isTTY && env['NO_COLOR'] === undefined }),
+  )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
   await drain(server)
   await gateway.close()
@@ -64,7 +72,12 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     newId,
     log: services.log,
   })
-  const app = createApp({ catalogue, services, seller: paywall, mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]) })
+  const app = createApp({
+    catalogue,
+    services,
+    seller: paywall,
+    mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]),
+  })
   const { log } = services
   const jobs = [
     every(2_000, { name: 'settle-pending', round: () => settlePending(services), log }),
@@ -83,7 +96,11 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
 function listen(server: Server, { host, port }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} on ${host} is taken. Set PORT to another one.`) : error)
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new Error(`Port ${port} on ${host} is taken. Set PORT to another one.`)
+          : error,
+      )
     })
     server.listen(port, host, () => {
       const address = server.address()
@@ -99,8 +116,16 @@ function isAddressInfo(address: string | AddressInfo | null): address is Address
 
 /** What a request is told that comes before everything is up. */
 function notReady(_request: IncomingMessage, response: ServerResponse): void {
-  const problem = { type: '/errors/provider_unavailable', title: 'Starting', status: 503, code: 'provider_unavailable', detail: 'The gateway is starting.' }
-  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '1' }).end(JSON.stringify(problem))
+  const problem = {
+    type: '/errors/provider_unavailable',
+    title: 'Starting',
+    status: 503,
+    code: 'provider_unavailable',
+    detail: 'The gateway is starting.',
+  }
+  response
+    .writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
+    .end(JSON.stringify(problem))
 }
 
 function endSignal(): Promise<string> {

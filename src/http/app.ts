@@ -2,11 +2,11 @@
  * The REST transport: every tool as a route, and the way in that all paths share. Knows HTTP and the kernel; never which
  * tools there are. In order: request id, no credential in the query, limits, body, caller; then the tool.
  */
-import { type Context as HonoContext, Hono } from 'hono'
+import { Hono, type Context as HonoContext } from 'hono'
 import { Failure } from '../failure.ts'
-import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
-import type { Services } from '../kernel/context.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
+import type { Services } from '../kernel/context.ts'
+import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, sessionCookie } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
@@ -54,7 +54,8 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     c.set('body', await readBody(c))
     const { principal, renewed } = await authenticate(services, c)
     c.set('principal', principal)
-    if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
+    if (renewed !== null)
+      c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
     await next()
   })
   health(app, services)
@@ -84,7 +85,8 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
       instance: new URL(c.req.url).pathname.slice(0, 200),
       log: services.log,
     })
-    for (const [name, value] of c.res.headers) if (name.startsWith('ratelimit')) response.headers.set(name, value)
+    for (const [name, value] of c.res.headers)
+      if (name.startsWith('ratelimit')) response.headers.set(name, value)
     return response
   })
   return app
@@ -99,8 +101,18 @@ function finish(c: HonoContext<Env>): void {
   else if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
 }
 
-async function limit(services: Services, c: HttpContext, rateClass: string, failClosed: boolean): Promise<void> {
-  const reading = await countRequest(services, { rateClass, client: c.get('clientAddress'), now: c.get('now'), failClosed })
+async function limit(
+  services: Services,
+  c: HttpContext,
+  rateClass: string,
+  failClosed: boolean,
+): Promise<void> {
+  const reading = await countRequest(services, {
+    rateClass,
+    client: c.get('clientAddress'),
+    now: c.get('now'),
+    failClosed,
+  })
   if (reading === null) return
   c.header('RateLimit-Policy', `"${reading.rateClass}";q=${reading.count};w=${reading.seconds}`)
   c.header('RateLimit', `"${reading.rateClass}";r=${reading.remaining};t=${reading.resetSeconds}`)
@@ -112,14 +124,27 @@ function health(app: Hono<Env>, { database, chain, log }: Services): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', async (c) => {
     const checks = {
-      database: async () => void (await database.kysely.selectFrom('account').select('id').limit(1).execute()),
+      database: async () =>
+        void (await database.kysely.selectFrom('account').select('id').limit(1).execute()),
       chain: async () => void (await chain.blockNumber()),
     }
     const results = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => [name, await check().then(() => 'ok', (err) => failed(log, name, err))] as const),
+      Object.entries(checks).map(
+        async ([name, check]) =>
+          [
+            name,
+            await check().then(
+              () => 'ok',
+              (err) => failed(log, name, err),
+            ),
+          ] as const,
+      ),
     )
     const isReady = results.every(([, result]) => result === 'ok')
-    return c.json({ status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) }, isReady ? 200 : 503)
+    return c.json(
+      { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
+      isReady ? 200 : 503,
+    )
   })
 }
 

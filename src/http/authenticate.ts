@@ -15,7 +15,8 @@ export function cookieName(origin: string): string {
 
 /** The Set-Cookie line that hands out a session; null ends it. */
 export function sessionCookie(origin: string, session: IssuedSession | null, now: Date): string {
-  const maxAge = session === null ? 0 : Math.max(0, Math.floor((session.expiresAt.getTime() - now.getTime()) / 1000))
+  const maxAge =
+    session === null ? 0 : Math.max(0, Math.floor((session.expiresAt.getTime() - now.getTime()) / 1000))
   return serializeCookie(cookieName(origin), session?.sessionToken ?? '', {
     path: '/',
     httpOnly: true,
@@ -43,7 +44,10 @@ export async function authenticate(
       return { principal: await authenticateApiKey(services.database, credential.value, now), renewed: null }
     case 'signature': {
       const { database, settings } = services
-      return { principal: await authenticateSignature({ database, origin: settings.origin }, rawRequestOf(c), now), renewed: null }
+      return {
+        principal: await authenticateSignature({ database, origin: settings.origin }, rawRequestOf(c), now),
+        renewed: null,
+      }
     }
     case 'cookie':
       if (mutatingMethods.has(c.req.method)) requireSameSite(c, services.settings.origin)
@@ -58,12 +62,18 @@ function credentialOf(c: HttpContext, origin: string): Credential | undefined {
   const credentials: Credential[] = [
     ...(cookie === undefined || cookie === '' ? [] : [{ kind: 'cookie' as const, value: cookie }]),
     ...bearerOf(c.req.header('authorization')),
-    ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined ? [] : [{ kind: 'signature' as const }]),
+    ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined
+      ? []
+      : [{ kind: 'signature' as const }]),
   ]
   if (credentials.length > 1)
-    throw new Failure('ambiguous_credentials', `The request carries ${credentials.map(({ kind }) => kind).join(' and ')}.`, {
-      hint: 'Send exactly one credential.',
-    })
+    throw new Failure(
+      'ambiguous_credentials',
+      `The request carries ${credentials.map(({ kind }) => kind).join(' and ')}.`,
+      {
+        hint: 'Send exactly one credential.',
+      },
+    )
   return credentials[0]
 }
 

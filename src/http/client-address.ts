@@ -17,7 +17,9 @@ export function trustedProxyList(entries: readonly string[]): BlockList {
 
 /** The client's address as limits count it: IPv4 whole, IPv6 by /64. */
 export function clientAddressOf(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
-  const hops = [...(forwardedFor ?? '').split(',').map((hop) => hop.trim()), peer].filter((hop) => hop !== '').map(plain)
+  const hops = [...(forwardedFor ?? '').split(',').map((hop) => hop.trim()), peer]
+    .filter((hop) => hop !== '')
+    .map(plain)
   let client = plain(peer)
   for (const hop of hops.reverse()) {
     if (isIP(hop) === 0) break
@@ -35,6 +37,10 @@ function prefix64(address: string): string {
   const [head = '', tail] = address.toLowerCase().split('::')
   const groups = head === '' ? [] : head.split(':')
   const rest = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0')
-  return `${[...groups, ...zeros, ...rest].slice(0, 4).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0')
+  return `${[...groups, ...zeros, ...rest]
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
 }

@@ -8,7 +8,10 @@ import { mutatingMethods } from './request.ts'
 const VERSION = '0.1.0'
 
 /** Describes every route that this deployment serves. */
-export function openApiDocument(catalogue: readonly CatalogueEntry[], settings: Settings): Record<string, unknown> {
+export function openApiDocument(
+  catalogue: readonly CatalogueEntry[],
+  settings: Settings,
+): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
@@ -19,7 +22,8 @@ export function openApiDocument(catalogue: readonly CatalogueEntry[], settings: 
     info: {
       title: 'Bursar',
       version: VERSION,
-      description: 'A money gateway for people and their agents: wallet, banking, cards, investing, swaps and compliance under a spend policy.',
+      description:
+        'A money gateway for people and their agents: wallet, banking, cards, investing, swaps and compliance under a spend policy.',
     },
     servers: [{ url: settings.origin }],
     tags: [...new Set(catalogue.map(({ tool }) => tagOf(tool)))].map((name) => ({ name })),
@@ -47,13 +51,28 @@ function operationOf({ tool, input, output }: CatalogueEntry, method: string, pa
     summary: tool.summary,
     ...(tool.description === undefined ? {} : { description: tool.description }),
     ...(tool.who === 'public' ? { security: [] } : { security: securityOf(tool) }),
-    parameters: [...parameters, ...(mutatingMethods.has(method) && tool.who !== 'public' ? [idempotencyKey] : [])],
+    parameters: [
+      ...parameters,
+      ...(mutatingMethods.has(method) && tool.who !== 'public' ? [idempotencyKey] : []),
+    ],
     ...(hasBody
-      ? { requestBody: { required: true, content: { 'application/json': { schema: input, ...(tool.example === undefined ? {} : { example: tool.example }) } } } }
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: input,
+                ...(tool.example === undefined ? {} : { example: tool.example }),
+              },
+            },
+          },
+        }
       : {}),
     responses: {
       200: { description: 'Success', content: { 'application/json': { schema: output } } },
-      ...(tool.isSold ? { 402: { description: 'Payment required: an x402 challenge of both generations' } } : {}),
+      ...(tool.isSold
+        ? { 402: { description: 'Payment required: an x402 challenge of both generations' } }
+        : {}),
       ...failureResponses(failuresOf(tool)),
     },
   }
@@ -65,7 +84,8 @@ function failuresOf(tool: Tool): FailureCode[] {
   if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
   if (tool.scopes.length > 0 && !tool.isSold) own.push('insufficient_scope')
   if (tool.effect !== 'read') own.push('rate_limited', 'unsupported_media_type', 'body_too_large')
-  if (tool.effect !== 'read' && tool.who !== 'public') own.push('idempotency_in_progress', 'idempotency_key_reused')
+  if (tool.effect !== 'read' && tool.who !== 'public')
+    own.push('idempotency_in_progress', 'idempotency_key_reused')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
 }
@@ -114,9 +134,24 @@ const idempotencyKey = {
 }
 
 const securitySchemes = {
-  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'A developer API key (bsk_…) or a session token.' },
-  session: { type: 'apiKey', in: 'cookie', name: 'bursar_session', description: 'The session cookie (`__Host-bursar_session` over https).' },
-  agentSignature: { type: 'apiKey', in: 'header', name: 'Signature', description: 'RFC 9421 HTTP message signature with Signature-Input and Content-Digest.' },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'API key',
+    description: 'A developer API key (bsk_…) or a session token.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'bursar_session',
+    description: 'The session cookie (`__Host-bursar_session` over https).',
+  },
+  agentSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Signature',
+    description: 'RFC 9421 HTTP message signature with Signature-Input and Content-Digest.',
+  },
 }
 
 const problemSchema = {
@@ -142,7 +177,10 @@ const problemSchema = {
       items: {
         type: 'object',
         properties: Object.fromEntries(
-          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt'].map((name) => [name, { type: ['string', 'null'] }]),
+          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt'].map((name) => [
+            name,
+            { type: ['string', 'null'] },
+          ]),
         ),
       },
     },

@@ -22,7 +22,10 @@ export function problemResponse(
   if (failure.members.retryAfter !== undefined) headers.set('Retry-After', String(failure.members.retryAfter))
   if (failure.status === 401) for (const [name, value] of Object.entries(challenges)) headers.set(name, value)
   if (failure.code === 'insufficient_scope')
-    headers.set('WWW-Authenticate', `Bearer realm="bursar", error="insufficient_scope", scope="${(failure.members.scopes ?? []).join(' ')}"`)
+    headers.set(
+      'WWW-Authenticate',
+      `Bearer realm="bursar", error="insufficient_scope", scope="${(failure.members.scopes ?? []).join(' ')}"`,
+    )
   return new Response(JSON.stringify(problem), { status: failure.status, headers })
 }
 
@@ -30,10 +33,16 @@ export function problemResponse(
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof HTTPException && error.status === 413) return bodyTooLarge()
-  if (error instanceof HTTPException && error.status < 500) return new Failure('invalid_request', 'The request cannot be read.')
-  return new Failure('internal', 'Something went wrong on our side. The request id names it in our log.', {
-    hint: 'Repeat the request with the same Idempotency-Key; if it fails again, report the request id.',
-  }, { cause: error })
+  if (error instanceof HTTPException && error.status < 500)
+    return new Failure('invalid_request', 'The request cannot be read.')
+  return new Failure(
+    'internal',
+    'Something went wrong on our side. The request id names it in our log.',
+    {
+      hint: 'Repeat the request with the same Idempotency-Key; if it fails again, report the request id.',
+    },
+    { cause: error },
+  )
 }
 
 /** The largest body of a request, in bytes. */

@@ -3,8 +3,24 @@ import { Failure } from '../failure.ts'
 
 /** Names that stand for a credential, in lower case and without `-` and `_`. */
 const names = new Set([
-  'token', 'accesstoken', 'refreshtoken', 'idtoken', 'sessiontoken', 'apikey', 'key', 'secret', 'clientsecret', 'password',
-  'signature', 'session', 'bursarsession', 'hostbursarsession', 'authorization', 'bearer', 'xpayment', 'paymentsignature',
+  'token',
+  'accesstoken',
+  'refreshtoken',
+  'idtoken',
+  'sessiontoken',
+  'apikey',
+  'key',
+  'secret',
+  'clientsecret',
+  'password',
+  'signature',
+  'session',
+  'bursarsession',
+  'hostbursarsession',
+  'authorization',
+  'bearer',
+  'xpayment',
+  'paymentsignature',
 ])
 
 /** The shapes of our credentials: an API key, a JWT, an encoded x402 payment. */
@@ -15,10 +31,16 @@ export function refuseQueryCredentials(target: string): void {
   const at = target.indexOf('?')
   if (at === -1) return
   for (const [name, value] of new URLSearchParams(target.slice(at + 1))) {
-    const isCredential = names.has(name.toLowerCase().replaceAll(/[-_]/g, '')) || shapes.some((shape) => shape.test(value.trim()))
+    const isCredential =
+      names.has(name.toLowerCase().replaceAll(/[-_]/g, '')) ||
+      shapes.some((shape) => shape.test(value.trim()))
     if (isCredential)
-      throw new Failure('credential_in_query', `The query parameter "${name.slice(0, 32)}" looks like a credential; it was not read.`, {
-        hint: 'Send credentials in headers only, and replace this one: a query string is often logged on the way.',
-      })
+      throw new Failure(
+        'credential_in_query',
+        `The query parameter "${name.slice(0, 32)}" looks like a credential; it was not read.`,
+        {
+          hint: 'Send credentials in headers only, and replace this one: a query string is often logged on the way.',
+        },
+      )
   }
 }

@@ -67,14 +67,21 @@ export function jsonBodyOf(c: HttpContext): unknown {
   const body = c.get('body')
   if (body.length === 0 && type === undefined) return {}
   if (!/^application\/json\s*(;\s*charset=utf-8\s*)?$/i.test(type ?? ''))
-    throw new Failure('unsupported_media_type', `The body is ${type === undefined ? 'of no declared type' : 'not JSON'}.`, {
-      hint: 'Send "Content-Type: application/json".',
-    })
+    throw new Failure(
+      'unsupported_media_type',
+      `The body is ${type === undefined ? 'of no declared type' : 'not JSON'}.`,
+      {
+        hint: 'Send "Content-Type: application/json".',
+      },
+    )
   if (body.length === 0) return {}
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (cause) {
-    const where = cause instanceof SyntaxError ? cause.message.replace(/\s+/g, ' ').slice(0, 120) : 'it is not UTF-8'
-    throw new Failure('invalid_request', `The body is not valid JSON: ${where}.`, { issues: [{ path: '', message: 'not valid JSON' }] })
+    const where =
+      cause instanceof SyntaxError ? cause.message.replace(/\s+/g, ' ').slice(0, 120) : 'it is not UTF-8'
+    throw new Failure('invalid_request', `The body is not valid JSON: ${where}.`, {
+      issues: [{ path: '', message: 'not valid JSON' }],
+    })
   }
 }

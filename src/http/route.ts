@@ -17,11 +17,20 @@ export interface Seller {
 interface RouteParts {
   readonly services: Services
   readonly seller: Seller
-  readonly limit: (services: Services, c: HttpContext, rateClass: string, failClosed: boolean) => Promise<void>
+  readonly limit: (
+    services: Services,
+    c: HttpContext,
+    rateClass: string,
+    failClosed: boolean,
+  ) => Promise<void>
 }
 
 /** Adds a tool's route to the app. */
-export function routeTool(app: Hono<Env>, { tool }: CatalogueEntry, { services, seller, limit }: RouteParts): void {
+export function routeTool(
+  app: Hono<Env>,
+  { tool }: CatalogueEntry,
+  { services, seller, limit }: RouteParts,
+): void {
   const [method = '', path = ''] = tool.route.split(' ')
   app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
     if (tool.rate !== undefined) await limit(services, c, tool.rate, tool.effect !== 'read' && !tool.isSold)
@@ -34,7 +43,11 @@ export function routeTool(app: Hono<Env>, { tool }: CatalogueEntry, { services, 
 }
 
 /** What is sold is decoded and its rail read before any challenge, so that nobody pays for what cannot be delivered. */
-async function sell(tool: Tool, c: HttpContext, { services, seller }: Omit<RouteParts, 'limit'>): Promise<Response> {
+async function sell(
+  tool: Tool,
+  c: HttpContext,
+  { services, seller }: Omit<RouteParts, 'limit'>,
+): Promise<Response> {
   if (c.req.method === 'HEAD') {
     c.header('Allow', 'GET')
     throw new Failure('method_not_allowed', 'A payment challenge has no HEAD; use GET.')
@@ -71,15 +84,21 @@ function rawInputOf(c: HttpContext): unknown {
   const parameters = c.req.param()
   if (mutatingMethods.has(c.req.method)) {
     const body = jsonBodyOf(c)
-    return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...parameters } : body
+    return typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? { ...body, ...parameters }
+      : body
   }
-  const queries = Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values])
+  const queries = Object.entries(c.req.queries()).map(([name, values]) => [
+    name,
+    values.length === 1 ? values[0] : values,
+  ])
   return { ...Object.fromEntries(queries), ...parameters }
 }
 
 function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
   const { sessionToken, expiresAt } = body
-  if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string') throw new Error('a session has a token and an end')
+  if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
+    throw new Error('a session has a token and an end')
   const session = { sessionToken, expiresAt: new Date(expiresAt) }
   c.header('Set-Cookie', sessionCookie(services.settings.origin, session, c.get('now')))
 }

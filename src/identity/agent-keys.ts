@@ -7,8 +7,8 @@ import type { NewId } from '../ids.ts'
 import { canonicalJson } from '../json.ts'
 import type { AccessKey } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
-import { thumbprintOf } from './thumbprint.ts'
 import { insertKey } from './store.ts'
+import { thumbprintOf } from './thumbprint.ts'
 
 /** SHA-256 of a policy's canonical JSON, hex: what a decision names as the policy it was taken under. */
 export function policyHashOf(policy: Policy | null): string | null {
@@ -54,5 +54,7 @@ export async function registerAgentKey(
     expiresAt: agent.expiresAt,
   }
   if (await insertKey(database, agent.accountId, { ...key, secretHash: null })) return key
-  throw new Failure('conflict', 'This public key is registered already.', { hint: 'Make a new key pair: "bursar agent new".' })
+  throw new Failure('conflict', 'This public key is registered already.', {
+    hint: 'Make a new key pair: "bursar agent new".',
+  })
 }

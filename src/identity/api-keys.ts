@@ -21,7 +21,11 @@ export function hashApiKey(secret: string): Uint8Array {
 }
 
 /** Who an API key acts for. @throws Failure `unknown_key`, `account_locked`. */
-export async function authenticateApiKey(database: Connection, secret: string, now: Date): Promise<Principal> {
+export async function authenticateApiKey(
+  database: Connection,
+  secret: string,
+  now: Date,
+): Promise<Principal> {
   const found = await findKey(database, { secretHash: hashApiKey(secret) })
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
     throw new Failure('unknown_key', 'The API key is not known, was revoked or has expired.', {

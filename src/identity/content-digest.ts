@@ -22,7 +22,9 @@ export function fitsDigest(header: string, body: Uint8Array): boolean {
   return (
     known.length > 0 &&
     known.every(([name, digest]) => {
-      const actual = createHash(hashes.get(name) ?? 'sha256').update(body).digest()
+      const actual = createHash(hashes.get(name) ?? 'sha256')
+        .update(body)
+        .digest()
       return digest.length === actual.length && timingSafeEqual(digest, actual)
     })
   )

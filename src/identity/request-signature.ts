@@ -28,14 +28,18 @@ const LONGEST_NONCE = 256
 
 // The callback form runs on the thread pool, so that both cores verify.
 const verifyEd25519 = promisify(
-  (key: KeyObject, data: Uint8Array, signature: Uint8Array, done: (error: Error | null, isValid: boolean) => void) =>
-    verify(null, data, key, signature, done),
+  (
+    key: KeyObject,
+    data: Uint8Array,
+    signature: Uint8Array,
+    done: (error: Error | null, isValid: boolean) => void,
+  ) => verify(null, data, key, signature, done),
 )
 const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
 
-
 function publicKeyObject(x: string): KeyObject {
-  const known = publicKeys.get(x) ?? createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
+  const known =
+    publicKeys.get(x) ?? createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
   publicKeys.set(x, known)
   return known
 }
@@ -61,7 +65,9 @@ export async function authenticateSignature(
   requireUnlocked(found.account)
   const expiresAt = new Date((parameters.expires + SKEW_SECONDS + 1) * 1000)
   if (!(await spendNonce(database, found.key.id, parameters.nonce, expiresAt)))
-    throw new Failure('signature_replayed', 'This signature was used before.', { hint: 'Sign every request anew, with a new nonce.' })
+    throw new Failure('signature_replayed', 'This signature was used before.', {
+      hint: 'Sign every request anew, with a new nonce.',
+    })
   return { kind: 'key', account: found.account, key: found.key }
 }
 
@@ -75,7 +81,12 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
   let found: { account: Account; key: AccessKey } | undefined
   try {
     const { parameters } = await verifySignature(
-      { kind: 'request', method: request.method, targetUri: `${origin}${request.target}`, fields: request.fields },
+      {
+        kind: 'request',
+        method: request.method,
+        targetUri: `${origin}${request.target}`,
+        fields: request.fields,
+      },
       {
         policy: {
           algorithms: ['ed25519'],
@@ -94,9 +105,11 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
       },
     )
     const { created, expires, nonce, tag } = parameters
-    if (found === undefined || created === undefined || expires === undefined || nonce === undefined) throw new Error('unreachable')
+    if (found === undefined || created === undefined || expires === undefined || nonce === undefined)
+      throw new Error('unreachable')
     if (tag !== TAG) throw invalid(`its tag is not "${TAG}"`)
-    if (nonce.length < SHORTEST_NONCE || nonce.length > LONGEST_NONCE) throw invalid('its nonce must have 16 bytes or more')
+    if (nonce.length < SHORTEST_NONCE || nonce.length > LONGEST_NONCE)
+      throw invalid('its nonce must have 16 bytes or more')
     return { found, parameters: { created, expires, nonce } }
   } catch (error) {
     if (!isSignatureError(error)) throw error
@@ -108,7 +121,11 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
 function requiredComponents(request: RawRequest): string[] {
   const hasBody = request.body.length > 0 || headerOf(request, 'content-digest') !== undefined
   const hasIdempotencyKey = headerOf(request, 'idempotency-key') !== undefined
-  return [...COMPONENTS, ...(hasBody ? ['content-digest'] : []), ...(hasIdempotencyKey ? ['idempotency-key'] : [])]
+  return [
+    ...COMPONENTS,
+    ...(hasBody ? ['content-digest'] : []),
+    ...(hasIdempotencyKey ? ['idempotency-key'] : []),
+  ]
 }
 
 function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
@@ -116,13 +133,19 @@ function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
   if (expires <= created || expires - created > LONGEST_SECONDS)
     throw invalid(`it must expire after it was created, at most ${LONGEST_SECONDS} seconds later`)
   if (created > seconds + SKEW_SECONDS || expires < seconds - SKEW_SECONDS)
-    throw new Failure('signature_expired', `The signature holds from ${created} to ${expires}; it is ${Math.floor(seconds)}.`, {
-      hint: `Sign anew, with a clock that is right to ${SKEW_SECONDS} seconds.`,
-    })
+    throw new Failure(
+      'signature_expired',
+      `The signature holds from ${created} to ${expires}; it is ${Math.floor(seconds)}.`,
+      {
+        hint: `Sign anew, with a clock that is right to ${SKEW_SECONDS} seconds.`,
+      },
+    )
 }
 
 function headerOf(request: RawRequest, name: string): string | undefined {
-  const values = request.fields.filter((field) => field.name.toLowerCase() === name).map((field) => field.value)
+  const values = request.fields
+    .filter((field) => field.name.toLowerCase() === name)
+    .map((field) => field.value)
   return values.length === 0 ? undefined : values.join(', ')
 }
 

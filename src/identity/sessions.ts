@@ -89,7 +89,9 @@ export async function authenticateSession(
   if (session === undefined || session.account.id !== accountId) throw notSignedIn('The session has ended.')
   requireUnlocked(session.account)
   const isHalfGone = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
-  const renewed = isHalfGone ? await signToken(settings, { accountId, sessionId, endsAt: session.expiresAt, at: now }) : null
+  const renewed = isHalfGone
+    ? await signToken(settings, { accountId, sessionId, endsAt: session.expiresAt, at: now })
+    : null
   return { principal: { kind: 'session', account: session.account, sessionId }, expiresAt, renewed }
 }
 
@@ -114,5 +116,7 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date) {
 }
 
 function notSignedIn(detail: string): Failure {
-  return new Failure('unauthenticated', detail, { hint: 'Sign in again, for example with POST /api/auth/guest.' })
+  return new Failure('unauthenticated', detail, {
+    hint: 'Sign in again, for example with POST /api/auth/guest.',
+  })
 }

@@ -20,7 +20,14 @@ export interface SigningKey {
 /** The headers that sign a request. @param origin of the gateway. @param at the moment of signing. */
 export async function signRequest(
   key: SigningKey,
-  { origin, method, target, body, idempotencyKey, at }: {
+  {
+    origin,
+    method,
+    target,
+    body,
+    idempotencyKey,
+    at,
+  }: {
     origin: string
     method: string
     target: string
@@ -39,7 +46,13 @@ export async function signRequest(
     { kind: 'request', method, targetUri: `${origin}${target}`, fields },
     {
       components: [...COMPONENTS, ...Object.keys(headers)],
-      parameters: { created, expires: created + LONGEST_SECONDS, nonce: randomToken(18), keyid: key.keyId, tag: TAG },
+      parameters: {
+        created,
+        expires: created + LONGEST_SECONDS,
+        nonce: randomToken(18),
+        keyid: key.keyId,
+        tag: TAG,
+      },
       signer: { algorithm: 'ed25519', sign: (data) => sign(null, data, key.privateKey) },
     },
   )

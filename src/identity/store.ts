@@ -60,7 +60,9 @@ export async function findSession(database: Connection, sessionId: string, now: 
     .where('session.revoked_at', 'is', null)
     .where('session.expires_at', '>', now)
     .executeTakeFirst()
-  return row === undefined ? undefined : { account: accountOf(row), sessionId: row.session_id, expiresAt: row.expires_at }
+  return row === undefined
+    ? undefined
+    : { account: accountOf(row), sessionId: row.session_id, expiresAt: row.expires_at }
 }
 
 /** A key that has not been revoked, with its owner. */
@@ -131,7 +133,12 @@ export async function insertKey(
 }
 
 /** Spends a signature's nonce, once a key. @returns false where it was spent before. */
-export async function spendNonce(database: Connection, keyId: string, nonce: string, expiresAt: Date): Promise<boolean> {
+export async function spendNonce(
+  database: Connection,
+  keyId: string,
+  nonce: string,
+  expiresAt: Date,
+): Promise<boolean> {
   const rows = await database.call<{ nonce: string }>(
     {
       name: 'identity_spend_nonce',
@@ -144,6 +151,9 @@ export async function spendNonce(database: Connection, keyId: string, nonce: str
 
 /** Forgets nonces whose signatures can no longer be valid. @returns how many. */
 export async function sweepNonces(database: Connection, now: Date): Promise<bigint> {
-  const result = await database.kysely.deleteFrom('signature_nonce').where('expires_at', '<', now).executeTakeFirst()
+  const result = await database.kysely
+    .deleteFrom('signature_nonce')
+    .where('expires_at', '<', now)
+    .executeTakeFirst()
   return result.numDeletedRows
 }

@@ -7,13 +7,18 @@ export interface Job {
 }
 
 /** Runs a round, waits, and runs the next. A round that fails is logged and tried again. @param intervalMs between rounds. */
-export function every(intervalMs: number, { name, round, log }: { name: string; round: () => Promise<void>; log: Log }): Job {
+export function every(
+  intervalMs: number,
+  { name, round, log }: { name: string; round: () => Promise<void>; log: Log },
+): Job {
   const stopping = new AbortController()
   const loop = async () => {
     while (!stopping.signal.aborted) {
       await pause(intervalMs, stopping.signal)
       if (stopping.signal.aborted) return
-      await round().catch((err: unknown) => log.error({ err, job: name }, 'a job failed and will be tried again'))
+      await round().catch((err: unknown) =>
+        log.error({ err, job: name }, 'a job failed and will be tried again'),
+      )
     }
   }
   const running = loop()
@@ -28,9 +33,13 @@ export function every(intervalMs: number, { name, round, log }: { name: string; 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    }, { once: true })
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
   })
 }

@@ -15,7 +15,10 @@ export interface CatalogueEntry {
 }
 
 /** Converts the schemas of the tools that this mode serves. */
-export function catalogueOf(tools: readonly Tool[], mode: 'sandbox' | 'production'): readonly CatalogueEntry[] {
+export function catalogueOf(
+  tools: readonly Tool[],
+  mode: 'sandbox' | 'production',
+): readonly CatalogueEntry[] {
   return tools
     .filter((tool) => mode === 'sandbox' || tool.sandboxOnly !== true)
     .map((tool) => ({ tool, input: schemaOf(tool.input), output: schemaOf(tool.output) }))
@@ -27,7 +30,9 @@ function schemaOf(schema: z.ZodType): JsonSchema {
     override: ({ zodSchema, jsonSchema }) => {
       // Zod counts a preprocessed member as optional; required is what does not take undefined.
       if (!(zodSchema instanceof z.ZodObject)) return
-      const required = Object.entries(zodSchema.shape).filter(([, member]) => !z.safeParse(member, undefined).success)
+      const required = Object.entries(zodSchema.shape).filter(
+        ([, member]) => !z.safeParse(member, undefined).success,
+      )
       if (required.length > 0) jsonSchema.required = required.map(([name]) => name)
     },
   })

@@ -5,7 +5,9 @@ import type { AccountPrincipal } from '../principal.ts'
 
 /** SHA-256 over the operation's name and its canonical input, hex: equal for the same call over REST and MCP. */
 export function fingerprintOf(name: string, input: unknown): string {
-  return createHash('sha256').update(`${name}\n${canonicalJson(input)}`).digest('hex')
+  return createHash('sha256')
+    .update(`${name}\n${canonicalJson(input)}`)
+    .digest('hex')
 }
 
 /** Whose idempotency keys these are: a key's own, or the person's. */

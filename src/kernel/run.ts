@@ -4,9 +4,9 @@
  */
 import { Failure } from '../failure.ts'
 import { type Json, toJson } from '../json.ts'
-import type { Connection, Database } from '../storage/database.ts'
 import { findDecisionFacts } from '../spending/decisions.ts'
 import { withIdempotency } from '../spending/idempotency.ts'
+import type { Connection, Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import { requireRail } from './gates/rail.ts'
@@ -50,11 +50,18 @@ const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Prom
 /** Our own records change in one transaction, together with the idempotency key. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const { database, principal, idempotencyKey, now } = context
-  const work = (connection: Connection) => call.run({ ...context, database: within(database, connection) }, null)
-  if (idempotencyKey === null || principal.kind === 'public') return { body: await database.transaction(work), replayed: false }
+  const work = (connection: Connection) =>
+    call.run({ ...context, database: within(database, connection) }, null)
+  if (idempotencyKey === null || principal.kind === 'public')
+    return { body: await database.transaction(work), replayed: false }
   const { answer, replayed } = await withIdempotency(
     database,
-    { principal: idempotencyOwner(principal), key: idempotencyKey, fingerprint: fingerprintOf(tool.name, call.input), at: now },
+    {
+      principal: idempotencyOwner(principal),
+      key: idempotencyKey,
+      fingerprint: fingerprintOf(tool.name, call.input),
+      at: now,
+    },
     async (connection) => toJson(await work(connection)),
   )
   return { body: asBody(answer), replayed }
@@ -64,9 +71,15 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await reserve(tool, call, context)
   if (gate.kind === 'reserved')
-    return { body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }), replayed: false }
+    return {
+      body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }),
+      replayed: false,
+    }
   const { decisionId } = gate
-  const body = await call.recall(context, { decisionId, facts: await findDecisionFacts(context.database, decisionId) })
+  const body = await call.recall(context, {
+    decisionId,
+    facts: await findDecisionFacts(context.database, decisionId),
+  })
   if (body !== null) return { body, replayed: true }
   throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
     retryAfter: 1,
@@ -80,6 +93,7 @@ function within(database: Database, connection: Connection): Database {
 }
 
 function asBody(answer: Json): Record<string, unknown> {
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw new Error('a stored answer must be an object')
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer))
+    throw new Error('a stored answer must be an object')
   return { ...answer }
 }

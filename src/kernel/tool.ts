@@ -2,12 +2,12 @@
  * The tool: one operation, said once, served by REST, MCP and OpenAPI. Its types are closed over when it is defined, so
  * that the registry is a plain list. A tool that spends cannot be written without saying what it spends.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
+import type { SpendCategory } from '../../policies/policy.ts'
+import type { Scope } from '../../policies/scopes.ts'
 import { Failure, type FailureCode } from '../failure.ts'
 import type { Money } from '../money.ts'
 import type { RailId } from '../providers/rail-controls.ts'
-import type { SpendCategory } from '../../policies/policy.ts'
-import type { Scope } from '../../policies/scopes.ts'
 import type { Context } from './context.ts'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
@@ -73,15 +73,24 @@ export interface PlainTool<Input extends z.ZodType, Output extends z.ZodType> ex
 }
 
 /** A tool that moves money. `spend` reads, may refuse, and never writes; it runs before anything is reserved. */
-export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> extends Common<Input, Output> {
+export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts>
+  extends Common<Input, Output> {
   readonly effect: 'spend'
   readonly rail: RailId
   /** What `spend` finds out for `run`; kept on the decision, so that an answer can be told again. */
   readonly facts: z.ZodType<Facts>
   readonly spend: (context: Context, input: z.output<Input>) => Spending<Facts> | Promise<Spending<Facts>>
-  readonly run: (context: Context, input: z.output<Input>, reserved: Reserved<Facts>) => Promise<z.input<Output>>
+  readonly run: (
+    context: Context,
+    input: z.output<Input>,
+    reserved: Reserved<Facts>,
+  ) => Promise<z.input<Output>>
   /** The answer of an earlier run of the same call, from what was stored; null while that run has not come to one. */
-  readonly recall: (context: Context, input: z.output<Input>, decided: Decided<Facts>) => Promise<z.input<Output> | null>
+  readonly recall: (
+    context: Context,
+    input: z.output<Input>,
+    decided: Decided<Facts>,
+  ) => Promise<z.input<Output> | null>
   /** Where strangers may buy the same thing over REST by x402: delivers it without a principal, for the price. */
   readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
 }
@@ -108,7 +117,9 @@ export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
 }
 
 /** Defines a tool. */
-export function defineTool<Input extends z.ZodType, Output extends z.ZodType>(definition: PlainTool<Input, Output>): Tool
+export function defineTool<Input extends z.ZodType, Output extends z.ZodType>(
+  definition: PlainTool<Input, Output>,
+): Tool
 export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Facts>(
   definition: SpendTool<Input, Output, Facts>,
 ): Tool
@@ -123,7 +134,13 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
       const input = decodeInput(definition.input, raw)
       if (definition.effect !== 'spend') {
         const { run } = definition
-        return { input, spend: null, sell: null, recall: async () => null, run: async (context) => encode(await run(context, input)) }
+        return {
+          input,
+          spend: null,
+          sell: null,
+          recall: async () => null,
+          run: async (context) => encode(await run(context, input)),
+        }
       }
       const { spend, run, sale, recall, facts } = definition
       let spending: Spending<Facts> | undefined
@@ -139,7 +156,8 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
           return recalled === null ? null : encode(recalled)
         },
         run: async (context, reserved) => {
-          if (spending === undefined || reserved === null) throw new Error(`${definition.name} ran without a reservation`)
+          if (spending === undefined || reserved === null)
+            throw new Error(`${definition.name} ran without a reservation`)
           return encode(await run(context, input, { ...spending, decisionId: reserved.decisionId }))
         },
       }
@@ -155,7 +173,10 @@ function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.ou
 
 /** The failure that a schema's refusal becomes. Says where and what, never the value. */
 export function invalidInput(error: z.ZodError): Failure {
-  const issues = error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }))
+  const issues = error.issues.map((issue) => ({
+    path: issue.path.map(String).join('.'),
+    message: issue.message,
+  }))
   const [first] = issues
   const where = first === undefined || first.path === '' ? '' : `${first.path}: `
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
@@ -166,6 +187,7 @@ export function invalidInput(error: z.ZodError): Failure {
 }
 
 function asObject(value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('a tool must answer an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('a tool must answer an object')
   return Object.fromEntries(Object.entries(value))
 }

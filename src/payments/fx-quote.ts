@@ -3,12 +3,13 @@
  * A quote's result is exactly its amount times its stated rate, rounded down to what the target can hold; the spread is
  * in the rate. No float is ever involved.
  */
+
+import { convertDown, crossRateDown, rateText } from '../cross-rate.ts'
+import { type Currency, currencyOf, quotableCodes } from '../currencies.ts'
 import { Failure } from '../failure.ts'
 import { decimalOfUnits } from '../money.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { RateTable } from '../rate-table.ts'
-import { convertDown, crossRateDown, rateText } from '../cross-rate.ts'
-import { type Currency, currencyOf, quotableCodes } from '../currencies.ts'
 
 /** How long a quote holds. */
 const QUOTE_MS = 60_000

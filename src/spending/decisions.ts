@@ -6,6 +6,10 @@ const recorded = z.looseObject({ found: z.unknown() })
 
 /** What a spend had found out when it was decided, as it was stored. */
 export async function findDecisionFacts(database: Connection, decisionId: string): Promise<unknown> {
-  const { facts } = await database.kysely.selectFrom('decision').select('facts').where('id', '=', decisionId).executeTakeFirstOrThrow()
+  const { facts } = await database.kysely
+    .selectFrom('decision')
+    .select('facts')
+    .where('id', '=', decisionId)
+    .executeTakeFirstOrThrow()
   return recorded.parse(facts).found
 }

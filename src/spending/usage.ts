@@ -9,7 +9,10 @@ import type { Connection } from '../storage/database.ts'
 export const usageView = z.strictObject({
   day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
   used: z.string().describe('USD spent or held today, as a decimal string.'),
-  remaining: z.string().nullable().describe('USD left of the daily budget, as a decimal string; null without a policy.'),
+  remaining: z
+    .string()
+    .nullable()
+    .describe('USD left of the daily budget, as a decimal string; null without a policy.'),
   count: z.int().describe('Spends today.'),
   resetsAt: z.string().describe('When the budget starts anew, ISO 8601 UTC.'),
 })

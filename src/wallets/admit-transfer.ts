@@ -22,18 +22,33 @@ export async function admitTransfer(
   transfer: { accountId: string; destination: Address; chain: string; safeAddress: Address | undefined },
 ): Promise<Screening> {
   if (transfer.chain !== chain.name)
-    throw new Failure('chain_not_supported', `This deployment does not transfer on "${transfer.chain.slice(0, 40)}".`, { hint: `Use "${chain.name}".` })
+    throw new Failure(
+      'chain_not_supported',
+      `This deployment does not transfer on "${transfer.chain.slice(0, 40)}".`,
+      { hint: `Use "${chain.name}".` },
+    )
   const wallet = await findWallet(database, transfer.accountId)
-  if (wallet === undefined || (transfer.safeAddress !== undefined && lowerCase(transfer.safeAddress) !== lowerCase(wallet)))
-    throw new Failure('not_found', 'The account has no such wallet.', { hint: 'Leave out safeAddress, or take it from GET /api/wallets.' })
+  if (
+    wallet === undefined ||
+    (transfer.safeAddress !== undefined && lowerCase(transfer.safeAddress) !== lowerCase(wallet))
+  )
+    throw new Failure('not_found', 'The account has no such wallet.', {
+      hint: 'Leave out safeAddress, or take it from GET /api/wallets.',
+    })
   const destination = lowerCase(transfer.destination)
   if (destination === lowerCase(wallet))
-    throw new Failure('invalid_request', 'destination: is the paying wallet itself', { issues: [{ path: 'destination', message: 'is the paying wallet itself' }] })
+    throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
+      issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
+    })
   const { result, lists } = await screening.screen(destination)
   if (result !== 'clear')
-    throw new Failure('aml_blocked', `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} the destination.`, {
-      screening: { result, lists },
-      hint: 'Pay another destination; the account and its limits are not affected.',
-    })
+    throw new Failure(
+      'aml_blocked',
+      `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} the destination.`,
+      {
+        screening: { result, lists },
+        hint: 'Pay another destination; the account and its limits are not affected.',
+      },
+    )
   return { result, lists }
 }

@@ -22,7 +22,8 @@ export async function finishTransfer(
   end: TransferEnd,
 ): Promise<void> {
   const at = clock()
-  const receiver = end.state === 'confirmed' ? await findWalletOwner(database, transfer.destination) : undefined
+  const receiver =
+    end.state === 'confirmed' ? await findWalletOwner(database, transfer.destination) : undefined
   const destination = receiver === undefined ? external(chain.name) : available(receiver, chain.name)
   await database.transaction(async (connection) => {
     const { decisionId } = transfer

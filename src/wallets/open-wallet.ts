@@ -28,14 +28,23 @@ export async function openWallet(
 /** Books money that came in on the chain as available. */
 export async function bookDeposit(
   { database, chain, newId }: { database: Connection; chain: Pick<Chain, 'name'>; newId: NewId },
-  { accountId, funds, reference, at }: { accountId: string; funds: readonly Money[]; reference: string; at: Date },
+  {
+    accountId,
+    funds,
+    reference,
+    at,
+  }: { accountId: string; funds: readonly Money[]; reference: string; at: Date },
 ): Promise<void> {
   await post(database, {
     id: newId('tx', at),
     kind: 'deposit',
     reference,
     at,
-    postings: funds.map((money) => ({ source: external(chain.name), destination: available(accountId, chain.name), money })),
+    postings: funds.map((money) => ({
+      source: external(chain.name),
+      destination: available(accountId, chain.name),
+      money,
+    })),
   })
 }
 

@@ -8,7 +8,10 @@ import { findTransferOfDecision } from './store.ts'
  * @returns null while it is not known whether the chain took it.
  * @throws Failure `provider_unavailable` where it failed for good.
  */
-export async function recallTransfer({ database }: { database: Connection }, decisionId: string): Promise<SentTransfer | null> {
+export async function recallTransfer(
+  { database }: { database: Connection },
+  decisionId: string,
+): Promise<SentTransfer | null> {
   const transfer = await findTransferOfDecision(database, decisionId)
   if (transfer === undefined) return neverSent(database, decisionId)
   if (transfer.state === 'failed') throw failedTransfer(transfer.id, transfer.failure ?? 'it was refused')
@@ -19,7 +22,11 @@ export async function recallTransfer({ database }: { database: Connection }, dec
 
 /** Without a row the transfer is about to be sent, or its process ended before it was and the money was given back. */
 async function neverSent(database: Connection, decisionId: string): Promise<null> {
-  const reservation = await database.kysely.selectFrom('reservation').select('status').where('decision_id', '=', decisionId).executeTakeFirst()
+  const reservation = await database.kysely
+    .selectFrom('reservation')
+    .select('status')
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst()
   if (reservation?.status === 'released') throw failedTransfer(decisionId, 'it was never sent')
   return null
 }

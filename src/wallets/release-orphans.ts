@@ -9,7 +9,10 @@ import type { Database } from '../storage/database.ts'
  * released reservation never stands again: so the two cannot both happen.
  * @param before reservations made since may still get their row.
  */
-export async function releaseOrphans({ database, clock, log }: { database: Database; clock: Clock; log: Log }, before: Date): Promise<void> {
+export async function releaseOrphans(
+  { database, clock, log }: { database: Database; clock: Clock; log: Log },
+  before: Date,
+): Promise<void> {
   const orphans = await database.kysely
     .selectFrom('reservation')
     .innerJoin('decision', 'decision.id', 'reservation.decision_id')

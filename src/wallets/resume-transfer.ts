@@ -15,7 +15,10 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
   switch (outcome.status) {
     case 'confirmed':
       log.info({ transferId: transfer.id }, 'an open transfer was confirmed')
-      return finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
+      return finishTransfer(sending, transfer, {
+        state: 'confirmed',
+        transactionHash: outcome.transactionHash,
+      })
     case 'failed':
       log.warn({ transferId: transfer.id }, 'an open transfer was reverted')
       return finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
@@ -25,9 +28,21 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
       const submission = await chain.submitTransfer(onChain)
       if (submission.status === 'submitted') {
         const { transactionHash } = submission
-        return updateTransfer(database, transfer.id, { state: 'settlement_pending', transactionHash }, clock())
+        return updateTransfer(
+          database,
+          transfer.id,
+          { state: 'settlement_pending', transactionHash },
+          clock(),
+        )
       }
-      log.error({ transferId: transfer.id, amount: decimalOf({ asset: transfer.token, units: transfer.units }), reason: submission.reason }, 'the chain refused an open transfer')
+      log.error(
+        {
+          transferId: transfer.id,
+          amount: decimalOf({ asset: transfer.token, units: transfer.units }),
+          reason: submission.reason,
+        },
+        'the chain refused an open transfer',
+      )
       return finishTransfer(sending, transfer, { state: 'failed', failure: submission.reason })
     }
   }

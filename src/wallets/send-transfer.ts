@@ -60,7 +60,9 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
     transactionHash: null,
   }
   if (!(await insertTransfer(database, transfer, order.at)))
-    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', { hint: 'Send the request again.' })
+    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
+      hint: 'Send the request again.',
+    })
   const submission = await submit(sending, transfer)
   if (submission.status === 'refused') return refused(sending, transfer, submission.reason)
   const { transactionHash } = submission
@@ -72,7 +74,13 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
   const sent: SentTransfer = { transferId: transfer.id, transactionHash, status: outcome }
   if (outcome === 'confirmed')
     await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash })
-  else await updateTransfer(database, transfer.id, { state: 'settlement_pending', transactionHash }, sending.clock())
+  else
+    await updateTransfer(
+      database,
+      transfer.id,
+      { state: 'settlement_pending', transactionHash },
+      sending.clock(),
+    )
   return sent
 }
 
@@ -81,17 +89,28 @@ async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Subm
     return await chain.submitTransfer({ ...transfer, transferId: transfer.id, to: transfer.destination })
   } catch (cause) {
     log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
-    throw new Failure('provider_unavailable', `It is not known yet whether the chain took transfer ${transfer.id}; its money stays held until it is.`, {
-      retryAfter: 5,
-      hint: 'Do not send it anew: repeat this request with the same Idempotency-Key to learn the outcome.',
-    }, { cause })
+    throw new Failure(
+      'provider_unavailable',
+      `It is not known yet whether the chain took transfer ${transfer.id}; its money stays held until it is.`,
+      {
+        retryAfter: 5,
+        hint: 'Do not send it anew: repeat this request with the same Idempotency-Key to learn the outcome.',
+      },
+      { cause },
+    )
   }
 }
 
 /** What the chain says within {@link WAIT_MS}. Silence and errors are pending: the transaction was broadcast. */
-async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Promise<'confirmed' | 'failed' | 'settlement_pending'> {
+async function waitForOutcome(
+  { chain, log }: Sending,
+  transfer: Transfer,
+): Promise<'confirmed' | 'failed' | 'settlement_pending'> {
   try {
-    const { status } = await chain.outcomeOf({ ...transfer, transferId: transfer.id, to: transfer.destination }, WAIT_MS)
+    const { status } = await chain.outcomeOf(
+      { ...transfer, transferId: transfer.id, to: transfer.destination },
+      WAIT_MS,
+    )
     return status === 'confirmed' || status === 'failed' ? status : 'settlement_pending'
   } catch (err) {
     log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
@@ -102,13 +121,20 @@ async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Prom
 async function refused(sending: Sending, transfer: Transfer, reason: string): Promise<never> {
   await finishTransfer(sending, transfer, { state: 'failed', failure: reason })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
-  sending.log.error({ transferId: transfer.id, amount, reason }, 'the chain refused a transfer that the ledger allowed')
+  sending.log.error(
+    { transferId: transfer.id, amount, reason },
+    'the chain refused a transfer that the ledger allowed',
+  )
   throw failedTransfer(transfer.id, reason)
 }
 
 /** A transfer that the chain did not execute and never will. */
 export function failedTransfer(transferId: string, reason: string): Failure {
-  return new Failure('provider_unavailable', `The chain did not execute transfer ${transferId}: ${reason}. Nothing moved; the money is free again.`, {
-    hint: 'Send it again with a new idempotency key.',
-  })
+  return new Failure(
+    'provider_unavailable',
+    `The chain did not execute transfer ${transferId}: ${reason}. Nothing moved; the money is free again.`,
+    {
+      hint: 'Send it again with a new idempotency key.',
+    },
+  )
 }

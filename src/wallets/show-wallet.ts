@@ -14,7 +14,10 @@ export interface ShownWallet {
 }
 
 /** @throws Failure `not_found` where the account has no wallet. */
-export async function showWallet({ database, chain }: { database: Connection; chain: Chain }, accountId: string): Promise<ShownWallet> {
+export async function showWallet(
+  { database, chain }: { database: Connection; chain: Chain },
+  accountId: string,
+): Promise<ShownWallet> {
   const safeAddress = await findWallet(database, accountId)
   if (safeAddress === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const [modules, booked] = await Promise.all([chain.modules(accountId), balances(database, accountId)])

@@ -3,11 +3,12 @@
  * Invariants: a transfer's row is written before the chain hears of it; its money moves in the ledger exactly once, whatever
  * fails in between; what is not known stays held.
  */
-import type { Address, Hex } from '../providers/chain.ts'
+
 import type { Selectable } from 'kysely'
+import { type Stablecoin, stablecoins } from '../money.ts'
+import type { Address, Hex } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TransferTable } from '../storage/schema.ts'
-import { type Stablecoin, stablecoins } from '../money.ts'
 
 /** Where a transfer stands. */
 export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
@@ -28,7 +29,11 @@ export interface Transfer {
 
 /** The wallet address of an account, or undefined where it has none. */
 export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
-  const row = await database.kysely.selectFrom('wallet').select('address').where('account_id', '=', accountId).executeTakeFirst()
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select('address')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
   return row === undefined ? undefined : addressOf(row.address)
 }
 
@@ -43,10 +48,18 @@ export async function findWalletOwner(database: Connection, address: Address): P
 }
 
 /** Remembers an account's wallet. */
-export async function insertWallet(database: Connection, wallet: { accountId: string; address: Address; chain: string; at: Date }): Promise<void> {
+export async function insertWallet(
+  database: Connection,
+  wallet: { accountId: string; address: Address; chain: string; at: Date },
+): Promise<void> {
   await database.kysely
     .insertInto('wallet')
-    .values({ account_id: wallet.accountId, address: lowerCase(wallet.address), chain: wallet.chain, created_at: wallet.at })
+    .values({
+      account_id: wallet.accountId,
+      address: lowerCase(wallet.address),
+      chain: wallet.chain,
+      created_at: wallet.at,
+    })
     .execute()
 }
 
@@ -60,7 +73,11 @@ export async function allWallets(database: Connection): Promise<{ accountId: str
  * Writes a transfer's row, if and only if its money is still reserved: a job that has given the money back in the meantime
  * and this insert cannot both win. @returns false where the reservation is gone.
  */
-export async function insertTransfer(database: Connection, transfer: Omit<Transfer, 'state' | 'transactionHash'>, at: Date): Promise<boolean> {
+export async function insertTransfer(
+  database: Connection,
+  transfer: Omit<Transfer, 'state' | 'transactionHash'>,
+  at: Date,
+): Promise<boolean> {
   const rows = await database.call<{ id: string }>(
     {
       name: 'wallets_insert_transfer',
@@ -69,7 +86,16 @@ export async function insertTransfer(database: Connection, transfer: Omit<Transf
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
         on conflict do nothing returning id`,
     },
-    [transfer.id, transfer.accountId, transfer.decisionId, transfer.token, transfer.units, transfer.destination, transfer.chain, at],
+    [
+      transfer.id,
+      transfer.accountId,
+      transfer.decisionId,
+      transfer.token,
+      transfer.units,
+      transfer.destination,
+      transfer.chain,
+      at,
+    ],
   )
   return rows.length === 1
 }
@@ -105,8 +131,15 @@ export async function openTransfers(database: Connection, before: Date, limit: n
 }
 
 /** The transfer of a decision, or undefined where it has none (yet). */
-export async function findTransferOfDecision(database: Connection, decisionId: string): Promise<(Transfer & { failure: string | null }) | undefined> {
-  const row = await database.kysely.selectFrom('transfer').selectAll().where('decision_id', '=', decisionId).executeTakeFirst()
+export async function findTransferOfDecision(
+  database: Connection,
+  decisionId: string,
+): Promise<(Transfer & { failure: string | null }) | undefined> {
+  const row = await database.kysely
+    .selectFrom('transfer')
+    .selectAll()
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst()
   return row === undefined ? undefined : { ...transferOf(row), failure: row.failure }
 }
 

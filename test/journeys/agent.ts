@@ -1,7 +1,7 @@
 /** An agent with its own Ed25519 key, signing with a library that is not ours. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { calculateJwkThumbprint } from 'jose'
 import { createSigner, httpbis } from 'http-message-signatures'
+import { calculateJwkThumbprint } from 'jose'
 
 /** A request to sign. */
 export interface AgentRequest {
@@ -41,14 +41,23 @@ export async function newAgent(): Promise<Agent> {
     fetchLike: (url, init) => {
       const headers = Object.fromEntries(new Headers(init?.headers))
       const body = init?.body
-      if (body !== undefined && body !== null && typeof body !== 'string') throw new Error('only text bodies are signed here')
-      return send({ method: init?.method ?? 'GET', url: String(url), ...(typeof body === 'string' ? { body } : {}) }, headers)
+      if (body !== undefined && body !== null && typeof body !== 'string')
+        throw new Error('only text bodies are signed here')
+      return send(
+        { method: init?.method ?? 'GET', url: String(url), ...(typeof body === 'string' ? { body } : {}) },
+        headers,
+      )
     },
   }
 }
 
-async function signed(privateKey: KeyObject, keyId: string, { method, url, body, idempotencyKey }: AgentRequest) {
-  const digest = body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
+async function signed(
+  privateKey: KeyObject,
+  keyId: string,
+  { method, url, body, idempotencyKey }: AgentRequest,
+) {
+  const digest =
+    body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
   const headers: Record<string, string> = {
     ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-digest': digest ?? '' }),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
@@ -74,5 +83,7 @@ async function signed(privateKey: KeyObject, keyId: string, { method, url, body,
     },
     { method, url, headers },
   )
-  return Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+  return Object.fromEntries(
+    Object.entries(message.headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
+  )
 }

@@ -20,7 +20,14 @@ export interface Gateway {
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
   if (!existsSync(MAIN)) throw new Error('Build first: npm run build')
   const child = spawn(process.execPath, [MAIN, 'serve'], {
-    env: { PATH: process.env['PATH'] ?? '', NO_COLOR: '1', PORT: '0', DATA_DIR: 'memory', LOG_LEVEL: 'warn', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      NO_COLOR: '1',
+      PORT: '0',
+      DATA_DIR: 'memory',
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -29,7 +36,10 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   })
   const exited = once(child, 'exit')
   const origin = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`The gateway did not start in time:\n${output}`)), START_MS)
+    const timer = setTimeout(
+      () => reject(new Error(`The gateway did not start in time:\n${output}`)),
+      START_MS,
+    )
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text
       const found = /is up at (\S+)/.exec(output)?.[1]

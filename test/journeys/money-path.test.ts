@@ -18,7 +18,11 @@ const redisUrl = process.env['TEST_REDIS_URL']
 
 const worlds = [
   { name: 'embedded parts', isReal: false, isThere: true },
-  { name: 'PostgreSQL and Redis', isReal: true, isThere: testServerUrl !== undefined && redisUrl !== undefined },
+  {
+    name: 'PostgreSQL and Redis',
+    isReal: true,
+    isThere: testServerUrl !== undefined && redisUrl !== undefined,
+  },
 ]
 
 const DESTINATION = '0x00000000000000000000000000000000000A11cE'
@@ -28,9 +32,20 @@ const credentials = z.object({
   chain: z.object({ rpcUrl: z.string(), chainId: z.int(), tokens: z.object({ USDC: hex }) }),
   payer: z.object({ address: hex, privateKey: hex }),
 })
-const wallet = z.object({ safeAddress: hex, balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })) })
-const problem = z.object({ code: z.string(), violations: z.array(z.object({ rule: z.string(), remaining: z.string().nullable() })).optional() })
-const quote = z.object({ from: z.string(), to: z.string(), result: z.string(), payment: z.object({ transaction: hex, payer: hex, amount: z.string() }) })
+const wallet = z.object({
+  safeAddress: hex,
+  balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
+})
+const problem = z.object({
+  code: z.string(),
+  violations: z.array(z.object({ rule: z.string(), remaining: z.string().nullable() })).optional(),
+})
+const quote = z.object({
+  from: z.string(),
+  to: z.string(),
+  result: z.string(),
+  payment: z.object({ transaction: hex, payer: hex, amount: z.string() }),
+})
 
 describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
   describe.runIf(isThere)('', () => {
@@ -55,27 +70,54 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
 
     const api = (path: string, init: RequestInit = {}) => fetch(`${gateway.origin}${path}`, init)
     const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-      api(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
-    const transferBody = (amount: string) => ({ destination: DESTINATION, amount, token: 'USDC', signature: 'sandbox' })
+      api(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+    const transferBody = (amount: string) => ({
+      destination: DESTINATION,
+      amount,
+      token: 'USDC',
+      signature: 'sandbox',
+    })
     const transfer = (amount: string, idempotencyKey: string) =>
-      agent.fetch({ method: 'POST', url: `${gateway.origin}/api/wallets/transfer`, body: JSON.stringify(transferBody(amount)), idempotencyKey })
-    const readWallet = async () => wallet.parse(await (await api('/api/wallets', { headers: { authorization: `Bearer ${session}` } })).json())
+      agent.fetch({
+        method: 'POST',
+        url: `${gateway.origin}/api/wallets/transfer`,
+        body: JSON.stringify(transferBody(amount)),
+        idempotencyKey,
+      })
+    const readWallet = async () =>
+      wallet.parse(
+        await (await api('/api/wallets', { headers: { authorization: `Bearer ${session}` } })).json(),
+      )
     const usdcOf = (read: z.output<typeof wallet>) => read.balances.find(({ token }) => token === 'USDC')
     const readCredentials = async () => credentials.parse(await (await api('/sandbox/credentials')).json())
     const onChain = async (address: `0x${string}`) => {
       const { chain } = await readCredentials()
       const client = createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl) })
-      return client.readContract({ address: chain.tokens.USDC, abi: erc20Abi, functionName: 'balanceOf', args: [address] })
+      return client.readContract({
+        address: chain.tokens.USDC,
+        abi: erc20Abi,
+        functionName: 'balanceOf',
+        args: [address],
+      })
     }
     const mcpClient = async () => {
       const client = new Client({ name: 'journey', version: '1' })
-      const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), { fetch: agent.fetchLike })
+      const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
+        fetch: agent.fetchLike,
+      })
       // The SDK's transport types its optional members without `undefined`; the value is the SDK's own.
       await client.connect(transport as Parameters<Client['connect']>[0])
       return client
     }
     const callTransfer = async (client: Client, amount: string, idempotencyKey: string) => {
-      const result = await client.callTool({ name: 'wallets_transfer', arguments: { ...transferBody(amount), idempotency_key: idempotencyKey } })
+      const result = await client.callTool({
+        name: 'wallets_transfer',
+        arguments: { ...transferBody(amount), idempotency_key: idempotencyKey },
+      })
       const [first] = z.array(z.object({ text: z.string() })).parse(result.content)
       return { isError: result.isError === true, body: JSON.parse(first?.text ?? '{}') }
     }
@@ -98,25 +140,38 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
           name: 'Journey agent',
           publicKey: agent.jwk,
           scopes: ['wallets:read', 'wallets:transfer'],
-          policy: { perTransaction: { max: 5 }, dailyBudget: { max: '12' }, categories: { allow: ['transfer'] } },
+          policy: {
+            perTransaction: { max: 5 },
+            dailyBudget: { max: '12' },
+            categories: { allow: ['transfer'] },
+          },
         },
         { authorization: `Bearer ${session}` },
       )
-      expect(await response.json()).toMatchObject({ keyId: agent.keyId, status: 'active', usage: { used: '0', remaining: '12' } })
+      expect(await response.json()).toMatchObject({
+        keyId: agent.keyId,
+        status: 'active',
+        usage: { used: '0', remaining: '12' },
+      })
       expect(response.status).toBe(200)
     })
 
     it('lets the agent transfer 5 and 5, and denies the third over REST and MCP alike', async () => {
       for (const key of ['first', 'second']) {
         const response = await transfer('5', key)
-        expect(await response.json()).toMatchObject({ status: 'confirmed', amount: '5', token: 'USDC', gasSponsored: true })
+        expect(await response.json()).toMatchObject({
+          status: 'confirmed',
+          amount: '5',
+          token: 'USDC',
+          gasSponsored: true,
+        })
         expect(response.status).toBe(200)
       }
       const denied = await transfer('5', 'third')
       expect(denied.status).toBe(403)
       const overRest = problem.parse(await denied.json())
       const client = await mcpClient()
-      const overMcp = await callTransfer(client, '5', 'third over MCP')
+      const overMcp = await callTransfer(client, '5', 'third-over-mcp')
       expect(overMcp.isError).toBe(true)
       for (const answer of [overRest, problem.parse(overMcp.body)]) {
         expect(answer.code).toBe('policy_denied')
@@ -138,7 +193,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
     it('moves exactly 2 USD in 40 concurrent calls of 1 USD', async () => {
       const client = await mcpClient()
       const calls = Array.from({ length: 40 }, async (_, at) => {
-        if (at % 2 === 0) return (await transfer('1', `race ${at}`)).status === 200
+        if (at % 2 === 0) return (await transfer('1', `race-${at}`)).status === 200
         return !(await callTransfer(client, '1', `race-${at}`)).isError
       })
       const results = await Promise.all(calls)
@@ -158,7 +213,11 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       const { tools } = await client.listTools()
       expect(tools.map(({ name }) => name).sort()).toEqual(['context', 'wallets_get', 'wallets_transfer'])
       const self = await client.callTool({ name: 'context', arguments: {} })
-      expect(self.structuredContent).toMatchObject({ principal: 'key', keyId: agent.keyId, usage: { used: '12', remaining: '0', count: 4 } })
+      expect(self.structuredContent).toMatchObject({
+        principal: 'key',
+        keyId: agent.keyId,
+        usage: { used: '12', remaining: '0', count: 4 },
+      })
       await client.close()
     })
 
@@ -168,13 +227,23 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       expect((await fetch(url)).status).toBe(402)
       const before = await onChain(payer.address)
       const fetchV1 = wrapFetchV1(fetch, await createSigner('base-sepolia', payer.privateKey))
-      const client = new x402Client().register(`eip155:${chain.chainId}`, new ExactEvmScheme(privateKeyToAccount(payer.privateKey)))
+      const client = new x402Client().register(
+        `eip155:${chain.chainId}`,
+        new ExactEvmScheme(privateKeyToAccount(payer.privateKey)),
+      )
       const fetchV2 = wrapFetchV2(fetch, client)
-      for (const [fetchPaid, receipt] of [[fetchV1, 'x-payment-response'], [fetchV2, 'payment-response']] as const) {
+      for (const [fetchPaid, receipt] of [
+        [fetchV1, 'x-payment-response'],
+        [fetchV2, 'payment-response'],
+      ] as const) {
         const response = await fetchPaid(url, { method: 'GET' })
         expect(response.status).toBe(200)
         expect(response.headers.get(receipt)).toBeTruthy()
-        expect(quote.parse(await response.json())).toMatchObject({ from: 'USD', to: 'EUR', payment: { payer: payer.address, amount: '0.01' } })
+        expect(quote.parse(await response.json())).toMatchObject({
+          from: 'USD',
+          to: 'EUR',
+          payment: { payer: payer.address, amount: '0.01' },
+        })
       }
       expect(before - (await onChain(payer.address))).toBe(20_000n)
     })
@@ -182,16 +251,29 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
     it('charges the owner’s wallet for a quote over MCP, under the key’s policy', async () => {
       const { demoApiKey } = await readCredentials()
       const client = new Client({ name: 'journey', version: '1' })
-      const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), { requestInit: { headers: { authorization: `Bearer ${demoApiKey}` } } })
+      const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
+        requestInit: { headers: { authorization: `Bearer ${demoApiKey}` } },
+      })
       await client.connect(transport as Parameters<Client['connect']>[0])
-      const result = await client.callTool({ name: 'x402_fx', arguments: { from: 'EUR', to: 'INR', amount: '50', idempotency_key: 'fx-1' } })
+      const result = await client.callTool({
+        name: 'x402_fx',
+        arguments: { from: 'EUR', to: 'INR', amount: '50', idempotency_key: 'fx-1' },
+      })
       expect(result.isError ?? false).toBe(false)
-      expect(quote.parse(result.structuredContent)).toMatchObject({ from: 'EUR', to: 'INR', payment: { amount: '0.01' } })
+      expect(quote.parse(result.structuredContent)).toMatchObject({
+        from: 'EUR',
+        to: 'INR',
+        payment: { amount: '0.01' },
+      })
       await client.close()
     })
 
     it('says controls_unavailable, and sells nothing, while the rail controls cannot be read', async () => {
-      const blind = await startGateway({ ...env, RAIL_CONTROLS_URL: 'http://127.0.0.1:9/controls', CHAIN: 'simulated' })
+      const blind = await startGateway({
+        ...env,
+        RAIL_CONTROLS_URL: 'http://127.0.0.1:9/controls',
+        CHAIN: 'simulated',
+      })
       try {
         const response = await fetch(`${blind.origin}/api/x402/fx?from=USD&to=EUR&amount=100`)
         expect(response.status).toBe(503)

@@ -5,7 +5,13 @@ import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { filesBelow } from '../files.ts'
 
-const nameOf = (file: string) => file.replace(/^tools\//, '').replace(/\.ts$/, '').split('/').map((part) => part.replaceAll('-', '_')).join('.')
+const nameOf = (file: string) =>
+  file
+    .replace(/^tools\//, '')
+    .replace(/\.ts$/, '')
+    .split('/')
+    .map((part) => part.replaceAll('-', '_'))
+    .join('.')
 
 describe('the registry', () => {
   it('misses no file of tools/', () => {
@@ -19,26 +25,35 @@ describe('the registry', () => {
   })
 
   it('lets nothing spend without a rail and a scope', () => {
-    const loose = tools.filter((tool) => tool.effect === 'spend' && (tool.rail === undefined || tool.scopes.length === 0))
+    const loose = tools.filter(
+      (tool) => tool.effect === 'spend' && (tool.rail === undefined || tool.scopes.length === 0),
+    )
     expect(loose.map(({ name }) => name)).toEqual([])
   })
 
   it('never makes a tool of sign-in, owner or sandbox operations', () => {
-    const exposed = tools.filter(({ mcp, name }) => mcp && /^(auth|security|agents|sandbox|webhooks)\./.test(name))
+    const exposed = tools.filter(
+      ({ mcp, name }) => mcp && /^(auth|security|agents|sandbox|webhooks)\./.test(name),
+    )
     expect(exposed).toEqual([])
   })
 
   it.each(tools.map((tool) => [tool.name, tool] as const))('describes every field of %s', (_name, tool) => {
     for (const schema of [tool.input, tool.output]) {
       const { properties = {} } = z.toJSONSchema(schema, { io: 'input' })
-      const silent = Object.entries(properties).filter(([, member]) => typeof member === 'object' && member.description === undefined)
+      const silent = Object.entries(properties).filter(
+        ([, member]) => typeof member === 'object' && member.description === undefined,
+      )
       expect(silent.map(([field]) => field)).toEqual([])
     }
   })
 
-  it.each(tools.filter(({ example }) => example !== undefined).map((tool) => [tool.name, tool] as const))('takes the example of %s', (_name, tool) => {
-    expect(() => tool.decode(tool.example)).not.toThrow()
-  })
+  it.each(tools.filter(({ example }) => example !== undefined).map((tool) => [tool.name, tool] as const))(
+    'takes the example of %s',
+    (_name, tool) => {
+      expect(() => tool.decode(tool.example)).not.toThrow()
+    },
+  )
 
   it('serves no sandbox operation in production', () => {
     const served = catalogueOf(tools, 'production').map(({ tool }) => tool.name)

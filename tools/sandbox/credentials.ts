@@ -6,7 +6,8 @@ import { stablecoins } from '../../src/money.ts'
 export default defineTool({
   name: 'sandbox.credentials',
   title: 'Sandbox credentials',
-  summary: 'Read the secrets that the sandbox made for itself: a demo API key, the chain, and a funded x402 payer.',
+  summary:
+    'Read the secrets that the sandbox made for itself: a demo API key, the chain, and a funded x402 payer.',
   route: 'GET /sandbox/credentials',
   who: 'public',
   scopes: [],
@@ -16,23 +17,32 @@ export default defineTool({
   input: z.strictObject({}),
   output: z.strictObject({
     demoApiKey: z.string().describe('Developer API key of the demo account.'),
-    chain: z.strictObject({
-      rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null where it is simulated.'),
-      chainId: z.int().describe('EIP-155 chain id.'),
-      tokens: z.record(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
-      entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
-    }),
-    payer: z.strictObject({
-      address: z.string().describe('EVM address that holds USDC for x402 payments.'),
-      privateKey: z.string().describe('Its key: worth nothing outside this sandbox.'),
-    }),
+    chain: z
+      .strictObject({
+        rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null where it is simulated.'),
+        chainId: z.int().describe('EIP-155 chain id.'),
+        tokens: z.record(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
+        entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
+      })
+      .describe('The sandbox chain.'),
+    payer: z
+      .strictObject({
+        address: z.string().describe('EVM address that holds USDC for x402 payments.'),
+        privateKey: z.string().describe('Its key: worth nothing outside this sandbox.'),
+      })
+      .describe('An x402 payer with USDC.'),
   }),
   failures: ['not_found'],
   run: async ({ sandbox, chain }) => {
     if (sandbox === null) throw new Failure('not_found', 'There is no sandbox here.')
     return {
       demoApiKey: sandbox.demoApiKey,
-      chain: { rpcUrl: chain.rpcUrl, chainId: chain.id, tokens: { ...chain.tokens }, entryPoint: chain.entryPoint },
+      chain: {
+        rpcUrl: chain.rpcUrl,
+        chainId: chain.id,
+        tokens: { ...chain.tokens },
+        entryPoint: chain.entryPoint,
+      },
       payer: { address: sandbox.payer.address, privateKey: sandbox.payer.privateKey },
     }
   },

@@ -21,7 +21,10 @@ export default defineTool({
   sandboxOnly: true,
   input: z
     .strictObject({
-      address: z.string().refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' }).describe('EVM address.'),
+      address: z
+        .string()
+        .refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' })
+        .describe('EVM address.'),
       token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
       amount: decimalAmount.describe('How much, as a decimal of the token; at most 1000000.'),
     })

@@ -10,7 +10,9 @@ const walletModule = z.strictObject({
   type: z.string().describe('What it does for the wallet, such as `erc4337`.'),
   version: z.string().describe('Version of the module.'),
   chain: z.string().describe('Chain by name.'),
-  status: z.enum(['active', 'pending_deployment']).describe('`pending_deployment` until the first operation deploys the wallet.'),
+  status: z
+    .enum(['active', 'pending_deployment'])
+    .describe('`pending_deployment` until the first operation deploys the wallet.'),
 })
 
 const balance = z.strictObject({

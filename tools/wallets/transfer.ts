@@ -9,27 +9,37 @@ import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 
 const evmAddress = z.string().refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
-  error: 'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
+  error:
+    'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
 })
 
 const transferRequest = z
   .strictObject({
-    safeAddress: evmAddress.optional().describe('The wallet that pays. Absent: the account’s own, the only one it can be.'),
+    safeAddress: evmAddress
+      .optional()
+      .describe('The wallet that pays. Absent: the account’s own, the only one it can be.'),
     destination: evmAddress.describe('EVM address that is paid.'),
-    amount: decimalAmount.describe('How much, as a decimal string or number of the token; at most 6 fraction digits.'),
+    amount: decimalAmount.describe(
+      'How much, as a decimal string or number of the token; at most 6 fraction digits.',
+    ),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
     chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
     signature: z
       .string()
       .min(1)
       .max(8192)
-      .describe('Authorizes this very transfer. Sandbox accounts without a registered signer: any non-empty text.'),
+      .describe(
+        'Authorizes this very transfer. Sandbox accounts without a registered signer: any non-empty text.',
+      ),
   })
   .superRefine(({ amount, token }, context) => {
     const misfit = misfitOf(amount, token)
     if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
   })
-  .transform((request) => ({ ...request, money: { asset: request.token, units: moneyOf(request.token, request.amount).units } }))
+  .transform((request) => ({
+    ...request,
+    money: { asset: request.token, units: moneyOf(request.token, request.amount).units },
+  }))
 
 const screening = z.strictObject({
   result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of the destination.'),
@@ -38,7 +48,9 @@ const screening = z.strictObject({
 
 const transferResult = z.strictObject({
   transactionHash: z.string().describe('Hash of the transaction on the chain.'),
-  status: z.enum(['confirmed', 'settlement_pending']).describe('`settlement_pending`: broadcast, not yet confirmed; do not send it again.'),
+  status: z
+    .enum(['confirmed', 'settlement_pending'])
+    .describe('`settlement_pending`: broadcast, not yet confirmed; do not send it again.'),
   transferId: z.string().describe('`tx_…`'),
   decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
@@ -67,13 +79,34 @@ export default defineTool({
   rail: 'wallet-transfer',
   input: transferRequest,
   output: transferResult,
-  failures: ['insufficient_funds', 'aml_blocked', 'policy_denied', 'chain_not_supported', 'screening_unavailable', 'provider_unavailable', 'not_found', 'conflict'],
-  example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC', signature: 'sandbox' },
+  failures: [
+    'insufficient_funds',
+    'aml_blocked',
+    'policy_denied',
+    'chain_not_supported',
+    'screening_unavailable',
+    'provider_unavailable',
+    'not_found',
+    'conflict',
+  ],
+  example: {
+    destination: '0x000000000000000000000000000000000000dEaD',
+    amount: '1.25',
+    token: 'USDC',
+    signature: 'sandbox',
+  },
   facts: transferFacts,
   spend: async (context, { money, destination, chain, safeAddress }) => {
     const { account } = callerOf(context)
     const admitted = await admitTransfer(context, { accountId: account.id, destination, chain, safeAddress })
-    return { category: 'transfer', money, place: chain, chain, counterparty: destination, facts: { screening: { result: admitted.result, lists: [...admitted.lists] } } }
+    return {
+      category: 'transfer',
+      money,
+      place: chain,
+      chain,
+      counterparty: destination,
+      facts: { screening: { result: admitted.result, lists: [...admitted.lists] } },
+    }
   },
   run: async (context, input, decided) => {
     const { money, destination } = input
@@ -94,7 +127,11 @@ export default defineTool({
 })
 
 /** A transfer as the caller is told of it, the first time and every time after. */
-function told(sent: SentTransfer, { money, destination, chain }: z.output<typeof transferRequest>, { decisionId, facts }: Decided<TransferFacts>) {
+function told(
+  sent: SentTransfer,
+  { money, destination, chain }: z.output<typeof transferRequest>,
+  { decisionId, facts }: Decided<TransferFacts>,
+) {
   return {
     ...sent,
     decisionId,

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { Failure } from '../../src/failure.ts'
-import { quoteFx } from '../../src/payments/fx-quote.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf } from '../../src/money.ts'
-import { findWallet } from '../../src/wallets/store.ts'
+import { quoteFx } from '../../src/payments/fx-quote.ts'
 import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { findWallet } from '../../src/wallets/store.ts'
 
 const code = z
   .string()
@@ -62,7 +62,14 @@ export default defineTool({
     amount: decimalAmount.describe('How much of `from`, as a decimal.'),
   }),
   output: z.strictObject({ ...quote, payment: payment.describe('What was paid for the quote.') }),
-  failures: ['pair_not_supported', 'rates_unavailable', 'policy_denied', 'insufficient_funds', 'controls_unavailable', 'facilitator_unavailable'],
+  failures: [
+    'pair_not_supported',
+    'rates_unavailable',
+    'policy_denied',
+    'insufficient_funds',
+    'controls_unavailable',
+    'facilitator_unavailable',
+  ],
   example: { from: 'USD', to: 'EUR', amount: '100' },
   sale: async (context, input) => ({
     quoteId: context.newId('quote', context.now),
@@ -74,8 +81,21 @@ export default defineTool({
     const payer = await findWallet(context.database, callerOf(context).account.id)
     if (payer === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const quoted = { quoteId: newId('quote', now), ...(await quoteFx(context, input, now)) }
-    const facts = { quoted, paymentId: newId('pay', now), payer, network: chain.name, price: decimalOf(settings.fxPrice) }
-    return { category: 'x402', money: settings.fxPrice, place: chain.name, chain: chain.name, counterparty: settings.x402PayTo, facts }
+    const facts = {
+      quoted,
+      paymentId: newId('pay', now),
+      payer,
+      network: chain.name,
+      price: decimalOf(settings.fxPrice),
+    }
+    return {
+      category: 'x402',
+      money: settings.fxPrice,
+      place: chain.name,
+      chain: chain.name,
+      counterparty: settings.x402PayTo,
+      facts,
+    }
   },
   run: async (context, _input, { decisionId, facts, money }) => {
     const sent = await sendTransfer(context, {
@@ -95,6 +115,12 @@ export default defineTool({
 })
 
 /** The quote with what was paid for it. */
-function delivered({ transactionHash }: SentTransfer, { quoted, paymentId, payer, network, price }: z.output<typeof soldQuote>) {
-  return { ...quoted, payment: { id: paymentId, transaction: transactionHash, network, amount: price, asset: 'USDC', payer } }
+function delivered(
+  { transactionHash }: SentTransfer,
+  { quoted, paymentId, payer, network, price }: z.output<typeof soldQuote>,
+) {
+  return {
+    ...quoted,
+    payment: { id: paymentId, transaction: transactionHash, network, amount: price, asset: 'USDC', payer },
+  }
 }

@@ -4,11 +4,18 @@ import type { Services } from '../context.ts'
 import type { Tool } from '../tool.ts'
 
 /** @throws Failure `rail_disabled`, `controls_unavailable`. */
-export async function requireRail(tool: Pick<Tool, 'rail'>, { railControls }: Pick<Services, 'railControls'>): Promise<void> {
+export async function requireRail(
+  tool: Pick<Tool, 'rail'>,
+  { railControls }: Pick<Services, 'railControls'>,
+): Promise<void> {
   if (tool.rail === undefined) return
   const control = await railControls.read(tool.rail)
   if (!control.enabled)
-    throw new Failure('rail_disabled', `The rail ${tool.rail} is switched off${control.reason === null ? '' : `: ${control.reason}`}.`, {
-      hint: 'GET /api/rails shows which rails are on.',
-    })
+    throw new Failure(
+      'rail_disabled',
+      `The rail ${tool.rail} is switched off${control.reason === null ? '' : `: ${control.reason}`}.`,
+      {
+        hint: 'GET /api/rails shows which rails are on.',
+      },
+    )
 }

@@ -18,7 +18,12 @@ export interface RateReading extends RateVerdict {
  */
 export async function countRequest(
   { settings, rateLimiter, log }: Pick<Services, 'settings' | 'rateLimiter' | 'log'>,
-  { rateClass, client, now, failClosed }: { rateClass: string; client: string; now: Date; failClosed: boolean },
+  {
+    rateClass,
+    client,
+    now,
+    failClosed,
+  }: { rateClass: string; client: string; now: Date; failClosed: boolean },
 ): Promise<RateReading | null> {
   const limit = settings.rateLimits.get(rateClass)
   if (limit === undefined) return null
@@ -28,7 +33,12 @@ export async function countRequest(
   } catch (cause) {
     log.error({ err: cause, rateClass }, 'rate limits cannot be read')
     if (!failClosed) return null
-    throw new Failure('provider_unavailable', 'Rate limits cannot be read; nothing was done.', { retryAfter: 2 }, { cause })
+    throw new Failure(
+      'provider_unavailable',
+      'Rate limits cannot be read; nothing was done.',
+      { retryAfter: 2 },
+      { cause },
+    )
   }
 }
 

@@ -15,7 +15,9 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
     })
   if (principal.kind === 'session') return
   if (tool.who === 'person')
-    throw new Failure('insufficient_scope', 'Only a signed-in person may do this; a key never can.', { scopes: [] })
+    throw new Failure('insufficient_scope', 'Only a signed-in person may do this; a key never can.', {
+      scopes: [],
+    })
   const missing = missingScopes(tool, principal)
   if (missing.length > 0)
     throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks ${missing.join(', ')}.`, {
@@ -25,6 +27,9 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
 }
 
 /** The scopes that a key lacks for a tool. */
-export function missingScopes(tool: Pick<Tool, 'scopes'>, principal: Extract<Principal, { kind: 'key' }>): readonly string[] {
+export function missingScopes(
+  tool: Pick<Tool, 'scopes'>,
+  principal: Extract<Principal, { kind: 'key' }>,
+): readonly string[] {
   return tool.scopes.filter((scope) => !principal.key.scopes.includes(scope))
 }

@@ -11,7 +11,7 @@ import { decimalOf } from '../../money.ts'
 import type { AccountPrincipal } from '../../principal.ts'
 import { reserveSpend, type SpendRequest, type SpendVerdict } from '../../spending/reserve.ts'
 import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
-import { callerOf, type Context } from '../context.ts'
+import { type Context, callerOf } from '../context.ts'
 import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, Spending, Tool } from '../tool.ts'
 import { policyOf } from './policy.ts'
@@ -31,7 +31,10 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const caller = callerOf(context)
   const spending = await call.spend(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const decided = await reserveSpend(context.database, requestOf(tool.name, { call, caller, context, spending, value }))
+  const decided = await reserveSpend(
+    context.database,
+    requestOf(tool.name, { call, caller, context, spending, value }),
+  )
   return gateOf(decided, spending)
 }
 
@@ -54,7 +57,16 @@ function requestOf(operation: string, { call, caller, context, spending, value }
     key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
     policyHash: key?.policyHash ?? null,
     operation,
-    facts: { category, amount: decimalOf(money), asset: money.asset, usdRate: value.rate, usdMicros: String(value.usdMicros), chain, counterparty, found: toJson(spending.facts) },
+    facts: {
+      category,
+      amount: decimalOf(money),
+      asset: money.asset,
+      usdRate: value.rate,
+      usdMicros: String(value.usdMicros),
+      chain,
+      counterparty,
+      found: toJson(spending.facts),
+    },
     violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),
     money,
     usdMicros: value.usdMicros,
@@ -62,13 +74,24 @@ function requestOf(operation: string, { call, caller, context, spending, value }
     idempotency:
       context.idempotencyKey === null
         ? null
-        : { principal: idempotencyOwner(caller), key: context.idempotencyKey, fingerprint: fingerprintOf(operation, call.input) },
+        : {
+            principal: idempotencyOwner(caller),
+            key: context.idempotencyKey,
+            fingerprint: fingerprintOf(operation, call.input),
+          },
     at: context.now,
   }
 }
 
 /** A key without a policy may spend on nothing. */
-const noPolicy: Violation = { rule: 'category', limit: '', used: null, requested: null, remaining: null, resetsAt: null }
+const noPolicy: Violation = {
+  rule: 'category',
+  limit: '',
+  used: null,
+  requested: null,
+  remaining: null,
+  resetsAt: null,
+}
 
 function limitsOf(policy: Policy | null) {
   return {
@@ -82,30 +105,43 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
   switch (decided.verdict) {
     case 'allow':
       return { kind: 'reserved', decisionId: decided.decisionId, spending }
-    case 'repeated':
-      return { kind: 'repeated', decisionId: decided.decisionId }
+    case 'in_progress':
+    case 'answered':
+      return { kind: 'repeated', decisionId: decided.decisionId ?? '' }
     case 'deny':
       throw denied(decided.decisionId, decided.violations)
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',
         `The wallet has ${decimalOf(decided.available)} ${spending.money.asset} available; ${decimalOf(spending.money)} needed.`,
-        { decisionId: decided.decisionId, hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.' },
+        {
+          decisionId: decided.decisionId,
+          hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.',
+        },
       )
     case 'fingerprint_mismatch':
       throw new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
         hint: 'Use a new idempotency key for a new request.',
       })
     case 'stale_policy':
-      throw new Failure('conflict', 'The key or its policy changed while this request was under way; nothing was done.', {
-        hint: 'Send the request again.',
-      })
+      throw new Failure(
+        'conflict',
+        'The key or its policy changed while this request was under way; nothing was done.',
+        {
+          hint: 'Send the request again.',
+        },
+      )
   }
 }
 
 function denied(decisionId: string, violations: readonly Violation[]): Failure {
   const rules = violations.map(({ rule, limit, requested, remaining }) =>
-    [rule, ...(requested === null ? [] : [`requested ${requested}`]), ...(limit === null ? [] : [`limit ${limit}`]), ...(remaining === null ? [] : [`remaining ${remaining}`])].join(', '),
+    [
+      rule,
+      ...(requested === null ? [] : [`requested ${requested}`]),
+      ...(limit === null ? [] : [`limit ${limit}`]),
+      ...(remaining === null ? [] : [`remaining ${remaining}`]),
+    ].join(', '),
   )
   return new Failure('policy_denied', `The spend policy denies this: ${rules.join('; ')}.`, {
     violations,

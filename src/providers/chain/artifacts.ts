@@ -8,7 +8,7 @@ import type { Hex } from '../chain.ts'
 
 const require = createRequire(import.meta.url)
 
-const artifact = z.object({ bytecode: z.templateLiteral(['0x', z.string().regex(/^[0-9a-f]+$/i)]) })
+const artifact = z.object({ bytecode: z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]+$/)]) })
 
 /** Creation code by contract. The module's still lacks its constructor argument, the EntryPoint. */
 export interface CreationCode {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { BaseError, keccak256, slice, type TransactionReceipt, toHex } from 'viem'
 import type { Address, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
+import { awaitReceipt } from './receipts.ts'
 
 /** The address that deploys and mints: nobody has its key, and only a development node lets it send. */
 export const sandboxMinter: Address = slice(keccak256(toHex('bursar sandbox minter')), 12)
@@ -82,7 +83,7 @@ export async function sendAsMinter(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const hash = await rpcOf(client)({ method: 'eth_sendTransaction', params: [request] })
-      return await client.waitForTransactionReceipt({ hash: hexOf(hash), timeout: 10_000 })
+      return await awaitReceipt(client, hexOf(hash), 10_000)
     } catch (error) {
       // Two at the same moment can be given one number; the node then refuses the later one.
       if (attempt === 20 || !(error instanceof BaseError) || !isNumberTaken(error)) throw error

@@ -2,6 +2,7 @@
 import { concat, encodeFunctionData } from 'viem'
 import type { Address, ContractCall, EvmSigner, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
+import { awaitReceipt } from './receipts.ts'
 import { refusalOf } from './refusal.ts'
 import type { Relayer } from './relayer.ts'
 import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
@@ -32,7 +33,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
     writeContract: (call) => send(call.address, calldataOf(call)),
     sendTransaction: ({ to, data }) => send(to, data),
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {
-      return client.waitForTransactionReceipt({ hash, timeout })
+      return awaitReceipt(client, hash, timeout)
     },
     getCode: ({ address }) => client.getCode({ address }),
   }

@@ -1,6 +1,6 @@
 /** Transfers on one node: simulated, broadcast at most once, and looked up. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BaseError, TransactionNotFoundError, TransactionReceiptNotFoundError } from 'viem'
+import { BaseError, TransactionNotFoundError } from 'viem'
 import { Failure } from '../../failure.ts'
 import type { Address, ChainTransfer, Hex, Submission, TransferOutcome } from '../chain.ts'
 import type { NodeClient } from './client.ts'
@@ -12,6 +12,7 @@ import {
   type LogSearch,
   type OperationKey,
 } from './executions.ts'
+import { awaitReceipt, findReceipt, pausesOf } from './receipts.ts'
 import { refusalOf } from './refusal.ts'
 import type { Relayer } from './relayer.ts'
 import type { SafeAccount, SafeOf } from './safe.ts'
@@ -35,9 +36,6 @@ export interface Transfers {
 
 /** How many hashes are remembered; older ones are found by their event. */
 const REMEMBERED = 20_000
-
-/** The longest pause between two questions for one outcome. */
-const LONGEST_PAUSE_MS = 160
 
 /** How long the first operation of an account may take before the next ones try too. */
 const DEPLOYMENT_TIMEOUT_MS = 10_000
@@ -98,7 +96,7 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
     const settled = submission
       .then(async (made) => {
         if (made.status === 'refused') return
-        await client.waitForTransactionReceipt({ hash: made.transactionHash, timeout: DEPLOYMENT_TIMEOUT_MS })
+        await awaitReceipt(client, made.transactionHash, DEPLOYMENT_TIMEOUT_MS)
       })
       // Its own caller learns of a failure; the waiting ones only need to know that it is their turn.
       .catch(() => undefined)
@@ -162,17 +160,17 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
   async function outcomeOf(transfer: ChainTransfer, waitMs: number): Promise<TransferOutcome> {
     const key = keyOf(transfer, safeOf(transfer.accountId).address)
     const deadline = AbortSignal.timeout(waitMs)
-    // Many wait at once when the node is busiest, so each asks less and less often.
-    for (let pauseMs = client.pollingInterval; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    for (const pauseMs of pausesOf(client)) {
       const outcome = await outcomeNow(transfer.transferId, key)
       if (outcome.status !== 'pending' || deadline.aborted) return outcome
       await sleep(pauseMs)
     }
+    return { status: 'pending' }
   }
 
   async function outcomeNow(transferId: string, key: OperationKey): Promise<TransferOutcome> {
     const hash = broadcast.get(transferId)
-    const receipt = hash && (await receiptOf(hash))
+    const receipt = hash && (await findReceipt(client, hash))
     if (hash !== undefined && receipt === undefined && (await isPending(hash))) return { status: 'pending' }
     const execution = (receipt && executionIn(receipt, key)) ?? (await executionOf(key))
     if (execution === 'pending') return { status: 'pending' }
@@ -181,15 +179,6 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
       return { status: 'absent' }
     }
     return { status: execution.success ? 'confirmed' : 'failed', transactionHash: execution.transactionHash }
-  }
-
-  async function receiptOf(hash: Hex) {
-    try {
-      return await client.getTransactionReceipt({ hash })
-    } catch (error) {
-      if (error instanceof TransactionReceiptNotFoundError) return undefined
-      throw error
-    }
   }
 
   async function isPending(hash: Hex): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { EvmSigner, Hex } from '../chain.ts'
 
 type Input = Parameters<EvmSigner['verifyTypedData']>[0]
 
-const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-f]*$/i)])
+const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
 
 const schema = z.object({
   domain: z.object({

@@ -11,17 +11,28 @@ const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is 
 const publicKey = z
   .union([
     z
-      .strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), kid: z.string().optional(), alg: z.string().optional(), use: z.string().optional() })
+      .strictObject({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string(),
+        kid: z.string().optional(),
+        alg: z.string().optional(),
+        use: z.string().optional(),
+      })
       .describe('JWK, RFC 8037.'),
     z.string().describe('The 32 bytes as base64url.'),
   ])
   .transform((key) => (typeof key === 'string' ? key : key.x))
-  .refine(isEd25519PublicKey, { error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url' })
+  .refine(isEd25519PublicKey, {
+    error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url',
+  })
 
 const registration = z
   .strictObject({
     name: z.string().trim().min(1).max(80).describe('What the owner calls the agent.'),
-    publicKey: publicKey.describe('The agent’s own Ed25519 public key; the private key never leaves the agent.'),
+    publicKey: publicKey.describe(
+      'The agent’s own Ed25519 public key; the private key never leaves the agent.',
+    ),
     scopes: z.array(z.enum(scopeNames)).max(32).describe('What the agent may do.'),
     policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
     expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),

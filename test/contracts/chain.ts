@@ -1,0 +1,300 @@
+/** The chain port's contract: what every adapter promises, whatever is behind it. */
+import { randomBytes } from 'node:crypto'
+import { parseAbi } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Address, Chain, ChainTransfer, Hex, Submission } from '../../src/providers/chain.ts'
+
+const WAIT_MS = 10_000
+
+const authorizationAbi = parseAbi([
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+])
+
+const authorizationTypes = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+/** An address nobody has used. */
+export function newAddress(): Address {
+  return privateKeyToAccount(generatePrivateKey()).address
+}
+
+/** An id nobody has used. */
+export function newName(prefix: string): string {
+  return `${prefix}_${randomBytes(8).toString('hex')}`
+}
+
+/** An account with this many units of USDC in its Safe. */
+export async function fundedAccount(chain: Chain, units: bigint): Promise<string> {
+  const accountId = newName('acct')
+  await chain.mint([{ token: 'USDC', to: await chain.walletAddress(accountId), units }])
+  return accountId
+}
+
+/** A transfer of USDC with an id of its own. */
+export function transferOf(accountId: string, to: Address, units: bigint): ChainTransfer {
+  return { accountId, transferId: newName('tx'), token: 'USDC', to, units }
+}
+
+function hashOf(submission: Submission): Hex {
+  if (submission.status === 'refused') throw new Error(`refused: ${submission.reason}`)
+  return submission.transactionHash
+}
+
+/** Runs the suite. @param open makes the chain; the suite closes it. */
+export function testChain(name: string, open: () => Promise<Chain>): void {
+  describe(`chain: ${name}`, () => {
+    let chain: Chain
+    beforeAll(async () => {
+      chain = await open()
+    })
+    afterAll(() => chain?.close())
+
+    const balanceOf = (address: Address) => chain.balanceOf('USDC', address)
+    const send = async (transfer: ChainTransfer) => {
+      const submission = await chain.submitTransfer(transfer)
+      return submission.status === 'refused' ? submission : chain.outcomeOf(transfer, WAIT_MS)
+    }
+
+    it('says what it is', async () => {
+      expect(chain).toMatchObject({ name: 'base-sepolia', id: 84532 })
+      expect(chain.tokens.USDC).toBe('0x036CbD53842c5426634e7929541eC2318f3dCF7e')
+      expect(new Set(Object.values(chain.tokens)).size).toBe(4)
+      expect(await chain.blockNumber()).toBeGreaterThanOrEqual(0n)
+    })
+
+    it('gives an account one address, and no two accounts the same', async () => {
+      const [one, again, other] = await Promise.all(
+        ['a', 'a', 'b'].map((id) => chain.walletAddress(`acct_${id}`)),
+      )
+      expect(one).toMatch(/^0x[0-9a-fA-F]{40}$/)
+      expect(again).toBe(one)
+      expect(other).not.toBe(one)
+    })
+
+    it('mints every token to many addresses at once', async () => {
+      const addresses = Array.from({ length: 450 }, newAddress)
+      const last = newAddress()
+      await chain.mint([
+        ...addresses.map((to) => ({ token: 'USDC' as const, to, units: 5n })),
+        ...(['USDT', 'EURC', 'PYUSD'] as const).map((token) => ({ token, to: last, units: 7n })),
+      ])
+      const minted = await Promise.all(addresses.map(balanceOf))
+      expect(minted.every((units) => units === 5n)).toBe(true)
+      for (const token of ['USDT', 'EURC', 'PYUSD'] as const)
+        expect(await chain.balanceOf(token, last)).toBe(7n)
+      expect(await balanceOf(last)).toBe(0n)
+    })
+
+    it('has the module pending before the first transfer and active after it', async () => {
+      const accountId = await fundedAccount(chain, 10n)
+      const [before] = await chain.modules(accountId)
+      expect(before).toMatchObject({ name: 'Safe4337Module', version: '0.3.0', status: 'pending_deployment' })
+      expect(await send(transferOf(accountId, newAddress(), 1n))).toMatchObject({ status: 'confirmed' })
+      expect(await chain.modules(accountId)).toEqual([{ ...before, status: 'active' }])
+    })
+
+    it('moves exactly what a transfer says', async () => {
+      const accountId = await fundedAccount(chain, 1_000_000n)
+      const to = newAddress()
+      const transfer = transferOf(accountId, to, 250_001n)
+      const submission = await chain.submitTransfer(transfer)
+      expect(hashOf(submission)).toMatch(/^0x[0-9a-f]{64}$/)
+      expect(await chain.outcomeOf(transfer, WAIT_MS)).toEqual({
+        status: 'confirmed',
+        transactionHash: hashOf(submission),
+      })
+      expect(await balanceOf(to)).toBe(250_001n)
+      expect(await balanceOf(await chain.walletAddress(accountId))).toBe(749_999n)
+    })
+
+    it('moves every token, and takes an address in any case of letters', async () => {
+      const accountId = newName('acct')
+      const wallet = await chain.walletAddress(accountId)
+      const to: Address = '0x00000000000000000000000000000000000ABCdE'
+      for (const token of ['USDT', 'EURC', 'PYUSD'] as const) {
+        const before = await chain.balanceOf(token, to)
+        await chain.mint([{ token, to: wallet, units: 9n }])
+        expect(await send({ ...transferOf(accountId, to, 9n), token })).toMatchObject({ status: 'confirmed' })
+        expect(await chain.balanceOf(token, to)).toBe(before + 9n)
+      }
+    })
+
+    it('knows nothing of a transfer that was never submitted', async () => {
+      expect(await chain.outcomeOf(transferOf(newName('acct'), newAddress(), 1n), 0)).toEqual({
+        status: 'absent',
+      })
+    })
+
+    it('executes an id once, submitted one after another', async () => {
+      const accountId = await fundedAccount(chain, 100n)
+      const to = newAddress()
+      const transfer = transferOf(accountId, to, 100n)
+      const first = await chain.submitTransfer(transfer)
+      await chain.outcomeOf(transfer, WAIT_MS)
+      // Nothing is left to send it from, yet it is not refused: it was executed.
+      expect(await chain.submitTransfer(transfer)).toEqual(first)
+      expect(await balanceOf(to)).toBe(100n)
+    })
+
+    it('executes an id once, submitted twenty times at once', async () => {
+      const accountId = await fundedAccount(chain, 100n)
+      const to = newAddress()
+      const transfer = transferOf(accountId, to, 3n)
+      const submissions = await Promise.all(Array.from({ length: 20 }, () => chain.submitTransfer(transfer)))
+      expect(new Set(submissions.map(hashOf)).size).toBe(1)
+      expect(await chain.outcomeOf(transfer, WAIT_MS)).toMatchObject({ status: 'confirmed' })
+      expect(await balanceOf(to)).toBe(3n)
+    })
+
+    it('executes forty transfers of a fresh account at once', async () => {
+      const accountId = await fundedAccount(chain, 40n)
+      const to = newAddress()
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, () => send(transferOf(accountId, to, 1n))),
+      )
+      expect(outcomes.filter(({ status }) => status === 'confirmed')).toHaveLength(40)
+      expect(await balanceOf(to)).toBe(40n)
+    })
+
+    it('refuses what the wallet does not have, and takes the same id once it has', async () => {
+      const accountId = await fundedAccount(chain, 10n)
+      const to = newAddress()
+      const transfer = transferOf(accountId, to, 11n)
+      expect(await chain.submitTransfer(transfer)).toEqual({
+        status: 'refused',
+        reason: 'ERC20: transfer amount exceeds balance',
+      })
+      expect(await chain.outcomeOf(transfer, 0)).toEqual({ status: 'absent' })
+      expect(await balanceOf(to)).toBe(0n)
+      await chain.mint([{ token: 'USDC', to: await chain.walletAddress(accountId), units: 1n }])
+      expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
+      expect(await balanceOf(to)).toBe(11n)
+    })
+
+    it('never moves more than there is, and says which transfer failed', async () => {
+      const accountId = await fundedAccount(chain, 100n)
+      await send(transferOf(accountId, newAddress(), 10n))
+      const to = newAddress()
+      const outcomes = await Promise.all(
+        Array.from({ length: 5 }, () => send(transferOf(accountId, to, 60n))),
+      )
+      const statuses = outcomes.map(({ status }) => status)
+      expect(statuses.filter((status) => status === 'confirmed')).toHaveLength(1)
+      expect(statuses.every((status) => ['confirmed', 'failed', 'refused'].includes(status))).toBe(true)
+      expect(await balanceOf(to)).toBe(60n)
+    })
+
+    describe('EIP-3009, as an x402 facilitator uses it', () => {
+      const payer = privateKeyToAccount(generatePrivateKey())
+      const to = newAddress()
+      const domain = () => ({
+        name: 'USDC',
+        version: '2',
+        chainId: chain.id,
+        verifyingContract: chain.tokens.USDC,
+      })
+
+      async function authorize(units: bigint) {
+        const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+        const message = {
+          from: payer.address,
+          to,
+          value: units,
+          validAfter: 0n,
+          validBefore: 4_000_000_000n,
+          nonce,
+        }
+        const typedData = {
+          domain: domain(),
+          types: authorizationTypes,
+          primaryType: 'TransferWithAuthorization',
+          message,
+        } as const
+        return { message, typedData, signature: await payer.signTypedData(typedData) }
+      }
+
+      function settle(
+        message: Awaited<ReturnType<typeof authorize>>['message'],
+        signature: Hex,
+      ): Promise<Hex> {
+        const { from, value, validAfter, validBefore, nonce } = message
+        return chain.signer.writeContract({
+          address: chain.tokens.USDC,
+          abi: authorizationAbi,
+          functionName: 'transferWithAuthorization',
+          args: [from, message.to, value, validAfter, validBefore, nonce, signature],
+        })
+      }
+
+      const isUsed = (nonce: Hex) =>
+        chain.signer.readContract({
+          address: chain.tokens.USDC,
+          abi: authorizationAbi,
+          functionName: 'authorizationState',
+          args: [payer.address, nonce],
+        })
+
+      beforeAll(() => chain.mint([{ token: 'USDC', to: payer.address, units: 1_000n }]))
+
+      it('names the domain that clients sign for', async () => {
+        const ask = (functionName: string) =>
+          chain.signer.readContract({ address: chain.tokens.USDC, abi: authorizationAbi, functionName })
+        expect([await ask('name'), await ask('version')]).toEqual(['USDC', '2'])
+        expect(await chain.signer.getCode({ address: chain.tokens.USDC })).toMatch(/^0x.+/)
+        expect(await chain.signer.getCode({ address: payer.address })).toBeUndefined()
+      })
+
+      it('settles an authorization once', async () => {
+        const { message, typedData, signature } = await authorize(100n)
+        const before = await balanceOf(to)
+        expect(await chain.signer.verifyTypedData({ address: payer.address, ...typedData, signature })).toBe(
+          true,
+        )
+        expect(await isUsed(message.nonce)).toBe(false)
+        const hash = await settle(message, signature)
+        expect(await chain.signer.waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
+        expect(await isUsed(message.nonce)).toBe(true)
+        await expect(settle(message, signature)).rejects.toThrow('authorization is used')
+        expect(await balanceOf(to)).toBe(before + 100n)
+      })
+
+      it('refuses a signature by somebody else, or for something else', async () => {
+        const { message, typedData, signature } = await authorize(100n)
+        const other = await authorize(200n)
+        const before = await balanceOf(to)
+        expect(await chain.signer.verifyTypedData({ address: newAddress(), ...typedData, signature })).toBe(
+          false,
+        )
+        await expect(settle(message, other.signature)).rejects.toThrow('invalid signature')
+        expect(await balanceOf(to)).toBe(before)
+      })
+
+      it('refuses what the payer does not have', async () => {
+        const { message, signature } = await authorize(1_000_000n)
+        await expect(settle(message, signature)).rejects.toThrow('exceeds balance')
+      })
+
+      it('has no authorizations for USDT, as the real one has none', async () => {
+        const read = chain.signer.readContract({
+          address: chain.tokens.USDT,
+          abi: authorizationAbi,
+          functionName: 'authorizationState',
+          args: [payer.address, `0x${'00'.repeat(32)}`],
+        })
+        await expect(read).rejects.toThrow()
+      })
+    })
+  })
+}
