@@ -15,7 +15,7 @@ import { openPostgres } from '../src/storage/postgres.ts'
 export const testServerUrl = process.env.TEST_DATABASE_URL
 
 /** A migrated PGlite in memory. */
-export async function freshPglite(): Promise<Database> {
+async function freshPglite(): Promise<Database> {
   const database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
   await database.migrate()
   return database

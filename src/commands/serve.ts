@@ -48,7 +48,7 @@ export async function serve(
   if (!server.listening) await listen(server, config)
   server.off('request', notReady).on('request', gateway.listener)
   process.stdout.write(
-    banner(runtime.services, { isColoured: process.stdout.isTTY && env['NO_COLOR'] === undefined }),
+    banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
   )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
   await drain(server)

@@ -9,7 +9,7 @@ import type { Principal } from '../principal.ts'
 import { type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
 /** The session cookie's name: the `__Host-` prefix needs https. */
-export function cookieName(origin: string): string {
+function cookieName(origin: string): string {
   return origin.startsWith('https:') ? '__Host-bursar_session' : 'bursar_session'
 }
 

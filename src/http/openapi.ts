@@ -122,7 +122,7 @@ function propertiesOf(schema: JsonSchema): Record<string, unknown> {
 }
 
 function requiredOf(schema: JsonSchema): readonly unknown[] {
-  return Array.isArray(schema['required']) ? schema['required'] : []
+  return Array.isArray(schema.required) ? schema.required : []
 }
 
 const idempotencyKey = {

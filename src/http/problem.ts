@@ -30,7 +30,7 @@ export function problemResponse(
 }
 
 /** The failure behind any thrown error. */
-export function asFailure(error: unknown): Failure {
+function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof HTTPException && error.status === 413) return bodyTooLarge()
   if (error instanceof HTTPException && error.status < 500)

@@ -105,9 +105,9 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date) {
       requiredClaims: ['sub', 'sid', 'exp'],
       currentDate: now,
     })
-    if (typeof payload.sub !== 'string' || typeof payload['sid'] !== 'string' || payload.exp === undefined)
+    if (typeof payload.sub !== 'string' || typeof payload.sid !== 'string' || payload.exp === undefined)
       throw notSignedIn('The session token is not one of ours.')
-    return { accountId: payload.sub, sessionId: payload['sid'], expiresAt: new Date(payload.exp * 1000) }
+    return { accountId: payload.sub, sessionId: payload.sid, expiresAt: new Date(payload.exp * 1000) }
   } catch (cause) {
     if (cause instanceof Failure) throw cause
     if (cause instanceof errors.JWTExpired) throw notSignedIn('The session token has expired.')

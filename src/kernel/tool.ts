@@ -172,7 +172,7 @@ function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.ou
 }
 
 /** The failure that a schema's refusal becomes. Says where and what, never the value. */
-export function invalidInput(error: z.ZodError): Failure {
+function invalidInput(error: z.ZodError): Failure {
   const issues = error.issues.map((issue) => ({
     path: issue.path.map(String).join('.'),
     message: issue.message,

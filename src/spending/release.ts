@@ -1,13 +1,10 @@
 /** The end of a spend that did not happen. */
 
-import type { Json } from '../json.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
 /** A spend of which it is certain that its money has not gone and will not. */
 export interface SpendRelease {
   readonly decisionId: string
-  /** The answer for replays of the call, in place of an earlier one; without it that stays. */
-  readonly answer?: Json
   readonly at: Date
 }
 
@@ -16,16 +13,15 @@ export type ReleaseVerdict = 'released' | 'already_settled' | 'already_released'
 
 const statement: Statement = {
   name: 'spend_release',
-  text: "select verdict from spend_resolve($1, 'released', null, $2, $3)",
+  text: "select verdict from spend_resolve($1, 'released', null, $2)",
 }
 
 /** Gives the held money back to where it came from, and its budget back to the day that it was counted on, once. */
 export async function releaseSpend(
   connection: Connection,
-  { decisionId, answer, at }: SpendRelease,
+  { decisionId, at }: SpendRelease,
 ): Promise<ReleaseVerdict> {
-  const stored = answer === undefined || answer === null ? null : JSON.stringify(answer)
-  const [row] = await connection.call<{ verdict: ReleaseVerdict }>(statement, [decisionId, stored, at])
+  const [row] = await connection.call<{ verdict: ReleaseVerdict }>(statement, [decisionId, at])
   if (row === undefined) throw new Error('spend_resolve answered no row')
   return row.verdict
 }

@@ -45,8 +45,7 @@ export interface SpendRequest {
 /**
  * What became of a request. `replayed`: its idempotency key was decided before, under this decision id.
  * - `allow`: the money is held; call the provider, then settle or release.
- * - `answered`: an earlier call was allowed and this was its answer.
- * - `in_progress`: an earlier call was allowed and has no answer yet.
+ * - `repeated`: an earlier call was allowed; how it went is a matter of what it did.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
  * - `stale_policy`: the key was revoked or its policy changed; load it anew and reserve again.
  */
@@ -64,13 +63,12 @@ export type SpendVerdict =
       readonly replayed: boolean
       readonly available: Money
     }
-  | { readonly verdict: 'answered'; readonly decisionId: string; readonly answer: Json }
-  | { readonly verdict: 'in_progress'; readonly decisionId: string }
+  | { readonly verdict: 'repeated'; readonly decisionId: string }
   | { readonly verdict: 'fingerprint_mismatch' }
   | { readonly verdict: 'stale_policy' }
 
 /** The reserve as one named statement; its parameters are {@link reserveParameters}. */
-export const reserveStatement: Statement = {
+const reserveStatement: Statement = {
   name: 'spend_reserve',
   text: `select * from spend_reserve(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`,
 }
@@ -81,11 +79,10 @@ interface Row {
   readonly decision_id: string | null
   readonly violations: readonly Violation[]
   readonly available_units: bigint | null
-  readonly answer: Json
 }
 
 /** The statement's parameters for a request. */
-export function reserveParameters(request: SpendRequest) {
+function reserveParameters(request: SpendRequest) {
   const { key, idempotency } = request
   return [
     request.decisionId,
@@ -115,7 +112,7 @@ export function reserveParameters(request: SpendRequest) {
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
   const [row] = await connection.call<Row>(reserveStatement, reserveParameters(request))
   if (row === undefined) throw new Error('spend_reserve answered no row')
-  const { verdict, replayed, violations, available_units: units, answer } = row
+  const { verdict, replayed, violations, available_units: units } = row
   const decisionId = row.decision_id ?? request.decisionId
   switch (verdict) {
     case 'allow':
@@ -124,9 +121,7 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
       return { verdict, decisionId, replayed, violations }
     case 'insufficient_funds':
       return { verdict, decisionId, replayed, available: { asset: request.money.asset, units: units ?? 0n } }
-    case 'answered':
-      return { verdict, decisionId, answer }
-    case 'in_progress':
+    case 'repeated':
       return { verdict, decisionId }
     case 'fingerprint_mismatch':
     case 'stale_policy':

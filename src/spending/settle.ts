@@ -1,6 +1,5 @@
 /** The end of a spend that happened. */
 
-import type { Json } from '../json.ts'
 import type { LedgerAccount } from '../ledger/accounts.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
@@ -9,8 +8,6 @@ export interface Settlement {
   readonly decisionId: string
   /** Where the held money went, such as `external:base-sepolia`. */
   readonly destination: LedgerAccount
-  /** The answer for replays of the call, in place of an earlier one; without it that stays. */
-  readonly answer?: Json
   readonly at: Date
 }
 
@@ -19,21 +16,15 @@ export type SettleVerdict = 'settled' | 'already_settled' | 'already_released' |
 
 const statement: Statement = {
   name: 'spend_settle',
-  text: "select verdict from spend_resolve($1, 'settled', $2, $3, $4)",
+  text: "select verdict from spend_resolve($1, 'settled', $2, $3)",
 }
 
 /** Moves the held money of a spend to its destination, once. */
 export async function settleSpend(
   connection: Connection,
-  { decisionId, destination, answer, at }: Settlement,
+  { decisionId, destination, at }: Settlement,
 ): Promise<SettleVerdict> {
-  const stored = answer === undefined || answer === null ? null : JSON.stringify(answer)
-  const [row] = await connection.call<{ verdict: SettleVerdict }>(statement, [
-    decisionId,
-    destination,
-    stored,
-    at,
-  ])
+  const [row] = await connection.call<{ verdict: SettleVerdict }>(statement, [decisionId, destination, at])
   if (row === undefined) throw new Error('spend_resolve answered no row')
   return row.verdict
 }

@@ -170,9 +170,6 @@ export interface ReservationTable {
   asset: string
   units: bigint
   status: 'reserved' | 'settled' | 'released'
-  /** Where the answer of the call belongs, if it came with an idempotency key. */
-  idempotency_principal: string | null
-  idempotency_key: string | null
   reserved_at: Date
   resolved_at: Date | null
 }
@@ -185,7 +182,7 @@ export interface BudgetUsageTable {
   count: Generated<number>
 }
 
-/** The first answer to a call that came with an idempotency key. Kept for 24 hours. */
+/** Calls that came with an idempotency key: a spend's by its decision, any other's by its first answer. Kept for 24 hours. */
 export interface IdempotencyTable {
   principal: string
   key: string

@@ -21,7 +21,7 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   if (!existsSync(MAIN)) throw new Error('Build first: npm run build')
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: {
-      PATH: process.env['PATH'] ?? '',
+      PATH: process.env.PATH ?? '',
       NO_COLOR: '1',
       PORT: '0',
       DATA_DIR: 'memory',

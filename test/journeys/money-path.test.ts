@@ -14,7 +14,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Agent, newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
-const redisUrl = process.env['TEST_REDIS_URL']
+const redisUrl = process.env.TEST_REDIS_URL
 
 const worlds = [
   { name: 'embedded parts', isReal: false, isThere: true },

@@ -66,7 +66,6 @@ onBothEngines('the books', (database) => {
               await settleSpend(database(), {
                 decisionId,
                 destination: account(taken.to),
-                answer: null,
                 at: noon,
               })
             else await releaseSpend(database(), { decisionId, at: noon })

@@ -95,7 +95,6 @@ onBothEngines('budgets', (database) => {
             const done = taken.do === 'settle' ? ('settled' as const) : ('released' as const)
             const end = {
               decisionId: spend?.decisionId ?? 'dec_none',
-              answer: null,
               at: days[1] ?? new Date(Number.NaN),
             }
             const verdict =

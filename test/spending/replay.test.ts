@@ -3,7 +3,6 @@ import { external } from '../../src/ledger/accounts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
-import { storeAnswer } from '../../src/spending/store-answer.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
 
@@ -16,42 +15,16 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     return { accountId, keyId: await openKey(database(), accountId), limits }
   }
 
-  it('is in progress until there is an answer, then gets it', async () => {
+  it('is told of the first one, before and after that is resolved', async () => {
     const scene = await open(100n)
     const request = spendOf(scene, 5n, { idempotency: call('a') })
     const { decisionId } = request
     const again = () => reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('a') }))
     await reserveSpend(database(), request)
-    expect(await again()).toEqual({ verdict: 'in_progress', decisionId })
-    expect(await storeAnswer(database(), { decisionId, answer: { status: 'settlement_pending' } })).toBe(true)
-    expect(await storeAnswer(database(), { decisionId, answer: { status: 'late' } })).toBe(false)
-    expect(await again()).toEqual({
-      verdict: 'answered',
-      decisionId,
-      answer: { status: 'settlement_pending' },
-    })
-    await settleSpend(database(), {
-      decisionId,
-      destination: external(place),
-      answer: { status: 'confirmed' },
-      at: noon,
-    })
-    expect(await again()).toEqual({ verdict: 'answered', decisionId, answer: { status: 'confirmed' } })
+    expect(await again()).toEqual({ verdict: 'repeated', decisionId })
+    await settleSpend(database(), { decisionId, destination: external(place), at: noon })
+    expect(await again()).toEqual({ verdict: 'repeated', decisionId })
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 5n, count: 1 })
-  })
-
-  it('gets the answer of a released spend, and keeps its answer when none is given', async () => {
-    const scene = await open(100n)
-    const request = spendOf(scene, 5n, { idempotency: call('b') })
-    const { decisionId } = request
-    await reserveSpend(database(), request)
-    await storeAnswer(database(), { decisionId, answer: { status: 'failed' } })
-    await releaseSpend(database(), { decisionId, at: noon })
-    expect(await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('b') }))).toEqual({
-      verdict: 'answered',
-      decisionId,
-      answer: { status: 'failed' },
-    })
   })
 
   it('gets the same denial, also when there would be room by now', async () => {
@@ -94,11 +67,8 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     const open1 = spendOf(scene, 5n, { idempotency: call('f') })
     await reserveSpend(database(), open1)
     const later = () => reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('f'), at: nextDay }))
-    expect(await later()).toEqual({ verdict: 'in_progress', decisionId: open1.decisionId })
+    expect(await later()).toEqual({ verdict: 'repeated', decisionId: open1.decisionId })
     await releaseSpend(database(), { decisionId: open1.decisionId, at: noon })
     expect(await later()).toMatchObject({ verdict: 'allow' })
-    expect(await storeAnswer(database(), { decisionId: open1.decisionId, answer: 'of the old one' })).toBe(
-      false,
-    )
   })
 })

@@ -58,7 +58,6 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     await settleSpend(database(), {
       decisionId,
       destination: available(accountId, place),
-      answer: null,
       at: noon,
     })
     expect(await balances(database(), accountId)).toMatchObject([{ available: 100n, held: 0n }])

@@ -105,9 +105,8 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
   switch (decided.verdict) {
     case 'allow':
       return { kind: 'reserved', decisionId: decided.decisionId, spending }
-    case 'in_progress':
-    case 'answered':
-      return { kind: 'repeated', decisionId: decided.decisionId ?? '' }
+    case 'repeated':
+      return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny':
       throw denied(decided.decisionId, decided.violations)
     case 'insufficient_funds':

@@ -6,7 +6,7 @@
 import type { Log } from '../../log.ts'
 import type { Chain } from '../chain.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from './anvil-process.ts'
-import { createNodeClient } from './client.ts'
+import { createNodeClient, nearby } from './client.ts'
 import { silenceNode } from './development-node.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
@@ -45,7 +45,7 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
     anvil = started
     port = started.port
     if (isClosed) await started.stop()
-    const client = createNodeClient({ url: started.url, pollingIntervalMs: 10, timeoutMs: 10_000 })
+    const client = createNodeClient(nearby(started.url))
     await silenceNode(client)
     const opened = await openDevelopmentSession(client, sponsor)
     log.info({ pid: started.pid, url: started.url }, 'chain is up')

@@ -1,19 +1,27 @@
-/** The connection to a node: viem's public client over HTTP, tuned for a node nearby or far away. */
-import { BaseError, createPublicClient, defineChain, type HttpTransport, http, type PublicClient } from 'viem'
+/** The connection to a node: viem's public client, tuned for a node nearby or far away. */
+import { createPublicClient, defineChain, type PublicClient } from 'viem'
 import { baseSepolia } from './networks.ts'
+import { batchTransport } from './transport.ts'
 
-/** How to talk to a node. @property pollingIntervalMs how often a receipt is asked for while it is awaited. */
+/** How to talk to a node. @property pollingIntervalMs the first pause before a receipt is asked for again. */
 export interface ClientOptions {
   readonly url: string
   readonly pollingIntervalMs: number
   readonly timeoutMs: number
+  /** How many calls may share a request; 1 for public nodes, which limit or refuse that. */
+  readonly batchSize: number
 }
 
-/** A client of one node. Requests are never retried here: whoever waits knows better whether that is safe. */
+/** A client of one node. */
 export type NodeClient = PublicClient
 
 /** Connects to a node; nothing is sent yet. */
-export function createNodeClient({ url, pollingIntervalMs, timeoutMs }: ClientOptions): NodeClient {
+export function createNodeClient({
+  url,
+  pollingIntervalMs,
+  timeoutMs,
+  batchSize,
+}: ClientOptions): NodeClient {
   const chain = defineChain({
     id: baseSepolia.id,
     name: baseSepolia.name,
@@ -22,38 +30,18 @@ export function createNodeClient({ url, pollingIntervalMs, timeoutMs }: ClientOp
   })
   return createPublicClient({
     chain,
-    transport: steady(http(url, { retryCount: 0, timeout: timeoutMs })),
+    transport: batchTransport({ url, timeoutMs, batchSize }),
     pollingInterval: pollingIntervalMs,
     cacheTime: 0,
   })
 }
 
-/** How often a read is asked again that met a new block. */
-const ATTEMPTS = 5
-
-/**
- * Asks again where the block a read was for is gone before it was read, as happens on a development node that prunes its
- * history and mines many blocks. Such a refusal comes before anything is executed.
- */
-function steady(transport: HttpTransport): HttpTransport {
-  return (config) => {
-    const made = transport(config)
-    const { request } = made
-    return {
-      ...made,
-      async request(body) {
-        for (let attempt = 1; ; attempt += 1) {
-          try {
-            return await request(body)
-          } catch (error) {
-            if (attempt === ATTEMPTS || !isBlockGone(error)) throw error
-          }
-        }
-      },
-    }
-  }
+/** For a node on this machine or network, which answers at once. */
+export function nearby(url: string): ClientOptions {
+  return { url, pollingIntervalMs: 10, timeoutMs: 10_000, batchSize: 40 }
 }
 
-function isBlockGone(error: unknown): boolean {
-  return error instanceof BaseError && error.details.startsWith('BlockOutOfRangeError')
+/** For a node of somebody else's. */
+export function faraway(url: string): ClientOptions {
+  return { url, pollingIntervalMs: 500, timeoutMs: 10_000, batchSize: 1 }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Chain, Hex } from '../chain.ts'
-import { createNodeClient, type NodeClient } from './client.ts'
+import { createNodeClient, faraway, type NodeClient, nearby } from './client.ts'
 import { isDevelopmentNode } from './development-node.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
@@ -50,8 +50,8 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   const closing = new AbortController()
   let knownChain: Hex | undefined
 
-  const isDevelopment = await isDevelopmentNode(clientOf(url, 10))
-  const client = clientOf(url, isDevelopment ? 10 : 500)
+  const isDevelopment = await isDevelopmentNode(createNodeClient(faraway(url)))
+  const client = createNodeClient(isDevelopment ? nearby(url) : faraway(url))
 
   async function open(): Promise<Opened<EvmSession>> {
     if (!isDevelopment) {
@@ -96,10 +96,6 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
       closing.abort()
     },
   })
-}
-
-function clientOf(url: string, pollingIntervalMs: number): NodeClient {
-  return createNodeClient({ url, pollingIntervalMs, timeoutMs: 10_000 })
 }
 
 /** The first block that anybody made: two runs of a development node never share it. */

@@ -128,8 +128,6 @@ create table reservation (
   asset text collate "C" not null,
   units bigint not null check (units > 0),
   status text not null default 'reserved' check (status in ('reserved', 'settled', 'released')),
-  idempotency_principal text collate "C",
-  idempotency_key text collate "C",
   reserved_at timestamptz not null,
   resolved_at timestamptz,
   check ((status = 'reserved') = (resolved_at is null))

@@ -1,5 +1,5 @@
 /**
- * Spending: reserve, resolve (settle or release), and the answer that a replay gets. Verdicts, no raises; one round trip
+ * Spending: reserve, and resolve (settle or release). Verdicts, no raises; one round trip
  * each. Locks are always taken in the order reservation, idempotency, account, budget_usage, balance (by account, asset;
  * "…:available" sorts before "…:held"), here and in ledger_post: no two calls can wait for each other.
  */
@@ -19,24 +19,21 @@ $$;
 -- What a call with a known idempotency key is answered. A statement of its own, so that its snapshot sees the winner of a
 -- race that the caller waited for.
 create function spend_replay(p_principal text, p_key text, p_fingerprint text,
-  out verdict text, out decision_id text, out violations jsonb, out available_units bigint, out answer jsonb
+  out verdict text, out decision_id text, out violations jsonb, out available_units bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_fingerprint text;
 begin
-  select i.fingerprint, i.decision_id, i.answer, d.verdict, d.violations, d.available_units
-  into v_fingerprint, decision_id, answer, verdict, violations, available_units
+  select i.fingerprint, i.decision_id, d.verdict, d.violations, d.available_units
+  into v_fingerprint, decision_id, verdict, violations, available_units
   from idempotency i left join decision d on d.id = i.decision_id
   where i.principal = p_principal and i.key = p_key;
   -- A key without a decision belongs to a write that spends nothing.
   if v_fingerprint is distinct from p_fingerprint or decision_id is null then
     verdict := 'fingerprint_mismatch';
-    answer := null;
-  elsif answer is not null then
-    verdict := 'answered';
   elsif verdict = 'allow' then
-    verdict := 'in_progress';
+    verdict := 'repeated';
   end if;
 end $$;
 
@@ -45,7 +42,7 @@ create function spend_reserve(
   p_facts jsonb, p_violations jsonb, p_asset text, p_units bigint, p_usd_micros bigint,
   p_daily_max bigint, p_daily_count int, p_owner_max bigint, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
-  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint, out answer jsonb
+  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -68,8 +65,8 @@ begin
     where i.created_at < excluded.created_at - interval '24 hours'
       and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved');
     if not found then
-      select r.verdict, true, r.decision_id, r.violations, r.available_units, r.answer
-      into verdict, replayed, decision_id, violations, available_units, answer
+      select r.verdict, true, r.decision_id, r.violations, r.available_units
+      into verdict, replayed, decision_id, violations, available_units
       from spend_replay(p_principal, p_idempotency_key, p_fingerprint) r;
       return;
     end if;
@@ -168,10 +165,8 @@ begin
     insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':hold', 'hold', p_decision, p_at);
     insert into posting (transaction_id, ordinal, source, destination, asset, units)
     values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
-    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units,
-      idempotency_principal, idempotency_key, reserved_at)
-    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units,
-      p_principal, p_idempotency_key, p_at);
+    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at)
+    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at);
   end if;
 
   insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
@@ -179,7 +174,7 @@ begin
 end $$;
 
 -- Settles (held to the destination) or releases (held back to its source; the budget of its day gets it back), once.
-create function spend_resolve(p_decision text, p_status text, p_destination text, p_answer jsonb, p_at timestamptz, out verdict text)
+create function spend_resolve(p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -199,10 +194,6 @@ begin
   verdict := p_status;
   v_destination := case p_status when 'settled' then p_destination else r.source end;
   update reservation set status = p_status, resolved_at = p_at where decision_id = p_decision;
-  if p_answer is not null and r.idempotency_key is not null then
-    update idempotency set answer = p_answer
-    where principal = r.idempotency_principal and key = r.idempotency_key and decision_id = p_decision;
-  end if;
   if p_status = 'released' and r.key_id is not null then
     update budget_usage set used_micros = used_micros - r.usd_micros, count = count - 1
     where key_id = r.key_id and day = r.day;
@@ -221,15 +212,5 @@ begin
   insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
   insert into posting (transaction_id, ordinal, source, destination, asset, units)
   values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, r.units);
-end $$;
-
--- Keeps the first answer of a spend whose end is not known yet. Settling or releasing may put a later one in its place.
-create function spend_answer(p_decision text, p_answer jsonb, out stored boolean) language plpgsql as $$
-begin
-  update idempotency i set answer = p_answer
-  from reservation r
-  where r.decision_id = p_decision and i.principal = r.idempotency_principal and i.key = r.idempotency_key
-    and i.decision_id = p_decision and i.answer is null;
-  stored := found;
 end $$;
 `

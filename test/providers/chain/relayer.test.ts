@@ -1,7 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findAnvil, spawnAnvil } from '../../../src/providers/chain/anvil-process.ts'
-import { createNodeClient } from '../../../src/providers/chain/client.ts'
+import { createNodeClient, nearby } from '../../../src/providers/chain/client.ts'
 import { developmentFees, plenty, setNativeBalance } from '../../../src/providers/chain/development-node.ts'
 import { awaitReceipt } from '../../../src/providers/chain/receipts.ts'
 import { createRelayer } from '../../../src/providers/chain/relayer.ts'
@@ -17,7 +17,7 @@ const binary = (() => {
 async function fixture() {
   const node = await spawnAnvil(binary ?? '', 0, 10_000)
   onTestFinished(() => node.stop())
-  const client = createNodeClient({ url: node.url, pollingIntervalMs: 10, timeoutMs: 5_000 })
+  const client = createNodeClient(nearby(node.url))
   const account = privateKeyToAccount(generatePrivateKey())
   await setNativeBalance(client, account.address, plenty)
   const relayer = () => createRelayer(client, account, async () => developmentFees)
