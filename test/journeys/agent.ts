@@ -9,6 +9,10 @@ export interface AgentRequest {
   readonly url: string
   readonly body?: string
   readonly idempotencyKey?: string
+  /** Components to leave out of what is signed. */
+  readonly uncovered?: readonly string[]
+  /** Signature parameters in place of the right ones. */
+  readonly parameters?: Readonly<Record<string, Date | string>>
 }
 
 /** An agent's identity and its signed fetch. */
@@ -54,7 +58,7 @@ export async function newAgent(): Promise<Agent> {
 async function signed(
   privateKey: KeyObject,
   keyId: string,
-  { method, url, body, idempotencyKey }: AgentRequest,
+  { method, url, body, idempotencyKey, uncovered = [], parameters = {} }: AgentRequest,
 ) {
   const digest =
     body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
@@ -72,13 +76,14 @@ async function signed(
         '@query',
         ...(body === undefined ? [] : ['content-digest']),
         ...(idempotencyKey === undefined ? [] : ['idempotency-key']),
-      ],
+      ].filter((name) => !uncovered.includes(name)),
       params: ['created', 'expires', 'nonce', 'keyid', 'alg', 'tag'],
       paramValues: {
         created: new Date(),
         expires: new Date(Date.now() + 60_000),
         nonce: randomBytes(16).toString('base64'),
         tag: 'bursar',
+        ...parameters,
       },
     },
     { method, url, headers },
