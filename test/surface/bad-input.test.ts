@@ -66,7 +66,7 @@ const mcp = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, str
 
 const readable = z.looseObject({
   balances: z.array(z.unknown()).optional(),
-  usage: z.unknown(),
+  usage: z.unknown().optional(),
   safeAddress: z.string().optional(),
   sessionToken: z.string().optional(),
   demoApiKey: z.string().optional(),

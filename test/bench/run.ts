@@ -1,0 +1,21 @@
+/** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
+import { benchSpend } from './spend.ts'
+import { benchTransfer } from './transfer.ts'
+
+const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+const print = (text: string) => process.stdout.write(`${text}\n`)
+
+print('Signed transfers against a bare Hono route (autocannon, 16 connections, 2,000 requests)')
+const [floor, ...transfers] = await benchTransfer(serverUrl)
+if (floor === undefined) throw new Error('the bare route was not measured')
+print(`  ${floor.name}: ${floor.rate.toFixed(0)}/s, p50 ${floor.p50} ms, p99 ${floor.p99} ms`)
+for (const { name, rate, p50, p99 } of transfers)
+  print(
+    `  ${name}: ${rate.toFixed(0)}/s, p50 ${p50} ms, p99 ${p99} ms, ratio ${(rate / floor.rate).toFixed(3)}`,
+  )
+
+print('The spend function against pgbench calling the same function (PostgreSQL)')
+for (const { connections, ours, floor: pgbench, ratio } of (await benchSpend()).lines)
+  print(
+    `  ${connections} connections: ${ours.toFixed(0)} spends/s, pgbench ${pgbench.toFixed(0)}, ratio ${ratio.toFixed(2)}`,
+  )

@@ -1,0 +1,145 @@
+/**
+ * A signed transfer through the whole gateway (signature, nonce, policy, reserve, ledger, settle; simulated chain) against a
+ * bare Hono route that takes the same body. The load is autocannon's; every request was signed before the clock started.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import autocannon from 'autocannon'
+import { z } from 'zod'
+import { createTestDatabase } from '../engines.ts'
+import { newAgent } from '../journeys/agent.ts'
+import { startGateway } from '../journeys/gateway.ts'
+
+const REQUESTS = 2_000
+const WARM_UP = 400
+const CONNECTIONS = 16
+const body = JSON.stringify({
+  destination: '0x000000000000000000000000000000000000dEaD',
+  amount: '0.001',
+  signature: 'sandbox',
+})
+
+/** One measurement. @property rate requests a second. @property p50 milliseconds. */
+export interface TransferLine {
+  readonly name: string
+  readonly rate: number
+  readonly p50: number
+  readonly p99: number
+}
+
+/** Measures the floor and the gateway on each engine that is there. @param serverUrl a PostgreSQL server, if there is one. */
+export async function benchTransfer(serverUrl: string | undefined): Promise<readonly TransferLine[]> {
+  const lines = [await benchBare()]
+  lines.push(await benchGateway('signed transfer, PGlite in memory', {}))
+  if (serverUrl === undefined) return lines
+  const database = await createTestDatabase(serverUrl)
+  try {
+    lines.push(await benchGateway('signed transfer, PostgreSQL', { DATABASE_URL: database.url }))
+  } finally {
+    await database.drop()
+  }
+  return lines
+}
+
+async function benchBare(): Promise<TransferLine> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/bare-hono.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    const origin = await originOf(child)
+    const headers = { 'content-type': 'application/json' }
+    return await load(
+      'bare Hono route',
+      origin,
+      Array.from({ length: REQUESTS + WARM_UP }, () => headers),
+    )
+  } finally {
+    child.kill()
+  }
+}
+
+function originOf({ stdout }: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const origin = /is up at (\S+)/.exec(text)?.[1]
+      if (origin !== undefined) resolve(origin)
+    })
+  })
+}
+
+async function benchGateway(name: string, env: Record<string, string>): Promise<TransferLine> {
+  const gateway = await startGateway({ ...env, CHAIN: 'simulated', RATE_MUTATIONS: '1000000/60' })
+  try {
+    const agent = await newAgent()
+    await register(gateway.origin, agent.jwk)
+    const url = `${gateway.origin}/api/wallets/transfer`
+    const signed = []
+    for (let count = 0; count < REQUESTS + WARM_UP; count += 1)
+      signed.push(await agent.sign({ method: 'POST', url, body, idempotencyKey: randomUUID() }))
+    return await load(name, gateway.origin, signed)
+  } finally {
+    await gateway.stop()
+  }
+}
+
+async function register(origin: string, publicKey: object): Promise<void> {
+  const post = (path: string, content: unknown, headers: Record<string, string> = {}) =>
+    fetch(`${origin}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(content),
+    })
+  const { sessionToken } = z
+    .object({ sessionToken: z.string() })
+    .parse(await (await post('/api/auth/guest', {})).json())
+  const policy = {
+    perTransaction: { max: 1 },
+    dailyBudget: { max: 1_000 },
+    categories: { allow: ['transfer'] },
+  }
+  const registered = await post(
+    '/api/agents/keys',
+    { name: 'Bench', publicKey, scopes: ['wallets:transfer'], policy },
+    { authorization: `Bearer ${sessionToken}` },
+  )
+  if (!registered.ok) throw new Error(`the bench could not register its agent: ${await registered.text()}`)
+}
+
+async function load(
+  name: string,
+  origin: string,
+  headers: readonly Record<string, string>[],
+): Promise<TransferLine> {
+  const path = '/api/wallets/transfer'
+  const signed = headers.map((mine) => ({ method: 'POST' as const, path, body, headers: mine }))
+  await shoot(origin, signed.slice(0, WARM_UP))
+  const { result, seconds } = await shoot(origin, signed.slice(WARM_UP))
+  if (result['2xx'] !== REQUESTS)
+    throw new Error(`${name}: ${REQUESTS - result['2xx']} of ${REQUESTS} requests failed`)
+  return { name, rate: REQUESTS / seconds, p50: result.latency.p50, p99: result.latency.p99 }
+}
+
+/** Sends each request once. The time runs to the last answer: autocannon's own ends with its sampling interval. */
+async function shoot(origin: string, requests: readonly autocannon.Request[]) {
+  let next = 0
+  const setupRequest = (request: autocannon.Request) => {
+    const mine = requests[next] ?? {}
+    next += 1
+    return { ...request, ...mine, headers: { ...request.headers, ...mine.headers } }
+  }
+  const options = {
+    url: origin,
+    connections: CONNECTIONS,
+    amount: requests.length,
+    requests: [{ setupRequest }],
+  }
+  const start = performance.now()
+  let end = start
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const run = autocannon(options, (error, done) => (error === null ? resolve(done) : reject(error)))
+    run.on('response', () => {
+      end = performance.now()
+    })
+  })
+  return { result, seconds: (end - start) / 1_000 }
+}
