@@ -12,7 +12,7 @@ import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
 import type { EvmSession } from './evm-session.ts'
 import { createGate, type Opened } from './gate.ts'
-import { newSandboxSponsor } from './keys.ts'
+import { newSandboxSeed } from './keys.ts'
 import { sandboxTokenAddresses } from './networks.ts'
 
 /** How to start it. @property binary by default that of the optional dependency `@foundry-rs/anvil`. */
@@ -30,7 +30,7 @@ export interface AnvilChainOptions {
  */
 export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChainOptions): Promise<Chain> {
   const path = findAnvil(binary)
-  const sponsor = newSandboxSponsor()
+  const seed = newSandboxSeed()
   let anvil: AnvilProcess | undefined
   let port = 0
   let isClosed = false
@@ -47,9 +47,9 @@ export async function startAnvilChain({ log, binary, waitMs = 4_000 }: AnvilChai
     if (isClosed) await started.stop()
     const client = createNodeClient(nearby(started.url))
     await silenceNode(client)
-    const opened = await openDevelopmentSession(client, sponsor)
+    const session = await openDevelopmentSession(client, seed)
     log.info({ pid: started.pid, url: started.url }, 'chain is up')
-    return { ...opened, lost: started.exited }
+    return { session, isFresh: true, lost: started.exited }
   }
 
   const gate = createGate({ open, log, waitMs, firstPauseMs: 50, longestPauseMs: 5_000 })

@@ -1,5 +1,5 @@
 /** Sets up a development node: the smart accounts' contracts, the tokens and the multicall, as far as they are missing. */
-import { concat, encodeFunctionData, getCreate2Address, pad, zeroAddress } from 'viem'
+import { concat, encodeFunctionData, getCreate2Address, pad } from 'viem'
 import { stablecoins } from '../../money.ts'
 import type { Address, Hex } from '../chain.ts'
 import { tokenAbi } from './abi.ts'
@@ -10,7 +10,7 @@ import {
   sandboxStablecoinCode,
   sandboxTetherCode,
 } from './contracts/sandbox-contracts.artifact.ts'
-import { enableMinter, placeCode, sandboxMinter, sendAsMinter } from './development-node.ts'
+import { placeCode } from './development-node.ts'
 import {
   type AccountContracts,
   canonicalContracts,
@@ -18,6 +18,7 @@ import {
   type SandboxToken,
   sandboxTokens,
 } from './networks.ts'
+import type { Relayer } from './relayer.ts'
 
 /** Safe's own deployer. @see https://github.com/safe-global/safe-singleton-factory */
 const safeDeployer: Address = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
@@ -32,30 +33,26 @@ const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a989
 const noSalt = pad('0x', { size: 32 })
 
 /**
- * Deploys what is missing; several gateways may do so on one node at once. `isFresh` where the tokens were.
+ * Deploys what is missing; several gateways may do so on one node at once. Answers where the account contracts are.
  * @throws Error where something is still missing afterwards.
  */
-export async function deployMissing(
-  client: NodeClient,
-): Promise<{ contracts: AccountContracts; isFresh: boolean }> {
+export async function deployMissing(client: NodeClient, relayer: Relayer): Promise<AccountContracts> {
   const plans = deployments()
-  const contracts: AccountContracts = {
+  await Promise.all([
+    ensureCode(client, safeDeployer, safeDeployerCode),
+    ensureCode(client, multicallAddress, sandboxMulticallCode),
+  ])
+  await Promise.all([
+    ...stablecoins.map((symbol) => ensureToken(client, relayer, symbol, sandboxTokens[symbol])),
+    ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
+  ])
+  return {
     entryPoint: plans.entryPoint.address,
     safe: plans.safe.address,
     proxyFactory: plans.proxyFactory.address,
     module: plans.module.address,
     moduleSetup: plans.moduleSetup.address,
   }
-  await Promise.all([
-    enableMinter(client),
-    ensureCode(client, safeDeployer, safeDeployerCode),
-    ensureCode(client, multicallAddress, sandboxMulticallCode),
-  ])
-  const [isFresh] = await Promise.all([
-    ensureTokens(client),
-    ...Object.values(plans).map((plan) => ensureDeployed(client, plan)),
-  ])
-  return { contracts, isFresh }
 }
 
 interface Deployment {
@@ -84,10 +81,14 @@ function deployments(): Record<keyof AccountContracts, Deployment> {
   }
 }
 
-async function ensureDeployed(client: NodeClient, { address, deployer, data }: Deployment): Promise<void> {
+async function ensureDeployed(
+  client: NodeClient,
+  relayer: Relayer,
+  { address, deployer, data }: Deployment,
+): Promise<void> {
   if (await client.getCode({ address })) return
   // Another gateway may be first: what counts is not this transaction's success but the code that stands there.
-  await sendAsMinter(client, { to: deployer, data, gas: 9_000_000n })
+  await relayer.send({ to: deployer, data, gas: 9_000_000n })
   if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
 }
 
@@ -95,22 +96,19 @@ async function ensureCode(client: NodeClient, address: Address, code: Hex): Prom
   if ((await client.getCode({ address })) !== code) await placeCode(client, address, code)
 }
 
-async function ensureTokens(client: NodeClient): Promise<boolean> {
-  const missing = await Promise.all(
-    stablecoins.map((symbol) => ensureToken(client, symbol, sandboxTokens[symbol])),
-  )
-  return missing.includes(true)
-}
-
-async function ensureToken(client: NodeClient, symbol: string, token: SandboxToken): Promise<boolean> {
+async function ensureToken(
+  client: NodeClient,
+  relayer: Relayer,
+  symbol: string,
+  token: SandboxToken,
+): Promise<void> {
   const { address, name, decimals, version, authorizations } = token
   await ensureCode(client, address, authorizations ? sandboxStablecoinCode : sandboxTetherCode)
-  const minter = () => client.readContract({ address, abi: tokenAbi, functionName: 'minter' })
-  if ((await minter()) !== zeroAddress) return false
-  const args = [name, symbol, decimals, version, sandboxMinter] as const
+  const isReady = async () =>
+    (await client.readContract({ address, abi: tokenAbi, functionName: 'decimals' })) === decimals
+  if (await isReady()) return
+  const args = [name, symbol, decimals, version] as const
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'initialize', args })
-  const { status } = await sendAsMinter(client, { to: address, data, gas: 500_000n })
-  if ((await minter()) === zeroAddress)
-    throw new Error(`The token ${symbol} could not be set up at ${address}.`)
-  return status === 'success'
+  await relayer.send({ to: address, data, gas: 500_000n })
+  if (!(await isReady())) throw new Error(`The token ${symbol} could not be set up at ${address}.`)
 }

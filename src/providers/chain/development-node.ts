@@ -1,29 +1,18 @@
-/**
- * What only a development node (anvil) does: place code, hand out native coin, and send from an address without its key.
- * The node numbers such transactions itself, so that several gateways can share one.
- */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { BaseError, keccak256, slice, type TransactionReceipt, toHex } from 'viem'
+/** What only a development node (anvil) does: place code, hand out native coin, and make a minter of an address. */
+import { BaseError, encodeAbiParameters, keccak256, pad, stringToHex, toHex } from 'viem'
+import { stablecoins } from '../../money.ts'
 import type { Address, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
-import { awaitReceipt } from './receipts.ts'
-
-/** The address that deploys and mints: nobody has its key, and only a development node lets it send. */
-export const sandboxMinter: Address = slice(keccak256(toHex('bursar sandbox minter')), 12)
+import { sandboxTokenAddresses } from './networks.ts'
 
 /** 10^12 ETH in wei: gas that never runs out. */
-export const plenty = 10n ** 30n
+const plenty = 10n ** 30n
 
 /** Fees far above what a development node ever asks; what is not needed is not taken. Wei a unit of gas. */
 export const developmentFees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 0n } as const
 
-/** One transaction from {@link sandboxMinter}. @property gas the most it may use. */
-export interface MinterTransaction {
-  readonly to: Address
-  readonly data?: Hex
-  readonly value?: bigint
-  readonly gas: bigint
-}
+/** Where `SandboxToken.sol` keeps its minters. @see https://eips.ethereum.org/EIPS/eip-7201 */
+const mintersSlot = toHex(namespaceOf('bursar.sandbox.token'), { size: 32 })
 
 type Rpc = (request: { method: string; params: readonly unknown[] }) => Promise<unknown>
 
@@ -49,55 +38,27 @@ export async function silenceNode(client: NodeClient): Promise<void> {
   await rpcOf(client)({ method: 'anvil_setLoggingEnabled', params: [false] })
 }
 
-/** Sets the native balance. @param wei 1 ETH = 10^18. */
-export async function setNativeBalance(client: NodeClient, address: Address, wei: bigint): Promise<void> {
-  await rpcOf(client)({ method: 'anvil_setBalance', params: [address, toHex(wei)] })
-}
-
 /** Places runtime code at an address. */
 export async function placeCode(client: NodeClient, address: Address, code: Hex): Promise<void> {
   await rpcOf(client)({ method: 'anvil_setCode', params: [address, code] })
 }
 
-/** Lets {@link sandboxMinter} send, with gas for all it will ever do. */
-export async function enableMinter(client: NodeClient): Promise<void> {
-  await rpcOf(client)({ method: 'anvil_impersonateAccount', params: [sandboxMinter] })
-  await setNativeBalance(client, sandboxMinter, plenty)
+/** Gives an address gas for ever and lets it mint every sandbox token. */
+export async function makeSponsor(client: NodeClient, address: Address): Promise<void> {
+  const minter = keccak256(
+    encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [address, mintersSlot]),
+  )
+  const yes = pad('0x01', { size: 32 })
+  const rpc = rpcOf(client)
+  await Promise.all([
+    rpc({ method: 'anvil_setBalance', params: [address, toHex(plenty)] }),
+    ...stablecoins.map((token) =>
+      rpc({ method: 'anvil_setStorageAt', params: [sandboxTokenAddresses[token], minter, yes] }),
+    ),
+  ])
 }
 
-/** Sends from {@link sandboxMinter} and waits for the receipt, whether it succeeded or not. */
-export async function sendAsMinter(
-  client: NodeClient,
-  transaction: MinterTransaction,
-): Promise<TransactionReceipt> {
-  const { to, data = '0x', value = 0n, gas } = transaction
-  const request = {
-    from: sandboxMinter,
-    to,
-    data,
-    value: toHex(value),
-    gas: toHex(gas),
-    maxFeePerGas: toHex(developmentFees.maxFeePerGas),
-    maxPriorityFeePerGas: toHex(developmentFees.maxPriorityFeePerGas),
-  }
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const hash = await rpcOf(client)({ method: 'eth_sendTransaction', params: [request] })
-      return await awaitReceipt(client, hexOf(hash), 10_000)
-    } catch (error) {
-      // Two at the same moment can be given one number; the node then refuses the later one.
-      if (attempt === 20 || !(error instanceof BaseError) || !isNumberTaken(error)) throw error
-      await sleep(attempt)
-    }
-  }
-}
-
-function isNumberTaken(error: BaseError): boolean {
-  return /already imported|nonce too low|underpriced|already known/i.test(error.details)
-}
-
-function hexOf(value: unknown): Hex {
-  if (typeof value !== 'string' || !value.startsWith('0x'))
-    throw new Error('The node answered no transaction hash.')
-  return `0x${value.slice(2)}`
+function namespaceOf(name: string): bigint {
+  const id = BigInt(keccak256(stringToHex(name))) - 1n
+  return BigInt(keccak256(toHex(id, { size: 32 }))) & ~0xffn
 }

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../failure.ts'
 import type { Address, Chain, EvmSigner, WalletModule } from '../chain.ts'
 import { safeAbi, tokenAbi } from './abi.ts'
-import { sandboxMinter, sendAsMinter } from './development-node.ts'
 import type { EvmSession } from './evm-session.ts'
 import type { Gate } from './gate.ts'
 import { mintTokens } from './mint.ts'
 import { baseSepolia, plainAddress, safe4337Module, type TokenAddresses } from './networks.ts'
 import { isConnectionError } from './refusal.ts'
+import type { Relayer } from './relayer.ts'
 
 /** What the chain is made from, beside its gate, which is open already. */
 export interface EvmChainOptions {
@@ -102,8 +102,8 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
       ),
     submitTransfer: (transfer) => once((session) => session.transfers.submit(transfer)),
     outcomeOf: (transfer, waitMs) => repeatable((session) => session.transfers.outcomeOf(transfer, waitMs)),
-    mint: (mints) => development(({ client }) => mintTokens(client, mints)),
-    fundGas: (to, wei) => development(({ client }) => fundGas(client, to, wei)),
+    mint: (mints) => development(({ relayer }) => mintTokens(relayer, mints)),
+    fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
     onReset: (bringUp) => gate.onReset(bringUp),
     async close() {
@@ -113,9 +113,9 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
   }
 }
 
-async function fundGas(client: EvmSession['client'], to: Address, wei: bigint): Promise<void> {
-  const { status } = await sendAsMinter(client, { to, value: wei, gas: 100_000n })
-  if (status !== 'success') throw new Error(`${sandboxMinter} could not send ${wei} wei to ${to}.`)
+async function fundGas(relayer: Relayer, to: Address, wei: bigint): Promise<void> {
+  const { receipt } = await relayer.send({ to: plainAddress(to), data: '0x', value: wei, gas: 100_000n })
+  if (receipt?.status !== 'success') throw new Error(`Sending ${wei} wei to ${to} was refused.`)
 }
 
 async function modulesOf(

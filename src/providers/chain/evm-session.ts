@@ -5,7 +5,7 @@ import type { NodeClient } from './client.ts'
 import { createEvmSigner } from './evm-signer.ts'
 import type { LogSearch } from './executions.ts'
 import type { AccountContracts, TokenAddresses } from './networks.ts'
-import { createRelayer, type Fees } from './relayer.ts'
+import type { Relayer } from './relayer.ts'
 import { createSafeOf, type SafeOf } from './safe.ts'
 import { createTransfers, type Transfers } from './transfers.ts'
 
@@ -14,11 +14,9 @@ export interface SessionOptions {
   readonly client: NodeClient
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
-  /** Pays for every transaction. */
-  readonly sponsor: LocalAccount
+  readonly relayer: Relayer
   /** Signs for every Safe. */
   readonly owner: LocalAccount
-  readonly fees: () => Promise<Fees>
   readonly isDevelopment: boolean
   readonly logSearch: LogSearch | undefined
 }
@@ -27,6 +25,7 @@ export interface SessionOptions {
 export interface EvmSession {
   readonly client: NodeClient
   readonly contracts: AccountContracts
+  readonly relayer: Relayer
   readonly isDevelopment: boolean
   readonly safeOf: SafeOf
   readonly transfers: Transfers
@@ -35,10 +34,17 @@ export interface EvmSession {
 
 /** Opens a session on a node that is set up. */
 export async function openSession(options: SessionOptions): Promise<EvmSession> {
-  const { client, contracts, tokens, sponsor, owner, fees, isDevelopment, logSearch } = options
-  const relayer = createRelayer(client, sponsor, fees)
+  const { client, contracts, tokens, relayer, owner, isDevelopment, logSearch } = options
   const safeOf = await createSafeOf(client, contracts, owner.address)
   const maker = { contracts, tokens, owner, beneficiary: relayer.address }
   const transfers = createTransfers({ client, relayer, safeOf, maker, logSearch })
-  return { client, contracts, isDevelopment, safeOf, transfers, signer: createEvmSigner(client, relayer) }
+  return {
+    client,
+    contracts,
+    relayer,
+    isDevelopment,
+    safeOf,
+    transfers,
+    signer: createEvmSigner(client, relayer),
+  }
 }

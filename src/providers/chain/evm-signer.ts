@@ -4,7 +4,7 @@ import type { Address, ContractCall, EvmSigner, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { awaitReceipt } from './receipts.ts'
 import { refusalOf } from './refusal.ts'
-import type { Relayer } from './relayer.ts'
+import type { Relayer, SponsoredCall } from './relayer.ts'
 import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
 
 /** The signer of one session. */
@@ -16,9 +16,9 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
   }
 
   /** Estimated first, so that what would revert is refused before it costs gas. */
-  async function send(to: Address, data: Hex): Promise<Hex> {
+  async function estimated(to: Address, data: Hex): Promise<SponsoredCall> {
     const estimate = await client.estimateGas({ account: relayer.address, to, data }).catch(refuse)
-    return relayer.send({ to, data, gas: (estimate * 13n) / 10n })
+    return { to, data, gas: (estimate * 13n) / 10n }
   }
 
   return {
@@ -30,8 +30,17 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
       const { address, signature } = input
       return client.verifyHash({ address, hash: typedDataHashOf(input), signature })
     },
-    writeContract: (call) => send(call.address, calldataOf(call)),
-    sendTransaction: ({ to, data }) => send(to, data),
+    async writeContract(call) {
+      const sponsored = await estimated(call.address, calldataOf(call))
+      // Anybody may carry an authorization to the token; what a permit allows, only the address that it names.
+      const isAnybodys = call.functionName === 'transferWithAuthorization'
+      const { hash } = await (isAnybodys ? relayer.send(sponsored) : relayer.sendAsSponsor(sponsored))
+      return hash
+    },
+    async sendTransaction({ to, data }) {
+      const { hash } = await relayer.sendAsSponsor(await estimated(to, data))
+      return hash
+    },
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {
       return awaitReceipt(client, hash, timeout)
     },

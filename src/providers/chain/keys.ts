@@ -1,7 +1,8 @@
 /** The sandbox's keys: of no worth, and known to everybody by design. */
 import { keccak256, stringToHex } from 'viem'
-import { type LocalAccount, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { type LocalAccount, mnemonicToAccount } from 'viem/accounts'
 import { randomToken } from '../../ids.ts'
+import type { Hex } from '../chain.ts'
 
 /** The mnemonic that every development node starts with. */
 const developmentMnemonic = 'test test test test test test test test test test test junk'
@@ -11,7 +12,7 @@ export function sandboxOwner(): LocalAccount {
   return mnemonicToAccount(developmentMnemonic, { addressIndex: 84 })
 }
 
-/** A sponsor for this process alone: gateways that share a node must not share a key, whose transactions are numbered. */
-export function newSandboxSponsor(): LocalAccount {
-  return privateKeyToAccount(keccak256(stringToHex(randomToken(32))))
+/** What a sponsor's keys are made from, for this process alone: gateways that share a node must not share a key. */
+export function newSandboxSeed(): Hex {
+  return keccak256(stringToHex(randomToken(32)))
 }

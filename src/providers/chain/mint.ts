@@ -1,11 +1,10 @@
-/** Sandbox tokens from the sandbox's minter. */
+/** Sandbox tokens from the sandbox's minters. */
 import { encodeFunctionData } from 'viem'
 import { stablecoins } from '../../money.ts'
 import type { Mint } from '../chain.ts'
 import { tokenAbi } from './abi.ts'
-import type { NodeClient } from './client.ts'
-import { sendAsMinter } from './development-node.ts'
 import { plainAddress, sandboxTokenAddresses } from './networks.ts'
+import type { Relayer } from './relayer.ts'
 
 /** How many addresses one transaction mints to. */
 const BATCH = 200
@@ -15,19 +14,19 @@ const GAS_EACH = 60_000n
 const GAS_BASE = 100_000n
 
 /** Mints, token by token, in batches that go out at once. @throws Error where the chain refused one. */
-export async function mintTokens(client: NodeClient, mints: readonly Mint[]): Promise<void> {
+export async function mintTokens(relayer: Relayer, mints: readonly Mint[]): Promise<void> {
   const batches = stablecoins.flatMap((token) => chunksOf(mints.filter((mint) => mint.token === token)))
-  await Promise.all(batches.map((batch) => mintBatch(client, batch)))
+  await Promise.all(batches.map((batch) => mintBatch(relayer, batch)))
 }
 
-async function mintBatch(client: NodeClient, batch: readonly Mint[]): Promise<void> {
+async function mintBatch(relayer: Relayer, batch: readonly Mint[]): Promise<void> {
   const [first] = batch
   if (first === undefined) return
   const args = [batch.map(({ to }) => plainAddress(to)), batch.map(({ units }) => units)] as const
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args })
   const gas = GAS_BASE + GAS_EACH * BigInt(batch.length)
-  const { status } = await sendAsMinter(client, { to: sandboxTokenAddresses[first.token], data, gas })
-  if (status !== 'success')
+  const { receipt } = await relayer.send({ to: sandboxTokenAddresses[first.token], data, gas })
+  if (receipt?.status !== 'success')
     throw new Error(`Minting ${first.token} to ${batch.length} addresses was refused.`)
 }
 

@@ -6,6 +6,7 @@ import { stablecoins } from '../../money.ts'
 import type { NodeClient } from './client.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 import { type AccountContracts, baseSepolia, type TokenAddresses } from './networks.ts'
+import { createQueuedRelayer } from './queued-relayer.ts'
 import type { Fees } from './relayer.ts'
 
 /** What a public chain needs to be told. */
@@ -51,9 +52,8 @@ export async function openPublicSession(
     client,
     contracts,
     tokens,
-    sponsor,
+    relayer: createQueuedRelayer(client, sponsor, cachedFees(client, clock)),
     owner,
-    fees: cachedFees(client, clock),
     isDevelopment: false,
     logSearch,
   })

@@ -9,7 +9,7 @@ import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
 import type { EvmSession } from './evm-session.ts'
 import { createGate, type Opened } from './gate.ts'
-import { newSandboxSponsor } from './keys.ts'
+import { newSandboxSeed } from './keys.ts'
 import {
   type AccountContracts,
   baseSepolia,
@@ -46,7 +46,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   const { url, clock, log, sponsorKey, ownerKey, waitMs = 4_000 } = options
   const tokens = { ...sandboxTokenAddresses, ...options.tokens }
   const contracts = { ...canonicalContracts, ...options.contracts }
-  const sponsor = newSandboxSponsor()
+  const seed = newSandboxSeed()
   const closing = new AbortController()
   let knownChain: Hex | undefined
 
@@ -66,7 +66,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
       throw new Error(
         `The node at CHAIN_RPC_URL has chain id ${chainId}; start it with --chain-id ${baseSepolia.id}.`,
       )
-    const { session } = await openDevelopmentSession(client, sponsor)
+    const session = await openDevelopmentSession(client, seed)
     const chain = await identityOf(client)
     const isFresh = chain !== knownChain
     knownChain = chain

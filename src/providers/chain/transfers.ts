@@ -34,7 +34,13 @@ export interface Transfers {
   isDeployed(safe: Address): Promise<boolean>
 }
 
-/** How many hashes are remembered; older ones are found by their event. */
+/** A transaction that carried a transfer, and what came of it where that is known. */
+interface Broadcast {
+  readonly hash: Hex
+  readonly execution: Execution | undefined
+}
+
+/** How many broadcasts are remembered; older ones are found by their event. */
 const REMEMBERED = 20_000
 
 /** How long the first operation of an account may take before the next ones try too. */
@@ -43,7 +49,7 @@ const DEPLOYMENT_TIMEOUT_MS = 10_000
 /** Transfers on a node that is set up. */
 export function createTransfers({ client, relayer, safeOf, maker, logSearch }: TransferOptions): Transfers {
   const { contracts, tokens } = maker
-  const broadcast = new Map<string, Hex>()
+  const broadcast = new Map<string, Broadcast>()
   const running = new Map<string, Promise<Submission>>()
   const deployed = new Set<Address>()
   const deploying = new Map<Address, Promise<void>>()
@@ -79,7 +85,7 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
     if (known !== undefined) {
       const outcome = await outcomeOf(transfer, 0)
       if (outcome.status !== 'absent')
-        return { status: 'submitted', transactionHash: hashOf(outcome) ?? known }
+        return { status: 'submitted', transactionHash: hashOf(outcome) ?? known.hash }
     }
     const safe = safeOf(transfer.accountId)
     // Only one operation may create the Safe; the others of the account wait for it and then go all at once.
@@ -127,9 +133,12 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
       if (executed !== undefined) return { status: 'submitted', transactionHash: executed.transactionHash }
       return { status: 'refused', reason: transferRefusal ?? operationRefusal ?? 'refused' }
     }
-    const transactionHash = await relayer.send(call)
-    remember(transfer.transferId, transactionHash)
-    return { status: 'submitted', transactionHash }
+    const { hash, receipt } = await relayer.send(call)
+    remember(transfer.transferId, {
+      hash,
+      execution: receipt && executionIn(receipt, keyOf(transfer, safe.address)),
+    })
+    return { status: 'submitted', transactionHash: hash }
   }
 
   async function refusalOfTransfer(transfer: ChainTransfer, safe: Address): Promise<string | undefined> {
@@ -169,10 +178,11 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
   }
 
   async function outcomeNow(transferId: string, key: OperationKey): Promise<TransferOutcome> {
-    const hash = broadcast.get(transferId)
-    const receipt = hash && (await findReceipt(client, hash))
-    if (hash !== undefined && receipt === undefined && (await isPending(hash))) return { status: 'pending' }
-    const execution = (receipt && executionIn(receipt, key)) ?? (await executionOf(key))
+    const made = broadcast.get(transferId)
+    const receipt = made && !made.execution ? await findReceipt(client, made.hash) : undefined
+    if (made && !made.execution && !receipt && (await isPending(made.hash))) return { status: 'pending' }
+    const known = made?.execution ?? (receipt && executionIn(receipt, key))
+    const execution = known ?? (await executionOf(key))
     if (execution === 'pending') return { status: 'pending' }
     if (execution === undefined) {
       broadcast.delete(transferId)
@@ -191,8 +201,8 @@ export function createTransfers({ client, relayer, safeOf, maker, logSearch }: T
     }
   }
 
-  function remember(transferId: string, hash: Hex): void {
-    broadcast.set(transferId, hash)
+  function remember(transferId: string, made: Broadcast): void {
+    broadcast.set(transferId, made)
     for (const oldest of broadcast.keys()) {
       if (broadcast.size <= REMEMBERED) return
       broadcast.delete(oldest)

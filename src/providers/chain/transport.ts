@@ -30,8 +30,8 @@ const answers = z
   .array(
     z.object({
       id: z.number(),
-      result: z.unknown(),
-      error: z.object({ code: z.number(), message: z.string(), data: z.unknown() }).optional(),
+      result: z.unknown().optional(),
+      error: z.object({ code: z.number(), message: z.string(), data: z.unknown().optional() }).optional(),
     }),
   )
   .or(z.object({ error: z.object({ message: z.string() }) }))

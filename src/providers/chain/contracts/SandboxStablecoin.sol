@@ -17,10 +17,9 @@ contract SandboxStablecoin is SandboxToken, ERC20PermitUpgradeable, ERC3009Upgra
         string calldata name_,
         string calldata symbol_,
         uint8 decimals_,
-        string calldata version_,
-        address minter_
+        string calldata version_
     ) external initializer {
-        _initializeToken(name_, symbol_, decimals_, minter_);
+        _initializeToken(name_, symbol_, decimals_);
         __EIP712_init(name_, version_);
     }
 

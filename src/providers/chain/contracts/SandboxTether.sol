@@ -9,9 +9,8 @@ contract SandboxTether is SandboxToken {
         string calldata name_,
         string calldata symbol_,
         uint8 decimals_,
-        string calldata,
-        address minter_
+        string calldata
     ) external initializer {
-        _initializeToken(name_, symbol_, decimals_, minter_);
+        _initializeToken(name_, symbol_, decimals_);
     }
 }

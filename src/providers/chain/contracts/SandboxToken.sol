@@ -3,12 +3,13 @@ pragma solidity 0.8.37;
 
 import {ERC20Upgradeable} from "@openzeppelin/contracts-upgradeable/token/ERC20/ERC20Upgradeable.sol";
 
-/// @notice What every token of the sandbox chain is: an ERC-20 that one minter hands out.
+/// @notice What every token of the sandbox chain is: an ERC-20 that its minters hand out.
+/// Minters are made by the development node, which writes them into storage: no transaction can make one.
 /// No constructor: the runtime code is placed at the token's address and initialised by a transaction.
 abstract contract SandboxToken is ERC20Upgradeable {
     /// @custom:storage-location erc7201:bursar.sandbox.token
     struct TokenStorage {
-        address minter;
+        mapping(address account => bool) minters;
         uint8 decimals;
     }
 
@@ -24,26 +25,21 @@ abstract contract SandboxToken is ERC20Upgradeable {
         }
     }
 
-    function _initializeToken(string calldata name_, string calldata symbol_, uint8 decimals_, address minter_)
+    function _initializeToken(string calldata name_, string calldata symbol_, uint8 decimals_)
         internal
         onlyInitializing
     {
         __ERC20_init(name_, symbol_);
         _token().decimals = decimals_;
-        _token().minter = minter_;
     }
 
     function decimals() public view virtual override returns (uint8) {
         return _token().decimals;
     }
 
-    function minter() external view returns (address) {
-        return _token().minter;
-    }
-
     /// @notice Mints to many addresses in one transaction.
     function mintBatch(address[] calldata to, uint256[] calldata value) external {
-        require(msg.sender == _token().minter, NotMinter());
+        require(_token().minters[msg.sender], NotMinter());
         require(to.length == value.length, LengthsDiffer());
         for (uint256 i = 0; i < to.length; ++i) {
             _mint(to[i], value[i]);
