@@ -1,11 +1,17 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { startAnvilChain } from '../../src/providers/chain/anvil.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import type { Address, Chain } from '../../src/providers/chain.ts'
 import { fundedAccount, newAddress, testChain, transferOf } from './chain.ts'
 
 const parts = { clock: systemClock, log: silentLog }
@@ -17,6 +23,30 @@ function binaryOrUndefined(): string | undefined {
   } catch {
     return undefined
   }
+}
+
+const servers: Server[] = []
+afterAll(() => {
+  for (const server of servers) server.close().closeAllConnections()
+})
+
+/** The same node as anybody would see it: no methods for development, perhaps another chain id. */
+async function publicNode(url: string, chainId?: string): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    const { id, method } = z.object({ id: z.number(), method: z.string() }).parse(JSON.parse(body))
+    const answer = (members: object) => response.end(JSON.stringify({ jsonrpc: '2.0', id, ...members }))
+    if (/^(anvil|evm|hardhat)_/.test(method))
+      return answer({ error: { code: -32601, message: 'Method not found' } })
+    if (method === 'eth_chainId' && chainId !== undefined) return answer({ result: chainId })
+    const headers = { 'content-type': 'application/json' }
+    return response.end(await (await fetch(url, { method: 'POST', headers, body })).text())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  servers.push(server)
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return `http://127.0.0.1:${address.port}`
 }
 
 testChain('simulated', () => createSimulatedChain(parts))
@@ -76,12 +106,6 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await one.balanceOf('USDC', to)).toBe(10n)
     })
 
-    it('says all that is missing where the node is not a development node', async () => {
-      const wrong = await spawnAnvil(binary ?? '', 0, 10_000)
-      await wrong.stop()
-      await expect(connectRpcChain({ ...parts, url: wrong.url })).rejects.toThrow()
-    })
-
     it('notices that the node was restarted empty, and is brought up before anything else', async () => {
       const first = await spawnAnvil(binary ?? '', 0, 10_000)
       const chain = await connectRpcChain({ ...parts, url: first.url })
@@ -92,6 +116,73 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const second = await spawnAnvil(binary ?? '', first.port, 10_000)
       onTestFinished(() => second.stop())
       await expect.poll(() => chain.balanceOf('USDC', holder).catch(() => 0n), { timeout: 10_000 }).toBe(42n)
+    })
+  })
+
+  describe('chain: a public node', () => {
+    const sponsorKey = generatePrivateKey()
+    let node: AnvilProcess
+    let workshop: Chain
+    let chain: Chain
+    let url: string
+    let contracts: { module: Address; moduleSetup: Address }
+    beforeAll(async () => {
+      node = await spawnAnvil(binary ?? '', 0, 10_000)
+      workshop = await connectRpcChain({ ...parts, url: node.url })
+      await workshop.fundGas(privateKeyToAccount(sponsorKey).address, 10n ** 18n)
+      // The modules' published code stands elsewhere than on public chains.
+      const [module] = await workshop.modules('acct_1')
+      if (module === undefined) throw new Error('no module')
+      contracts = { module: module.address, moduleSetup: '0x179D495Ba379Ec6eE559cbeDD4511FA52976a02A' }
+      url = await publicNode(node.url)
+      chain = await connectRpcChain({ ...parts, url, sponsorKey, contracts })
+    })
+    afterAll(async () => {
+      await Promise.all([chain?.close(), workshop?.close()])
+      await node?.stop()
+    })
+
+    it('is not said to clients, and gives nothing out', async () => {
+      expect(chain.rpcUrl).toBeNull()
+      await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow('not ours')
+      await expect(chain.fundGas(newAddress(), 1n)).rejects.toThrow('not ours')
+    })
+
+    it("moves money at the sponsor's expense, once", async () => {
+      const to = newAddress()
+      const transfers = [1n, 2n, 3n].map((units) => transferOf('acct_public', to, units))
+      const wallet = await chain.walletAddress('acct_public')
+      await workshop.mint([{ token: 'USDC', to: wallet, units: 6n }])
+      for (const transfer of transfers) {
+        const submission = await chain.submitTransfer(transfer)
+        const outcome = await chain.outcomeOf(transfer, 5_000)
+        expect(outcome).toMatchObject({ status: 'confirmed' })
+        expect(await chain.submitTransfer(transfer)).toEqual(submission)
+      }
+      expect(await chain.balanceOf('USDC', to)).toBe(6n)
+      expect(await chain.submitTransfer(transferOf('acct_public', to, 1n))).toMatchObject({
+        status: 'refused',
+      })
+    })
+
+    it('finds what an earlier process has done', async () => {
+      const to = newAddress()
+      const transfer = transferOf('acct_earlier', to, 5n)
+      await workshop.mint([{ token: 'USDC', to: await chain.walletAddress('acct_earlier'), units: 5n }])
+      await chain.submitTransfer(transfer)
+      const outcome = await chain.outcomeOf(transfer, 5_000)
+      const later = await connectRpcChain({ ...parts, url, sponsorKey, contracts })
+      onTestFinished(() => later.close())
+      expect(await later.outcomeOf(transfer, 0)).toEqual(outcome)
+      expect(await later.submitTransfer(transfer)).toMatchObject({ status: 'submitted' })
+      expect(await later.balanceOf('USDC', to)).toBe(5n)
+    })
+
+    it('is refused with everything that is missing', async () => {
+      const connecting = connectRpcChain({ ...parts, url: await publicNode(node.url, '0x1') })
+      await expect(connecting).rejects.toThrow(
+        /chain id is 1, not 84532; CHAIN_SPONSOR_KEY .*; no contract stands at .* \(module\); .* \(moduleSetup\)/,
+      )
     })
   })
 

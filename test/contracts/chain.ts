@@ -1,29 +1,11 @@
 /** The chain port's contract: what every adapter promises, whatever is behind it. */
 import { randomBytes } from 'node:crypto'
-import { parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Address, Chain, ChainTransfer, Hex, Submission } from '../../src/providers/chain.ts'
+import { testAuthorizations } from './chain-authorizations.ts'
 
 const WAIT_MS = 10_000
-
-const authorizationAbi = parseAbi([
-  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
-  'function name() view returns (string)',
-  'function version() view returns (string)',
-])
-
-const authorizationTypes = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 
 /** An address nobody has used. */
 export function newAddress(): Address {
@@ -31,7 +13,7 @@ export function newAddress(): Address {
 }
 
 /** An id nobody has used. */
-export function newName(prefix: string): string {
+function newName(prefix: string): string {
   return `${prefix}_${randomBytes(8).toString('hex')}`
 }
 
@@ -196,105 +178,6 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await balanceOf(to)).toBe(60n)
     })
 
-    describe('EIP-3009, as an x402 facilitator uses it', () => {
-      const payer = privateKeyToAccount(generatePrivateKey())
-      const to = newAddress()
-      const domain = () => ({
-        name: 'USDC',
-        version: '2',
-        chainId: chain.id,
-        verifyingContract: chain.tokens.USDC,
-      })
-
-      async function authorize(units: bigint) {
-        const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
-        const message = {
-          from: payer.address,
-          to,
-          value: units,
-          validAfter: 0n,
-          validBefore: 4_000_000_000n,
-          nonce,
-        }
-        const typedData = {
-          domain: domain(),
-          types: authorizationTypes,
-          primaryType: 'TransferWithAuthorization',
-          message,
-        } as const
-        return { message, typedData, signature: await payer.signTypedData(typedData) }
-      }
-
-      function settle(
-        message: Awaited<ReturnType<typeof authorize>>['message'],
-        signature: Hex,
-      ): Promise<Hex> {
-        const { from, value, validAfter, validBefore, nonce } = message
-        return chain.signer.writeContract({
-          address: chain.tokens.USDC,
-          abi: authorizationAbi,
-          functionName: 'transferWithAuthorization',
-          args: [from, message.to, value, validAfter, validBefore, nonce, signature],
-        })
-      }
-
-      const isUsed = (nonce: Hex) =>
-        chain.signer.readContract({
-          address: chain.tokens.USDC,
-          abi: authorizationAbi,
-          functionName: 'authorizationState',
-          args: [payer.address, nonce],
-        })
-
-      beforeAll(() => chain.mint([{ token: 'USDC', to: payer.address, units: 1_000n }]))
-
-      it('names the domain that clients sign for', async () => {
-        const ask = (functionName: string) =>
-          chain.signer.readContract({ address: chain.tokens.USDC, abi: authorizationAbi, functionName })
-        expect([await ask('name'), await ask('version')]).toEqual(['USDC', '2'])
-        expect(await chain.signer.getCode({ address: chain.tokens.USDC })).toMatch(/^0x.+/)
-        expect(await chain.signer.getCode({ address: payer.address })).toBeUndefined()
-      })
-
-      it('settles an authorization once', async () => {
-        const { message, typedData, signature } = await authorize(100n)
-        const before = await balanceOf(to)
-        expect(await chain.signer.verifyTypedData({ address: payer.address, ...typedData, signature })).toBe(
-          true,
-        )
-        expect(await isUsed(message.nonce)).toBe(false)
-        const hash = await settle(message, signature)
-        expect(await chain.signer.waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
-        expect(await isUsed(message.nonce)).toBe(true)
-        await expect(settle(message, signature)).rejects.toThrow('authorization is used')
-        expect(await balanceOf(to)).toBe(before + 100n)
-      })
-
-      it('refuses a signature by somebody else, or for something else', async () => {
-        const { message, typedData, signature } = await authorize(100n)
-        const other = await authorize(200n)
-        const before = await balanceOf(to)
-        expect(await chain.signer.verifyTypedData({ address: newAddress(), ...typedData, signature })).toBe(
-          false,
-        )
-        await expect(settle(message, other.signature)).rejects.toThrow('invalid signature')
-        expect(await balanceOf(to)).toBe(before)
-      })
-
-      it('refuses what the payer does not have', async () => {
-        const { message, signature } = await authorize(1_000_000n)
-        await expect(settle(message, signature)).rejects.toThrow('exceeds balance')
-      })
-
-      it('has no authorizations for USDT, as the real one has none', async () => {
-        const read = chain.signer.readContract({
-          address: chain.tokens.USDT,
-          abi: authorizationAbi,
-          functionName: 'authorizationState',
-          args: [payer.address, `0x${'00'.repeat(32)}`],
-        })
-        await expect(read).rejects.toThrow()
-      })
-    })
+    testAuthorizations(() => chain)
   })
 }

@@ -90,12 +90,15 @@ function createPool<Item>(limit: number, make: (index: number) => Promise<Item>)
   const free: Item[] = []
   const waiting: (() => void)[] = []
   let made = 0
+  // An index is never given twice, also where making failed: two lanes must not share a key.
+  let nextIndex = 0
   const wakeOne = () => waiting.shift()?.()
 
   async function makeOne(): Promise<Item> {
     made += 1
+    nextIndex += 1
     try {
-      return await make(made - 1)
+      return await make(nextIndex - 1)
     } catch (error) {
       made -= 1
       wakeOne()

@@ -48,7 +48,7 @@ export interface HandleOpsCall {
 }
 
 /** The nonce of a transfer: its id's hash as the 192-bit key, sequence 0, so that it can be executed once only. */
-export function nonceKeyOf(transferId: string): bigint {
+function nonceKeyOf(transferId: string): bigint {
   return BigInt(slice(keccak256(stringToHex(transferId)), 0, 24))
 }
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { findAnvil } from '../../../src/providers/chain/anvil-process.ts'
+import { findAnvil, spawnAnvil } from '../../../src/providers/chain/anvil-process.ts'
 
 const binary = (() => {
   try {
@@ -40,6 +40,12 @@ describe('anvil process', () => {
       await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
     },
   )
+
+  it('says what went wrong where the binary is not one', async () => {
+    await expect(spawnAnvil('/nonexistent/anvil', 0, 5_000)).rejects.toThrow(
+      /anvil did not start.*\/nonexistent\/anvil/,
+    )
+  })
 
   it('takes the binary that it is given', () => {
     expect(findAnvil('/opt/anvil')).toBe('/opt/anvil')
