@@ -80,7 +80,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   })
   const { log } = services
   const jobs = [
-    every(2_000, { name: 'settle-pending', round: () => settlePending(services), log }),
+    every(1_000, { name: 'settle-pending', round: () => settlePending(services), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

@@ -6,7 +6,7 @@ import type { Sending } from '../wallets/send-transfer.ts'
 import { openTransfers } from '../wallets/store.ts'
 
 /** A transfer that was touched more recently may still be in the hands of the request that made it. */
-const QUIET_MS = 10_000
+const QUIET_MS = 5_000
 const BATCH = 100
 
 /** One round. */
