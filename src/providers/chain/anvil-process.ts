@@ -43,22 +43,18 @@ const dieWithParent =
   'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) >/dev/null 2>&1 & exec 3<&-; exec "$@" </dev/null'
 
 /**
+ * History is pruned: kept, it grew to many gigabytes under load. A few states are kept, so that a read that meets a new
+ * block still finds its own, and the transactions of enough blocks for every transfer that is asked for while it is young.
+ * The block gas limit lets a burst into one block.
+ */
+const limits = ['--prune-history', '64', '--transaction-block-keeper', '10000', '--gas-limit', '3000000000']
+
+/**
  * Starts anvil on the sandbox chain's id. @param port 0 for any free one.
  * @throws Error where it exits, or does not listen within `timeoutMs`.
  */
 export async function spawnAnvil(binary: string, port: number, timeoutMs: number): Promise<AnvilProcess> {
-  // History is pruned: kept, it grew to many gigabytes under load. A few states are, so that a read that meets a new block
-  // still finds its own. The block gas limit lets a burst into one block.
-  const flags = [
-    '--port',
-    `${port}`,
-    '--chain-id',
-    `${baseSepolia.id}`,
-    '--prune-history',
-    '64',
-    '--gas-limit',
-    '3000000000',
-  ]
+  const flags = ['--port', `${port}`, '--chain-id', `${baseSepolia.id}`, ...limits]
   const isWindows = process.platform === 'win32'
   const child = isWindows
     ? spawn(binary, flags, { stdio: ['ignore', 'pipe', 'pipe'] })
