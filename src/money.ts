@@ -49,7 +49,9 @@ function isNumberText(value: unknown): value is NumberText {
     typeof value === 'object' &&
     value !== null &&
     'isLosslessNumber' in value &&
-    value.isLosslessNumber === true
+    value.isLosslessNumber === true &&
+    // A client may name its own members so; it cannot send a function.
+    typeof value.toString === 'function'
   )
 }
 
