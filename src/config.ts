@@ -1,16 +1,40 @@
 /** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
-const url = (schemes: RegExp) => z.url({ protocol: schemes })
+const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
+const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => {
+  const misfit = misfitOf(price, 'USDC')
+  if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
+}
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
+
+const list = z
+  .string()
+  .transform((text) => text.split(',').map((entry) => entry.trim()))
+  .transform((entries) => entries.filter((entry) => entry !== ''))
+
+/** Whether a text is an IP address or a CIDR range. */
+export function isAddressRange(text: string): boolean {
+  const [address = '', prefix = '0', ...rest] = text.split('/')
+  const bits = isIP(address) === 6 ? 128 : 32
+  return isIP(address) !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits && rest.length === 0
+}
 
 const environment = z.object({
   MODE: z.enum(['sandbox', 'production']).default('sandbox'),
   HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65535).default(8787),
-  PUBLIC_ORIGIN: url(/^https?$/).optional(),
+  PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a number from 0 to 65535')
+    .transform(Number)
+    .refine((port) => port <= 65535, 'must be a number from 0 to 65535')
+    .default(8787),
+  PUBLIC_ORIGIN: url(/^https?$/)
+    .refine((text) => new URL(text).href === `${new URL(text).origin}/`, 'must be an origin and nothing more')
+    .optional(),
   DATA_DIR: z.string().min(1).default('.bursar'),
   DATABASE_URL: url(/^postgres(ql)?$/).optional(),
   REDIS_URL: url(/^rediss?$/).optional(),
@@ -22,11 +46,16 @@ const environment = z.object({
     .optional(),
   ANVIL_BIN: z.string().optional(),
   X402_PAY_TO: address.optional(),
-  X402_FX_PRICE: z.string().default('0.01'),
+  X402_FX_PRICE: decimalAmount.superRefine(refuseMisfit).default('0.01'),
   X402_FACILITATOR_URL: url(/^https?$/).optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
-  TRUSTED_PROXIES: z.string().default(''),
+  TRUSTED_PROXIES: list
+    .superRefine((entries, context) => {
+      for (const entry of entries.filter((text) => !isAddressRange(text)))
+        context.addIssue({ code: 'custom', message: `"${entry}" is not an address or CIDR` })
+    })
+    .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
 })
 
@@ -78,14 +107,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   )
   const parsed = environment.safeParse(given)
-  if (!parsed.success)
-    throw new Error(
-      `The configuration is not valid:\n${parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`).join('\n')}`,
-    )
-  const settings = parsed.data
-  const wrong = contradictions(settings)
-  if (wrong.length > 0)
+  const wrong = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...missing(given),
+  ]
+  if (!parsed.success || wrong.length > 0)
     throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
+  const settings = parsed.data
   return {
     mode: settings.MODE,
     host: settings.HOST,
@@ -107,9 +135,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     sessionSecret: settings.SESSION_SECRET ?? null,
-    trustedProxies: settings.TRUSTED_PROXIES.split(',')
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== ''),
+    trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
     rates: Object.fromEntries(
       Object.entries(given)
@@ -119,16 +145,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
 }
 
-function contradictions(settings: z.output<typeof environment>): string[] {
-  const price = decimalAmount.safeParse(settings.X402_FX_PRICE)
-  const misfit = price.success ? misfitOf(price.data, 'USDC') : price.error.issues[0]?.message
-  const missing =
-    settings.MODE === 'production' ? productionNeeds.filter((name) => settings[name] === undefined) : []
-  return [
-    ...(misfit === undefined ? [] : [`X402_FX_PRICE: ${misfit}`]),
-    ...(settings.PUBLIC_ORIGIN !== undefined && new URL(settings.PUBLIC_ORIGIN).pathname !== '/'
-      ? ['PUBLIC_ORIGIN: must be an origin without a path']
-      : []),
-    ...missing.map((name) => `${name}: missing, and production has no default for it`),
-  ]
+function missing(given: Readonly<Record<string, string | undefined>>): string[] {
+  if (given.MODE !== 'production') return []
+  return productionNeeds
+    .filter((name) => given[name] === undefined)
+    .map((name) => `${name}: missing, and production has no default for it`)
 }

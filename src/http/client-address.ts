@@ -1,14 +1,14 @@
 /** Where a request came from. X-Forwarded-For counts only as far as proxies that are trusted have written it. */
 import { BlockList, isIP } from 'node:net'
+import { isAddressRange } from '../config.ts'
 
 /** Trusted proxies from addresses and CIDRs. @throws Error naming an entry that is neither. */
 export function trustedProxyList(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/')
-    const family = isIP(address)
-    if (family === 0) throw new Error(`TRUSTED_PROXIES: "${entry}" is not an address or CIDR`)
-    const kind = family === 6 ? 'ipv6' : 'ipv4'
+    if (!isAddressRange(entry)) throw new Error(`TRUSTED_PROXIES: "${entry}" is not an address or CIDR`)
+    const kind = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     if (prefix === undefined) list.addAddress(address, kind)
     else list.addSubnet(address, Number(prefix), kind)
   }

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../src/config.ts'
+
+const production = {
+  MODE: 'production',
+  PUBLIC_ORIGIN: 'https://bursar.example',
+  DATABASE_URL: 'postgres://bursar@db.example/bursar',
+  CHAIN_RPC_URL: 'https://rpc.example',
+  CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
+  X402_PAY_TO: `0x${'2'.repeat(40)}`,
+  SESSION_SECRET: 's'.repeat(32),
+}
+
+/** The lines under the heading of what a bad configuration is told. */
+function complaintsOf(env: Record<string, string | undefined>): string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    const [heading, ...lines] = String(error instanceof Error ? error.message : error).split('\n')
+    expect(heading).toBe('The configuration is not valid:')
+    return lines.map((line) => line.trim())
+  }
+  return []
+}
+
+describe('the configuration', () => {
+  it('has a default for everything in the sandbox', () => {
+    expect(readConfig({})).toEqual({
+      mode: 'sandbox',
+      host: '127.0.0.1',
+      port: 8787,
+      publicOrigin: null,
+      dataDirectory: '.bursar',
+      databaseUrl: null,
+      redisUrl: null,
+      chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, anvilBinary: null },
+      x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
+      railControlsUrl: null,
+      sessionSecret: null,
+      trustedProxies: [],
+      logLevel: 'info',
+      rates: {},
+    })
+  })
+
+  it('takes an empty variable as one that is not set', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '', MODE: undefined, RATE_FX: '' })).toEqual(readConfig({}))
+  })
+
+  it('ignores what is not ours', () => {
+    expect(readConfig({ PATH: '/bin', HOME: '/root', npm_config_loglevel: 'x' })).toEqual(readConfig({}))
+  })
+
+  it('reads what is given', () => {
+    const config = readConfig({
+      ...production,
+      PORT: '0',
+      PUBLIC_ORIGIN: 'https://Bursar.Example:443/',
+      X402_FX_PRICE: '1.50',
+      TRUSTED_PROXIES: ' 10.0.0.0/8, ::1 ,',
+      RATE_FX: '5/1',
+    })
+    expect(config).toMatchObject({
+      mode: 'production',
+      port: 0,
+      publicOrigin: 'https://bursar.example',
+      chain: { kind: 'rpc' },
+      x402: { price: { asset: 'USDC', units: 1_500_000n } },
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      rates: { RATE_FX: '5/1' },
+    })
+  })
+
+  it('names everything that production lacks, at once', () => {
+    const { MODE, ...needed } = production
+    expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
+    expect(complaintsOf(production)).toEqual([])
+    const { SESSION_SECRET: _, ...rest } = production
+    expect(complaintsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+  })
+
+  it('names what is wrong and what is missing in one message', () => {
+    const { SESSION_SECRET: _, X402_PAY_TO: __, ...rest } = production
+    const complaints = complaintsOf({
+      ...rest,
+      PORT: 'eighty',
+      LOG_LEVEL: 'loud',
+      DATABASE_URL: 'mysql://db.example',
+      PUBLIC_ORIGIN: 'https://bursar.example/api',
+      X402_FX_PRICE: '0.0000001',
+    })
+    expect(complaints.map((line) => line.split(':')[0]).sort()).toEqual([
+      'DATABASE_URL',
+      'LOG_LEVEL',
+      'PORT',
+      'PUBLIC_ORIGIN',
+      'SESSION_SECRET',
+      'X402_FX_PRICE',
+      'X402_PAY_TO',
+    ])
+  })
+
+  it.each([
+    ['MODE', 'staging'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', '0x50'],
+    ['PORT', '1e3'],
+    ['PUBLIC_ORIGIN', 'bursar.example'],
+    ['PUBLIC_ORIGIN', 'ftp://bursar.example'],
+    ['PUBLIC_ORIGIN', 'https://bursar.example/?a'],
+    ['PUBLIC_ORIGIN', 'https://ada:pw@bursar.example'],
+    ['DATABASE_URL', 'http://db.example'],
+    ['REDIS_URL', 'localhost:6379'],
+    ['CHAIN', 'mainnet'],
+    ['CHAIN_RPC_URL', 'ws://rpc.example'],
+    ['CHAIN_SPONSOR_KEY', '0x1234'],
+    ['X402_PAY_TO', '0x1234'],
+    ['X402_FX_PRICE', '0'],
+    ['X402_FX_PRICE', '1e-2'],
+    ['X402_FX_PRICE', '-1'],
+    ['X402_FX_PRICE', '0.0000001'],
+    ['SESSION_SECRET', 'short'],
+    ['LOG_LEVEL', 'verbose'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, proxy.example'],
+    ['TRUSTED_PROXIES', '10.0.0.0/'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '::/129'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
+    ['TRUSTED_PROXIES', '10.0.0.0/-1'],
+  ])('refuses %s=%s, naming the variable', (name, value) => {
+    const complaints = complaintsOf({ [name]: value })
+    expect(complaints).toHaveLength(1)
+    expect(complaints[0]).toMatch(new RegExp(`^${name}: `))
+  })
+
+  it('never repeats a secret’s value', () => {
+    const secret = 'hunter2-hunter2'
+    expect(complaintsOf({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
+  })
+})
