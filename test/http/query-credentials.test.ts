@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { Failure } from '../../src/failure.ts'
+import { refuseQueryCredentials } from '../../src/http/query-credentials.ts'
+
+const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln'
+const payment = Buffer.from(JSON.stringify({ x402Version: 1, payload: {} })).toString('base64')
+
+function refusalOf(target: string): Failure | undefined {
+  try {
+    refuseQueryCredentials(target)
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure) return error
+    throw error
+  }
+}
+
+describe('a credential in the query', () => {
+  it.each([
+    'token',
+    'access_token',
+    'api_key',
+    'apikey',
+    'key',
+    'signature',
+    'session',
+    'authorization',
+    'x-payment',
+    'ToKeN',
+    'API-Key',
+    'payment-signature',
+    'client_secret',
+    'bursar_session',
+  ])('is refused by the name %s, on any path, even without a value', (name) => {
+    for (const target of [`/api/wallets?${name}=x`, `/?a=1&${name}=`, `/nowhere?${name}`, `/mcp?a&${name}=x`])
+      expect(refusalOf(target)?.code).toBe('credential_in_query')
+  })
+
+  it('is refused by a name that is percent-encoded', () => {
+    expect(refusalOf('/?%74oken=x')?.code).toBe('credential_in_query')
+    expect(refusalOf('/?api%5Fkey=x')?.code).toBe('credential_in_query')
+  })
+
+  it.each([
+    ['an API key', 'bsk_sandbox_abc'],
+    ['a live API key', 'bsk_live_abc'],
+    ['a session token', jwt],
+    ['an unsigned token', 'eyJhbGciOiJub25lIn0.e30.'],
+    ['an x402 payment', payment],
+    ['an API key behind a space', '%20bsk_sandbox_abc'],
+    ['an encoded API key', '%62sk_sandbox_abc'],
+  ])('is refused by the shape of %s', (_name, value) => {
+    expect(refusalOf(`/api/x402/fx?from=USD&q=${value}`)?.code).toBe('credential_in_query')
+  })
+
+  it('is never repeated', () => {
+    const problem = JSON.stringify(refusalOf('/?q=bsk_sandbox_secretsecret')?.toProblem())
+    expect(problem).toContain('\\"q\\"')
+    expect(problem).not.toContain('secretsecret')
+  })
+
+  it.each([
+    '/api/x402/fx?from=USD&to=EUR&amount=1',
+    '/?code=abc&state=xyz',
+    '/?asset=USDC&cursor=x',
+    '/',
+    '/?',
+    '/a?b',
+  ])('is not seen in %s', (target) => {
+    expect(refusalOf(target)).toBeUndefined()
+  })
+})
