@@ -38,8 +38,11 @@ function blobOf(bytes: Uint8Array<ArrayBuffer>): Blob {
   return new Blob([bytes], { type: 'application/x-gzip' })
 }
 
+// PostgreSQL's default of 128 MB is touched page by page and never given back; the books of a sandbox are small.
+const settings = ['shared_buffers = 16MB']
+
 async function makeSnapshot(): Promise<Uint8Array<ArrayBuffer>> {
-  const pglite = await PGlite.create()
+  const pglite = await PGlite.create({ postgresqlconf: settings })
   try {
     await databaseOnPool('pglite', sessionsOf(pglite)).migrate()
     const dump = await pglite.dumpDataDir('none')
@@ -73,7 +76,7 @@ async function store(file: string, bytes: Uint8Array): Promise<void> {
 }
 
 function snapshotName(): string {
-  const hash = createHash('sha256').update(pgliteVersion()).update(JSON.stringify(migrations)).digest('hex')
+  const hash = createHash('sha256').update(pgliteVersion()).update(JSON.stringify([migrations, settings])).digest('hex')
   return `cluster-${hash.slice(0, 16)}.tar.gz`
 }
 
