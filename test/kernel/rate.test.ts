@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { countRequest, type RateReading, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
+import { silentLog } from '../../src/log.ts'
+import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
+import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
+import { noon } from './scene.ts'
+
+const settings = {
+  mode: 'sandbox',
+  origin: 'https://bursar.example',
+  fxPrice: { asset: 'USDC', units: 1n },
+  x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+  trustedProxies: [],
+  rateLimits: new Map([['mutations', { count: 2, seconds: 60 }]]),
+  sessionKey: new Uint8Array(),
+} as const
+const request = { rateClass: 'mutations', client: '203.0.113.7', now: noon, failClosed: true }
+const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
+
+describe('the rate gate', () => {
+  it('counts down, then refuses with the whole seconds to wait', async () => {
+    const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
+    const readings: (RateReading | null)[] = []
+    for (const seconds of [0, 1, 1.5])
+      readings.push(await countRequest(services, { ...request, now: later(seconds) }))
+    expect(readings).toEqual([
+      expect.objectContaining({ allowed: true, remaining: 1, resetSeconds: 60, count: 2, seconds: 60 }),
+      expect.objectContaining({ allowed: true, remaining: 0, resetSeconds: 59 }),
+      expect.objectContaining({ allowed: false, remaining: 0, resetSeconds: 60, rateClass: 'mutations' }),
+    ])
+    const [first, , third] = readings
+    if (first === undefined || first === null || third === undefined || third === null)
+      throw new Error('no reading')
+    expect(() => requireWithinLimit(first)).not.toThrow()
+    expect(() => requireWithinLimit(third)).toThrow(
+      expect.objectContaining({ code: 'rate_limited', members: expect.objectContaining({ retryAfter: 60 }) }),
+    )
+    expect(await countRequest(services, { ...request, now: later(61.5) })).toMatchObject({ allowed: true })
+  })
+
+  it('counts clients and classes apart', async () => {
+    const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
+    for (const client of ['a', 'b', 'a', 'b'])
+      expect(await countRequest(services, { ...request, client })).toMatchObject({ allowed: true })
+    expect(await countRequest(services, { ...request, client: 'a' })).toMatchObject({ allowed: false })
+  })
+
+  it('lets a class without a limit pass', async () => {
+    const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
+    expect(await countRequest(services, { ...request, rateClass: 'unlimited' })).toBeNull()
+  })
+
+  it('fails closed for what moves money and open for what only reads, where the store is away, and says so', async () => {
+    const rateLimiter = createRedisRateLimiter('redis://127.0.0.1:9')
+    const logged: string[] = []
+    const log = { ...silentLog, error: (_facts: object, message: string) => void logged.push(message) }
+    const services = { settings, rateLimiter, log }
+    await expect(countRequest(services, request)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      members: { retryAfter: expect.any(Number) },
+    })
+    expect(await countRequest(services, { ...request, failClosed: false })).toBeNull()
+    expect(logged).toHaveLength(2)
+    await rateLimiter.close()
+  })
+})

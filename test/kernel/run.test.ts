@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { callerOf, type Services } from '../../src/kernel/context.ts'
+import { run } from '../../src/kernel/run.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import type { Principal } from '../../src/principal.ts'
+import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
+import { createRemoteRailControls } from '../../src/providers/rail-controls/remote.ts'
+import { onBothEngines } from '../engines.ts'
+import { callOf, keyOf, newPerson, servicesOn } from './scene.ts'
+
+/** What happened, in order. */
+const events: string[] = []
+
+/** Keeps a note: one row. What it is told decides how it ends. */
+const keepNote = defineTool({
+  name: 'notes.keep',
+  title: 'Keep',
+  summary: 'Keep a note.',
+  route: 'POST /notes',
+  who: 'account',
+  scopes: ['wallets:read'],
+  effect: 'write',
+  mcp: false,
+  rail: 'wallet-transfer',
+  input: z.strictObject({
+    name: z.string(),
+    text: z.string(),
+    end: z.enum(['well', 'badly', 'late']).default('well'),
+  }),
+  output: z.strictObject({ name: z.string(), at: z.string() }),
+  failures: ['conflict'],
+  run: async (context, { name, text, end }) => {
+    events.push(`run ${name}`)
+    context.afterCommit(async () => {
+      const kept = await context.database.kysely.selectFrom('sandbox_secret').select('name').execute()
+      events.push(`after ${kept.length > 0 ? 'commit' : 'nothing'}`)
+      if (end === 'late') throw new Failure('provider_unavailable', 'The provider is down.')
+    })
+    await context.database.transaction((inner) =>
+      inner.kysely.insertInto('sandbox_secret').values({ name, value: text }).execute(),
+    )
+    if (end === 'badly') throw new Failure('conflict', 'No.')
+    return { name, at: context.now.toISOString() }
+  },
+})
+
+onBothEngines('a write through the kernel', (database) => {
+  let services: Services
+  let person: Extract<Principal, { kind: 'session' }>
+
+  beforeEach(async () => {
+    services = await servicesOn(database())
+    person = await newPerson(database())
+  })
+  afterEach(async () => {
+    events.splice(0)
+    await database().kysely.deleteFrom('sandbox_secret').execute()
+    await database().kysely.deleteFrom('rail_control').execute()
+  })
+
+  const keep = (input: unknown, idempotencyKey: string | null = null, principal: Principal = person) =>
+    run(keepNote, callOf(services, principal, { idempotencyKey }), input)
+  const notes = async () =>
+    (await database().kysely.selectFrom('sandbox_secret').select('name').orderBy('name').execute()).map(
+      ({ name }) => name,
+    )
+  const note = (name: string, end = 'well') => ({ name, text: 'x', end })
+
+  it('answers and commits, then does what was for after', async () => {
+    expect(await keep(note('a'))).toEqual({
+      body: { name: 'a', at: '2026-11-20T12:00:00.000Z' },
+      replayed: false,
+    })
+    expect(await notes()).toEqual(['a'])
+    expect(events).toEqual(['run a', 'after commit'])
+  })
+
+  it('answers a repeated idempotency key with the first answer, and does nothing again', async () => {
+    const first = await keep(note('a'), 'once')
+    expect(await keep(note('a'), 'once')).toEqual({ body: first.body, replayed: true })
+    expect(events).toEqual(['run a', 'after commit'])
+  })
+
+  it('takes a default that was left out for the same request', async () => {
+    await keep({ name: 'a', text: 'x' }, 'once')
+    expect((await keep({ text: 'x', end: 'well', name: 'a' }, 'once')).replayed).toBe(true)
+  })
+
+  it('refuses an idempotency key that comes with another body', async () => {
+    await keep(note('a'), 'once')
+    await expect(keep(note('b'), 'once')).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+    expect(await notes()).toEqual(['a'])
+  })
+
+  it('keeps the idempotency keys of different callers apart', async () => {
+    await keep(note('a'), 'once')
+    const other = await newPerson(database())
+    expect((await keep(note('b'), 'once', other)).replayed).toBe(false)
+    const key = keyOf(person.account, { scopes: ['wallets:read'] })
+    expect((await keep(note('c'), 'once', key)).replayed).toBe(false)
+    expect(await notes()).toEqual(['a', 'b', 'c'])
+  })
+
+  it('does a call once that comes many times at once', async () => {
+    const calls = await Promise.allSettled(Array.from({ length: 8 }, () => keep(note('a'), 'once')))
+    const refused = calls.filter(({ status }) => status === 'rejected')
+    for (const call of refused) expect(call).toMatchObject({ reason: { code: 'idempotency_in_progress' } })
+    const answered = calls.filter(({ status }) => status === 'fulfilled')
+    expect(answered.filter((call) => call.status === 'fulfilled' && !call.value.replayed)).toHaveLength(1)
+    expect(events.filter((event) => event === 'run a')).toHaveLength(1)
+  })
+
+  it.each([null, 'once'])('keeps nothing of what threw, with idempotency key %s', async (idempotencyKey) => {
+    await expect(keep(note('a', 'badly'), idempotencyKey)).rejects.toMatchObject({ code: 'conflict' })
+    expect(await notes()).toEqual([])
+    expect(events).toEqual(['run a'])
+    expect((await keep(note('b'), idempotencyKey)).replayed).toBe(false)
+  })
+
+  it('has committed where what was for after throws', async () => {
+    await expect(keep(note('a', 'late'))).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(await notes()).toEqual(['a'])
+  })
+
+  it('reads the scope before the body, and the body before the rail', async () => {
+    await database()
+      .kysely.insertInto('rail_control')
+      .values({ rail: 'wallet-transfer', enabled: false, reason: 'maintenance', updated_at: new Date(0) })
+      .execute()
+    const poor = keyOf(person.account)
+    await expect(keep({}, null, { kind: 'public' })).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(keep({}, null, poor)).rejects.toMatchObject({
+      code: 'insufficient_scope',
+      members: { scopes: ['wallets:read'] },
+    })
+    await expect(keep({})).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(keep(note('a'))).rejects.toMatchObject({ code: 'rail_disabled', message: /maintenance/ })
+    expect(events).toEqual([])
+  })
+
+  it('does nothing on a rail that was never switched on, where money is real', async () => {
+    services = {
+      ...services,
+      railControls: createDatabaseRailControls({ database: database(), defaultEnabled: false }),
+    }
+    await expect(keep(note('a'))).rejects.toMatchObject({ code: 'rail_disabled' })
+    expect(events).toEqual([])
+  })
+
+  it('does nothing on a rail whose control cannot be read, not even what is repeated', async () => {
+    await keep(note('a'), 'once')
+    services = { ...services, railControls: createRemoteRailControls({ url: 'http://127.0.0.1:9/' }) }
+    for (const idempotencyKey of [null, 'once'])
+      await expect(keep(note('a'), idempotencyKey)).rejects.toMatchObject({
+        code: 'controls_unavailable',
+        members: { reason: 'plan_limit', retryAfter: expect.any(Number) },
+      })
+    expect(events).toEqual(['run a', 'after commit'])
+  })
+
+  it('stores an answer that reads the same when it is replayed', async () => {
+    const odd = defineTool({
+      ...plain,
+      output: z.looseObject({}),
+      run: async () => ({
+        at: new Date(0).toISOString(),
+        nested: { list: [1, null, 'ü😀'] },
+        big: '1'.repeat(30),
+      }),
+    })
+    const call = callOf(services, person, { idempotencyKey: 'odd' })
+    const first = await run(odd, call, {})
+    expect(await run(odd, call, {})).toEqual({ body: first.body, replayed: true })
+  })
+})
+
+const plain = {
+  name: 'plain.read',
+  title: 'Plain',
+  summary: 'Plain.',
+  route: 'POST /plain',
+  who: 'account',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({ who: z.string() }),
+  failures: [],
+} as const
+
+describe('callerOf', () => {
+  it('refuses who has no account', () => {
+    expect(() => callerOf({ principal: { kind: 'public' } })).toThrow(Failure)
+  })
+})

@@ -1,0 +1,84 @@
+/** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
+import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
+import { createAccount } from '../../src/identity/accounts.ts'
+import { newId } from '../../src/ids.ts'
+import type { Context, Services } from '../../src/kernel/context.ts'
+import { silentLog } from '../../src/log.ts'
+import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
+import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
+import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
+import type { Database } from '../../src/storage/database.ts'
+
+/** The moment of the tests. */
+export const noon = new Date('2026-11-20T12:00:00.000Z')
+
+/** The origin of the tests' gateway. */
+export const origin = 'https://bursar.example'
+
+/** Services over a database. @param changes in place of the parts of a sandbox. */
+export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
+  const clock = () => noon
+  return {
+    settings: {
+      mode: 'sandbox',
+      origin,
+      fxPrice: { asset: 'USDC', units: 10_000n },
+      x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+      trustedProxies: [],
+      rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
+      sessionKey: Buffer.from('a secret of thirty-two characters'),
+    },
+    database,
+    chain: await createSimulatedChain({ clock, log: silentLog }),
+    rates: createSandboxRates(),
+    railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
+    screening: createSandboxScreening(screenSandboxSuffix),
+    rateLimiter: createMemoryRateLimiter(),
+    clock,
+    newId,
+    log: silentLog,
+    sandbox: null,
+    ...changes,
+  }
+}
+
+/** One call's surroundings. @param changes such as its idempotency key. */
+export function callOf(
+  services: Services,
+  principal: Principal,
+  changes: Partial<Context> = {},
+): Omit<Context, 'afterCommit'> {
+  return { ...services, principal, requestId: 'req_test', now: noon, idempotencyKey: null, ...changes }
+}
+
+/** A person who is signed in. */
+export async function newPerson(database: Database): Promise<Extract<Principal, { kind: 'session' }>> {
+  const account = await createAccount({ database, newId }, { displayName: 'Ada', guest: false, at: noon })
+  return { kind: 'session', account, sessionId: newId('sess', noon) }
+}
+
+/** A key of an account, as authentication hands it on. */
+export function keyOf(
+  account: Account,
+  changes: Partial<AccessKey> = {},
+): Extract<Principal, { kind: 'key' }> {
+  const key: AccessKey = {
+    id: newId('key', noon),
+    kind: 'agent',
+    name: 'Invoice bot',
+    thumbprint: null,
+    publicKey: null,
+    scopes: [],
+    status: 'active',
+    policy: null,
+    policyVersion: 1,
+    policyHash: null,
+    createdAt: noon,
+    expiresAt: null,
+    ...changes,
+  }
+  return { kind: 'key', account, key }
+}

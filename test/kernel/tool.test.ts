@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { parseJson } from '../../src/json.ts'
+import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { defineTool, type Tool } from '../../src/kernel/tool.ts'
+import { decimalAmount } from '../../src/money.ts'
+import { tools } from '../../tools/index.ts'
+
+const common = {
+  name: 'notes.keep',
+  title: 'Keep',
+  summary: 'Keep a note.',
+  route: 'POST /notes',
+  who: 'account',
+  scopes: [],
+  mcp: true,
+  input: z.strictObject({
+    amount: decimalAmount,
+    tags: z.array(z.strictObject({ text: z.string() })).default([]),
+    memo: z.string().optional(),
+  }),
+  output: z.strictObject({ amount: z.string() }),
+  failures: [],
+} as const
+
+const run = async (_context: unknown, { amount }: { amount: string }) => ({ amount })
+const spend = () => ({
+  category: 'transfer' as const,
+  money: { asset: 'USDC', units: 1n } as const,
+  place: 'base-sepolia',
+  chain: null,
+  counterparty: null,
+  facts: {},
+})
+const recall = async () => null
+const spending = {
+  ...common,
+  effect: 'spend',
+  rail: 'wallet-transfer',
+  facts: z.strictObject({}),
+  spend,
+  run,
+  recall,
+} as const
+const keep = defineTool({ ...common, effect: 'write', run })
+
+describe('a tool that spends', () => {
+  const { spend: _spend, ...withoutSpend } = spending
+  const { rail: _rail, ...withoutRail } = spending
+  const { facts: _facts, ...withoutFacts } = spending
+  const { recall: _recall, ...withoutRecall } = spending
+
+  it('compiles only with what it spends, its rail, its facts and how it is told again', () => {
+    const spender: Tool = defineTool(spending)
+    const incomplete: Tool[] = [
+      // @ts-expect-error a tool that spends says what
+      defineTool(withoutSpend),
+      // @ts-expect-error a tool that spends names its rail
+      defineTool(withoutRail),
+      // @ts-expect-error a tool that spends says what it finds out
+      defineTool(withoutFacts),
+      // @ts-expect-error a tool that spends can tell its answer again
+      defineTool(withoutRecall),
+      // @ts-expect-error an effect is one of three
+      defineTool({ ...common, effect: 'pay', run }),
+    ]
+    expect([spender, ...incomplete].map(({ name }) => name)).toEqual(Array(6).fill('notes.keep'))
+  })
+
+  it('does not run without a reservation', async () => {
+    const call = defineTool(spending).decode({ amount: '1' })
+    expect(call.spend).not.toBeNull()
+    // The context is not read before the reservation is.
+    await expect(call.run(Object.create(null), null)).rejects.toThrow('ran without a reservation')
+  })
+})
+
+describe('decoding', () => {
+  const issuesOf = (raw: unknown) => {
+    try {
+      keep.decode(raw)
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'invalid_request') return error
+      throw error
+    }
+    throw new Error('it was taken')
+  }
+
+  it('names every issue by its path', () => {
+    const { members, message } = issuesOf({
+      amount: '-1',
+      tags: [{ text: 1 }, { text: 'a', colour: 'red' }],
+      memo: 5,
+    })
+    expect(members.issues?.map(({ path }) => path)).toEqual(['amount', 'tags.0.text', 'tags.1', 'memo'])
+    expect(message).toMatch(/^amount: .* \(and 3 more\)$/)
+  })
+
+  it('says what is missing and what is unknown', () => {
+    expect(issuesOf({}).members.issues?.map(({ path }) => path)).toEqual(['amount'])
+    expect(issuesOf({ amount: '1', Amount: '2' }).message).toContain('"Amount"')
+  })
+
+  it.each([
+    ['null', null],
+    ['a list', []],
+    ['a text', 'x'],
+    ['a number', 1],
+    ['nothing', undefined],
+  ])('refuses %s', (_name, raw) => {
+    expect(issuesOf(raw).members.issues).toHaveLength(1)
+  })
+
+  it('never repeats a value that was sent', () => {
+    const secret = 'hunter2hunter2'
+    const problem = JSON.stringify(
+      issuesOf({ amount: secret, memo: { [secret]: secret }, tags: secret }).toProblem(),
+    )
+    expect(problem).not.toContain(secret)
+  })
+
+  it('judges a number by its text', () => {
+    expect(keep.decode(parseJson('{"amount":1.10}')).input).toMatchObject({ amount: '1.10' })
+    expect(issuesOf(parseJson('{"amount":1e2}')).message).toContain('no exponent')
+  })
+})
+
+describe('an answer', () => {
+  it('is checked: one that does not fit is a bug, never sent', async () => {
+    const wrong = defineTool({
+      ...common,
+      effect: 'read',
+      output: z.looseObject({ amount: z.string().length(3) }),
+      run,
+    })
+    await expect(wrong.decode({ amount: '1' }).run(Object.create(null), null)).rejects.toThrow(z.ZodError)
+  })
+})
+
+const required = z.object({
+  required: z.array(z.string()).default([]),
+  properties: z.record(z.string(), z.unknown()),
+})
+const withExample = tools.filter((tool) => tool.example !== undefined)
+
+describe('the catalogue', () => {
+  const catalogue = catalogueOf([...tools, keep], 'sandbox')
+
+  it('requires exactly the members that a tool does not go without', () => {
+    const [entry] = catalogue.slice(-1)
+    expect(required.parse(entry?.input).required).toEqual(['amount'])
+    expect(required.parse(entry?.output).required).toEqual(['amount'])
+  })
+
+  it.each(withExample.map((tool) => [tool.name, tool] as const))(
+    'requires of %s what it needs',
+    (name, tool) => {
+      const schema = required.parse(catalogue.find((entry) => entry.tool.name === name)?.input)
+      const example = z.record(z.string(), z.unknown()).parse(tool.example)
+      for (const member of Object.keys(example)) {
+        const { [member]: _, ...without } = example
+        const isNeeded = (() => {
+          try {
+            tool.decode(without)
+            return false
+          } catch {
+            return true
+          }
+        })()
+        // A policy, say, may be needed for what another member says: then the schema cannot tell.
+        if (schema.required.includes(member)) expect([member, isNeeded]).toEqual([member, true])
+        if (!isNeeded) expect(schema.required).not.toContain(member)
+      }
+      expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(example)))
+    },
+  )
+
+  it.each(tools.map((tool) => [tool.name, tool] as const))('says that %s takes nothing unknown', (name) => {
+    const entry = catalogue.find(({ tool }) => tool.name === name)
+    expect(entry?.input).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(entry?.output).toMatchObject({ type: 'object', additionalProperties: false })
+  })
+
+  it('leaves out what is for the sandbox alone, in production', () => {
+    const sandboxOnly = defineTool({
+      ...common,
+      name: 'sandbox.keep',
+      sandboxOnly: true,
+      effect: 'write',
+      run,
+    })
+    expect(catalogueOf([keep, sandboxOnly], 'production').map(({ tool }) => tool.name)).toEqual([
+      'notes.keep',
+    ])
+  })
+})
