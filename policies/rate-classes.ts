@@ -19,9 +19,6 @@ export const rateClasses = {
   recovery: { count: 5, seconds: 3600, env: 'RATE_RECOVERY' },
 } as const satisfies Record<string, Limit & { env: `RATE_${string}` }>
 
-/** One class of limited requests. */
-export type RateClass = keyof typeof rateClasses
-
 const COUNT_PER_SECONDS = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/
 
 /** The limit that a text such as `150/60` states (count/seconds, both from 1 to 9,999,999), or undefined where it states none. */

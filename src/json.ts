@@ -5,9 +5,6 @@ import { LosslessNumber, parse } from 'lossless-json'
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** A JSON object. */
-export type JsonObject = { readonly [name: string]: Json }
-
 /** Nesting that no request of ours comes near. */
 const DEEPEST = 64
 

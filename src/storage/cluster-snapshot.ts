@@ -76,7 +76,10 @@ async function store(file: string, bytes: Uint8Array): Promise<void> {
 }
 
 function snapshotName(): string {
-  const hash = createHash('sha256').update(pgliteVersion()).update(JSON.stringify([migrations, settings])).digest('hex')
+  const hash = createHash('sha256')
+    .update(pgliteVersion())
+    .update(JSON.stringify([migrations, settings]))
+    .digest('hex')
   return `cluster-${hash.slice(0, 16)}.tar.gz`
 }
 
