@@ -1,0 +1,78 @@
+/** An account with a funded wallet on the simulated chain, and what it takes to send from it. */
+import { systemClock } from '../../src/clock.ts'
+import { createAccount } from '../../src/identity/accounts.ts'
+import { newId } from '../../src/ids.ts'
+import { available, held } from '../../src/ledger/accounts.ts'
+import { silentLog } from '../../src/log.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import type { Sending, TransferOrder } from '../../src/wallets/send-transfer.ts'
+
+/** A stranger's address. */
+export const stranger = '0x000000000000000000000000000000000000dEaD'
+
+/** What sending needs, on a database and a chain. */
+export function sendingOn(database: Database, chain: Chain): Sending {
+  return { database, chain, newId, clock: systemClock, log: silentLog }
+}
+
+/** Opens an account whose wallet has the demo funds, on the books and on the chain. */
+export async function openFundedAccount({ database, chain }: Sending) {
+  const at = systemClock()
+  const { id: accountId } = await createAccount({ database, newId }, { displayName: 'Test', guest: true, at })
+  const address = await openWallet({ database, chain }, { accountId, at })
+  await bookDeposit({ database, chain, newId }, { accountId, funds: demoFunds, reference: accountId, at })
+  await chain.mint(demoFunds.map(({ asset, units }) => ({ token: asset, to: address, units })))
+  return { accountId, address }
+}
+
+/** Reserves USDC as a person's spend. @returns the order to send it. */
+export async function orderOf(
+  { database, chain }: Sending,
+  {
+    accountId,
+    units,
+    destination = stranger,
+  }: { accountId: string; units: bigint; destination?: `0x${string}` },
+): Promise<TransferOrder> {
+  const at = systemClock()
+  const decisionId = newId('dec', at)
+  const decided = await reserveSpend(database, {
+    decisionId,
+    accountId,
+    key: null,
+    policyHash: null,
+    operation: 'wallets.transfer',
+    facts: { found: {} },
+    violations: [],
+    money: { asset: 'USDC', units },
+    usdMicros: units,
+    place: chain.name,
+    idempotency: null,
+    at,
+  })
+  if (decided.verdict !== 'allow') throw new Error(`the scene expected allow and got ${decided.verdict}`)
+  return { accountId, decisionId, token: 'USDC', units, destination, at }
+}
+
+/** An account's USDC on the books, in smallest units. */
+export async function booksOf(
+  { database, chain }: Sending,
+  accountId: string,
+): Promise<{ available: bigint; held: bigint }> {
+  const unitsOf = async (account: string) => {
+    const row = await database.kysely
+      .selectFrom('balance')
+      .select('units')
+      .where('account', '=', account)
+      .where('asset', '=', 'USDC')
+      .executeTakeFirst()
+    return row?.units ?? 0n
+  }
+  return {
+    available: await unitsOf(available(accountId, chain.name)),
+    held: await unitsOf(held(accountId, chain.name)),
+  }
+}

@@ -1,0 +1,142 @@
+import { beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { releaseOrphans } from '../../src/wallets/release-orphans.ts'
+import { resumeTransfer } from '../../src/wallets/resume-transfer.ts'
+import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { findTransferOfDecision } from '../../src/wallets/store.ts'
+import { onBothEngines } from '../engines.ts'
+import { booksOf, openFundedAccount, orderOf, sendingOn, stranger } from './scene.ts'
+
+const full = 1_000_000_000n
+
+onBothEngines('a transfer', (database) => {
+  let chain: Chain
+  let sending: Sending
+  beforeAll(async () => {
+    chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
+    sending = sendingOn(database(), chain)
+  })
+  const open = () => openFundedAccount(sending)
+  const onlyTransferOf = async (decisionId: string) => {
+    const transfer = await findTransferOfDecision(database(), decisionId)
+    if (transfer === undefined) throw new Error('the decision has no transfer')
+    return transfer
+  }
+
+  it('moves the money on the chain and in the books, once', async () => {
+    const { accountId, address } = await open()
+    const order = await orderOf(sending, { accountId, units: 7n })
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 7n })
+    const sent = await sendTransfer(sending, order)
+    expect(sent.status).toBe('confirmed')
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    expect(await chain.balanceOf('USDC', address)).toBe(full - 7n)
+    expect(await recallTransfer(sending, order.decisionId)).toEqual(sent)
+  })
+
+  it('credits a wallet of ours at once, so that chain and books stay equal for both', async () => {
+    const [payer, payee] = [await open(), await open()]
+    const order = await orderOf(sending, {
+      accountId: payer.accountId,
+      units: 9n,
+      destination: payee.address,
+    })
+    await sendTransfer(sending, order)
+    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
+    expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
+  })
+
+  it('gives the money back where the chain refuses it, and tells so again', async () => {
+    const { accountId, address } = await open()
+    const drain = await orderOf(sending, { accountId, units: full })
+    await releaseSpend(database(), { decisionId: drain.decisionId, at: systemClock() })
+    // The chain has less than the books say: a drift that must not cost anybody anything.
+    await chain.submitTransfer({
+      accountId,
+      transferId: 'elsewhere',
+      token: 'USDC',
+      to: stranger,
+      units: full,
+    })
+    expect(await chain.balanceOf('USDC', address)).toBe(0n)
+    const order = await orderOf(sending, { accountId, units: 5n })
+    await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+  })
+
+  it('keeps the money held while it is not known whether the chain took it; resuming it pays once', async () => {
+    const { accountId, address } = await open()
+    const order = await orderOf(sending, { accountId, units: 11n })
+    const lossy: Chain = {
+      ...chain,
+      submitTransfer: async (transfer) => {
+        await chain.submitTransfer(transfer)
+        throw new Error('the connection was lost after the broadcast')
+      },
+    }
+    await expect(sendTransfer({ ...sending, chain: lossy }, order)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      members: { retryAfter: 5 },
+    })
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 11n })
+    expect(await recallTransfer(sending, order.decisionId)).toBeNull()
+    const transfer = await onlyTransferOf(order.decisionId)
+    await Promise.all([resumeTransfer(sending, transfer), resumeTransfer(sending, transfer)])
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 0n })
+    expect(await chain.balanceOf('USDC', address)).toBe(full - 11n)
+    expect(await recallTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('is submitted by whoever resumes it where the chain never heard of it', async () => {
+    const { accountId, address } = await open()
+    const order = await orderOf(sending, { accountId, units: 13n })
+    const dead: Chain = {
+      ...chain,
+      submitTransfer: () => Promise.reject(new Error('there is no connection')),
+    }
+    await expect(sendTransfer({ ...sending, chain: dead }, order)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+    await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 13n, held: 0n })
+    expect(await chain.balanceOf('USDC', address)).toBe(full - 13n)
+  })
+
+  it('says settlement_pending where the chain is slow, and confirmed once it is', async () => {
+    const { accountId } = await open()
+    const order = await orderOf(sending, { accountId, units: 17n })
+    const slow: Chain = { ...chain, outcomeOf: async () => ({ status: 'pending' }) }
+    const sent = await sendTransfer({ ...sending, chain: slow }, order)
+    expect(sent.status).toBe('settlement_pending')
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 17n })
+    expect(await recallTransfer(sending, order.decisionId)).toEqual(sent)
+    await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
+    expect(await recallTransfer(sending, order.decisionId)).toEqual({ ...sent, status: 'confirmed' })
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
+  })
+
+  it('is never sent once its reservation was given back, and an orphaned reservation is given back', async () => {
+    const { accountId, address } = await open()
+    const order = await orderOf(sending, { accountId, units: 19n })
+    await releaseOrphans(sending, new Date(systemClock().getTime() + 1))
+    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'conflict' })
+    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+    expect(await chain.balanceOf('USDC', address)).toBe(full)
+  })
+
+  it('leaves books that balance', async () => {
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+})
