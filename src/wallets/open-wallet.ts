@@ -2,7 +2,7 @@
 import type { NewId } from '../ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import { type Money, type Stablecoin, stablecoins } from '../money.ts'
+import type { Money, Stablecoin } from '../money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { insertWallet } from './store.ts'
@@ -57,14 +57,13 @@ export async function bringChainUpToLedger(
   { chain }: { chain: Chain },
   wallets: readonly { address: Address; booked: ReadonlyMap<Stablecoin, bigint> }[],
 ): Promise<number> {
-  const mints = []
-  for (const { address, booked } of wallets) {
-    for (const token of stablecoins) {
-      const due = booked.get(token) ?? 0n
-      const there = due === 0n ? 0n : await chain.balanceOf(token, address)
-      if (there < due) mints.push({ token, to: address, units: due - there })
-    }
-  }
+  const dues = wallets.flatMap(({ address, booked }) =>
+    [...booked].filter(([, units]) => units > 0n).map(([token, units]) => ({ token, to: address, units })),
+  )
+  const there = await Promise.all(dues.map(({ token, to }) => chain.balanceOf(token, to)))
+  const mints = dues
+    .map((due, at) => ({ ...due, units: due.units - (there[at] ?? 0n) }))
+    .filter(({ units }) => units > 0n)
   if (mints.length > 0) await chain.mint(mints)
   return mints.length
 }

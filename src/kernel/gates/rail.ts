@@ -15,7 +15,7 @@ export async function requireRail(
       'rail_disabled',
       `The rail ${tool.rail} is switched off${control.reason === null ? '' : `: ${control.reason}`}.`,
       {
-        hint: 'GET /api/rails shows which rails are on.',
+        hint: 'Nothing was done. Try again once the operator has switched it on.',
       },
     )
 }
