@@ -12,8 +12,8 @@ Usage: bursar <command> [options]
   serve                                    start the gateway (sandbox mode by default)
   mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent
   agent new --name NAME --out FILE         make an agent's key pair; prints the public part
-  agent sign --key FILE METHOD URL         print the headers that sign a request  [--data JSON]
-  agent call --key FILE METHOD URL         sign a request and send it             [--data JSON]
+  agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
+  agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
   help                                     this text
 
@@ -43,12 +43,13 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
-      const [{ readKeyFile }, { serveStdio }] = await Promise.all([
+      const [{ readKeyFile }, { urlOf }, { serveStdio }] = await Promise.all([
         import('./commands/key-file.ts'),
+        import('./commands/url-of.ts'),
         import('../mcp/stdio.ts'),
       ])
       await serveStdio({
-        url: required(values.url, '--url'),
+        url: urlOf(required(values.url, '--url')).origin,
         key: readKeyFile(required(values.key, '--key')),
       })
       return 0
@@ -83,7 +84,9 @@ main(process.argv.slice(2)).then(
     process.exitCode = code
   },
   (error: unknown) => {
-    process.stderr.write(`bursar: ${error instanceof Error ? error.message : String(error)}\n`)
-    process.exitCode = 1
+    // What a command had started before it failed (a chain, a database) must not keep the process alive.
+    process.stderr.write(`bursar: ${error instanceof Error ? error.message : String(error)}\n`, () =>
+      process.exit(1),
+    )
   },
 )

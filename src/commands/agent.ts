@@ -2,9 +2,11 @@
 import { systemClock } from '../clock.ts'
 import { signRequest } from '../identity/sign-request.ts'
 import { readKeyFile, writeNewKey } from './key-file.ts'
+import { urlOf } from './url-of.ts'
 
 /** Options of the command line. */
 export interface AgentOptions {
+  readonly url?: string | undefined
   readonly key?: string | undefined
   readonly name?: string | undefined
   readonly out?: string | undefined
@@ -13,7 +15,7 @@ export interface AgentOptions {
 }
 
 const usage =
-  'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD URL [--data JSON] [--idempotency-key KEY]'
+  'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
 
 /** Runs an agent command. @returns the exit code: 0, or 1 where the gateway refused the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
@@ -35,7 +37,7 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     throw new Error(usage)
   const request = await signedRequest(options.key, {
     method: method.toUpperCase(),
-    url: new URL(url),
+    url: urlOf(url, options.url),
     options,
   })
   if (action === 'sign') {
@@ -50,9 +52,18 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     method: request.method,
     headers: request.headers,
     body: request.body,
+  }).catch((error: unknown) => {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    throw new Error(`The gateway at ${request.url.origin} cannot be reached: ${whatIsSaidBy(cause)}.`)
   })
   process.stdout.write(`${await response.text()}\n`)
   return response.ok ? 0 : 1
+}
+
+/** Node tells of a refused connection by several addresses without a message of its own. */
+function whatIsSaidBy(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  return cause.message === '' && 'code' in cause ? String(cause.code) : cause.message
 }
 
 async function signedRequest(

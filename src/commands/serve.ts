@@ -44,8 +44,11 @@ export async function serve(
     server.close()
     throw error
   })
-  const gateway = await openGateway(runtime, config, surfaces)
-  if (!server.listening) await listen(server, config)
+  const gateway = await openServing(runtime, { server, config, surfaces }).catch(async (error: unknown) => {
+    server.close()
+    await runtime.close()
+    throw error
+  })
   server.off('request', notReady).on('request', gateway.listener)
   process.stdout.write(
     banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
@@ -55,6 +58,15 @@ export async function serve(
   await gateway.close()
   await runtime.close()
   return 0
+}
+
+/** The gateway on a server that listens. */
+async function openServing(
+  runtime: Runtime,
+  { server, config, surfaces }: { server: Server; config: Config; surfaces: Surfaces },
+) {
+  if (!server.listening) await listen(server, config)
+  return openGateway(runtime, config, surfaces)
 }
 
 /** The transports and jobs over a runtime. */
@@ -105,7 +117,8 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
     server.listen(port, host, () => {
       const address = server.address()
       const bound = isAddressInfo(address) ? address.port : port
-      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
+      // As clients write it: without the port where it is 80.
+      resolve(new URL(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`).origin)
     })
   })
 }

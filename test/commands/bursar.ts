@@ -1,0 +1,37 @@
+/** The command line as a child process, the way a person runs it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs `bursar` with arguments and waits for its end. @param env in place of a bare sandbox's. */
+export async function bursar(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, ['.build/src/main.js', ...args], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      PORT: '0',
+      DATA_DIR: 'memory',
+      CHAIN: 'simulated',
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.err += text
+  })
+  await once(child, 'close')
+  return { code: child.exitCode, ...said }
+}

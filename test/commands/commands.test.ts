@@ -1,0 +1,143 @@
+/** Every command but the gateway itself, as a process of its own. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { bursar } from './bursar.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'bursar-commands-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+const file = (name: string) => join(directory, name)
+const keyFile = z.object({
+  keyId: z.string(),
+  privateKey: z.object({ d: z.string(), x: z.string() }),
+  publicKey: z.object({ x: z.string() }),
+})
+
+describe('bursar', () => {
+  it.each([[[]], [['help']], [['--help']], [['serve', '-h']]])('explains itself for %j', async (args) => {
+    const { code, out, err } = await bursar(args)
+    expect([code, err]).toEqual([0, ''])
+    for (const command of ['serve', 'mcp', 'agent new', 'agent sign', 'agent call', 'migrate'])
+      expect(out).toContain(command)
+  })
+
+  it('refuses a command that it does not have', async () => {
+    const { code, out, err } = await bursar(['pay'])
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toBe('bursar: there is no command "pay". Try "bursar help".\n')
+  })
+
+  it.each([
+    [['serve', '--prot', '1'], /--prot/],
+    [['mcp'], /--url is missing/],
+    [['mcp', '--url', 'http://127.0.0.1:9'], /--key is missing/],
+    [['mcp', '--url', 'nonsense', '--key', 'x'], /"nonsense" is not a URL/],
+    [['agent'], /Usage: bursar agent new/],
+    [['agent', 'new', '--name', 'x'], /Usage/],
+    [['agent', 'call', 'GET', '/'], /Usage/],
+  ])('refuses %j in one line, with what is wrong', async (args, why) => {
+    const { code, out, err } = await bursar(args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(why)
+    expect(err.trim().split('\n')).toHaveLength(1)
+  })
+})
+
+describe('bursar agent new', () => {
+  it('writes a key that its owner alone can read, and prints the public part alone', async () => {
+    const path = file('new.json')
+    const { code, out, err } = await bursar(['agent', 'new', '--name', 'Invoice bot', '--out', path])
+    expect(code).toBe(0)
+    const kept = keyFile.parse(JSON.parse(readFileSync(path, 'utf8')))
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(out)).toEqual({
+      name: 'Invoice bot',
+      keyId: kept.keyId,
+      publicKey: { kty: 'OKP', crv: 'Ed25519', x: kept.privateKey.x },
+    })
+    expect(out + err).not.toContain(kept.privateKey.d)
+  })
+
+  it('never overwrites a file', async () => {
+    const path = file('kept.json')
+    writeFileSync(path, 'precious')
+    const { code, out, err } = await bursar(['agent', 'new', '--name', 'x', '--out', path])
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('never overwritten')
+    expect(readFileSync(path, 'utf8')).toBe('precious')
+  })
+
+  it('says where a file cannot be', async () => {
+    const { code, err } = await bursar(['agent', 'new', '--name', 'x', '--out', file('nowhere/key.json')])
+    expect(code).toBe(1)
+    expect(err).toContain('nowhere/key.json')
+  })
+})
+
+describe('bursar agent sign and call', () => {
+  it.each([
+    ['is not there', 'absent.json', null, 'there is no such file'],
+    ['is empty', 'empty.json', '', 'it is not a key file'],
+    ['is no JSON', 'text.json', 'hello', 'it is not a key file'],
+    [
+      'has only a public part',
+      'public.json',
+      '{"keyId":"x","publicKey":{"kty":"OKP","crv":"Ed25519","x":"x"}}',
+      'it is not a key file',
+    ],
+    [
+      'is of another kind',
+      'rsa.json',
+      '{"keyId":"x","privateKey":{"kty":"RSA"},"publicKey":{"kty":"RSA"}}',
+      'it is not a key file',
+    ],
+  ])('name a key file that %s, without its content', async (_name, name, content, why) => {
+    if (content !== null) writeFileSync(file(name), content)
+    const { code, out, err } = await bursar([
+      'agent',
+      'sign',
+      '--key',
+      file(name),
+      'GET',
+      'http://127.0.0.1:9/',
+    ])
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toBe(
+      `bursar: ${file(name)}: ${why}. Make one with "bursar agent new --name NAME --out FILE".\n`,
+    )
+  })
+
+  it('say which gateway cannot be reached, and what is no URL', async () => {
+    const path = file('caller.json')
+    await bursar(['agent', 'new', '--name', 'x', '--out', path])
+    const call = (url: string) => bursar(['agent', 'call', '--key', path, 'GET', url])
+    expect(await call('http://127.0.0.1:9/api')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^bursar: The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: .+\n$/),
+    })
+    for (const url of ['wallets', 'ftp://127.0.0.1/', '127.0.0.1:8787/api'])
+      expect(await call(url)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`"${url}" is not a URL`),
+      })
+  })
+})
+
+describe('bursar migrate', () => {
+  it('makes a fresh directory’s database, and has nothing to do the second time', async () => {
+    const env = { DATA_DIR: file('data') }
+    const first = await bursar(['migrate'], env)
+    expect([first.code, first.err]).toEqual([0, ''])
+    const second = await bursar(['migrate'], env)
+    expect(second).toEqual({ code: 0, out: 'The database is up to date.\n', err: '' })
+  })
+
+  it('says what is wrong with the configuration', async () => {
+    const { code, out, err } = await bursar(['migrate'], { DATABASE_URL: 'nonsense' })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain('DATABASE_URL')
+  })
+})
