@@ -16,7 +16,7 @@ export interface McpRequest {
   readonly now: Date
 }
 
-/** Answers `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
+/** Answers POST `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
 export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
   services: Services,
@@ -26,11 +26,6 @@ export function mcpHandler(
   return async ({ request, body, principal, requestId, now }) => {
     requireOurHost(request, hosts, services.settings.origin)
     if (principal.kind !== 'key') throw keyNeeded(principal)
-    if (request.method !== 'POST')
-      throw new Failure(
-        'method_not_allowed',
-        `${request.method} is not possible here: the server keeps no session and opens no stream; POST is.`,
-      )
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await serverFor({ principal, requestId, now }).connect(transport)
     return transport.handleRequest(request, { parsedBody: parsedBodyOf(body) })
@@ -51,10 +46,11 @@ function parsedBodyOf(body: Uint8Array): unknown {
 /** Loopback has many names; a page that was made to resolve to us has another. */
 function allowedHosts(origin: string): ReadonlySet<string> {
   const { host, hostname, port } = new URL(origin)
+  const end = port === '' ? '' : `:${port}`
   const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
   return new Set([
     host,
-    ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : []),
+    ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}${end}`) : []),
   ])
 }
 

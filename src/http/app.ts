@@ -31,7 +31,7 @@ export interface AppParts {
   readonly services: Services
   /** Sells tools by x402. */
   readonly seller: Seller
-  /** Other transports by path, such as `/mcp`. */
+  /** Other transports by path, such as `/mcp`; they take POST. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
 }
 
@@ -63,7 +63,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
   for (const [path, handle] of mounts) {
-    app.all(path, (c) =>
+    app.post(path, (c) =>
       handle({
         request: c.req.raw,
         body: c.get('body'),

@@ -61,8 +61,8 @@ function operationOf({ tool, input, output }: CatalogueEntry, method: string, pa
             required: true,
             content: {
               'application/json': {
-                schema: input,
-                ...(tool.example === undefined ? {} : { example: tool.example }),
+                schema: bodyOf(input, inPath),
+                ...(tool.example === undefined ? {} : { example: without(tool.example, inPath) }),
               },
             },
           },
@@ -119,6 +119,23 @@ function securityOf(tool: Tool) {
 function propertiesOf(schema: JsonSchema): Record<string, unknown> {
   const { properties } = schema
   return typeof properties === 'object' && properties !== null ? { ...properties } : {}
+}
+
+/** What of an input travels in the body: all but what is in the path. */
+function bodyOf(input: JsonSchema, inPath: readonly string[]): JsonSchema {
+  if (inPath.length === 0) return input
+  const { required: _, ...rest } = input
+  const required = requiredOf(input).filter((name) => !inPath.some((taken) => taken === name))
+  return {
+    ...rest,
+    properties: without(propertiesOf(input), inPath),
+    ...(required.length > 0 ? { required } : {}),
+  }
+}
+
+function without(members: unknown, names: readonly string[]): unknown {
+  if (typeof members !== 'object' || members === null) return members
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
 }
 
 function requiredOf(schema: JsonSchema): readonly unknown[] {
