@@ -1,6 +1,7 @@
 /** `bursar agent new | sign | call`: keys and signed requests for agents, so that nobody must write RFC 9421 by hand. */
 import { systemClock } from '../clock.ts'
 import { signRequest } from '../identity/sign-request.ts'
+import { rootCause } from '../root-cause.ts'
 import { readKeyFile, writeNewKey } from './key-file.ts'
 import { urlOf } from './url-of.ts'
 
@@ -53,17 +54,10 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     headers: request.headers,
     body: request.body,
   }).catch((error: unknown) => {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    throw new Error(`The gateway at ${request.url.origin} cannot be reached: ${whatIsSaidBy(cause)}.`)
+    throw new Error(`The gateway at ${request.url.origin} cannot be reached: ${rootCause(error)}.`)
   })
   process.stdout.write(`${await response.text()}\n`)
   return response.ok ? 0 : 1
-}
-
-/** Node tells of a refused connection by several addresses without a message of its own. */
-function whatIsSaidBy(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause)
-  return cause.message === '' && 'code' in cause ? String(cause.code) : cause.message
 }
 
 async function signedRequest(

@@ -1,0 +1,140 @@
+/** `bursar mcp`: a local agent's server, driven by the SDK's own client. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
+
+let scene: Scene
+let client: Client
+beforeAll(async () => {
+  scene = await openScene()
+  client = new Client({ name: 'test', version: '1' })
+  await client.connect(stdioTransport(scene.gateway.origin, scene.keyFile))
+})
+afterAll(async () => {
+  await client?.close()
+  await scene?.close()
+})
+
+const transfer = (amount: unknown, key: string) =>
+  client.callTool({
+    name: 'wallets_transfer',
+    arguments: {
+      destination: '0x000000000000000000000000000000000000dEaD',
+      amount,
+      signature: 'sandbox',
+      idempotency_key: key,
+    },
+  })
+
+describe('bursar mcp', () => {
+  it('says who it is and how to use it', () => {
+    expect(client.getServerVersion()).toMatchObject({ name: 'bursar', version: '0.1.0' })
+    expect(client.getInstructions()).toContain('idempotency_key')
+  })
+
+  it('shows what the agent’s scopes allow, and nothing else', async () => {
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name).sort()).toEqual(['context', 'wallets_get', 'wallets_transfer'])
+  })
+
+  it('pays, pays once for an idempotency key, and is denied over the limit', async () => {
+    const paid = await transfer('5', 'first')
+    expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '5' })
+    expect((await transfer('5', 'first')).structuredContent).toEqual(paid.structuredContent)
+    expect(problemOf(await transfer('6', 'second'))).toMatchObject({
+      code: 'policy_denied',
+      violations: [{ rule: 'per_transaction' }],
+    })
+    const { structuredContent } = await client.callTool({ name: 'context', arguments: {} })
+    expect(structuredContent).toMatchObject({ usage: { used: '5', remaining: '7', count: 1 } })
+  })
+
+  it('answers many calls at once, each its own', async () => {
+    const calls = await Promise.all(
+      Array.from({ length: 20 }, () => client.callTool({ name: 'context', arguments: {} })),
+    )
+    for (const { structuredContent } of calls)
+      expect(structuredContent).toMatchObject({ principal: 'key', name: 'Bot' })
+  })
+
+  it('tells of a tool beyond the scopes as one that may not be used', async () => {
+    const call = client.callTool({
+      name: 'x402_fx',
+      arguments: { from: 'USD', to: 'EUR', amount: '1', idempotency_key: 'x' },
+    })
+    expect(problemOf(await call)).toMatchObject({ code: 'insufficient_scope', scopes: ['fx:pay'] })
+  })
+
+  it('passes a number on as it was written', async () => {
+    const child = spawn(
+      process.execPath,
+      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    )
+    let out = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+    const call = (id: number, amount: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"wallets_transfer","arguments":{"destination":"0x000000000000000000000000000000000000dEaD","amount":${amount},"signature":"sandbox","idempotency_key":"raw-${id}"}}}\n`
+    child.stdin.end(call(1, '1e0') + call(2, '0.10000000000000000001'))
+    await once(child, 'close')
+    const answers = out.trim().split('\n')
+    expect(answers).toHaveLength(2)
+    for (const answer of answers) expect(answer).toContain('invalid_request')
+  })
+
+  it('ends with its client, and with exit code 0', async () => {
+    const child = spawn(
+      process.execPath,
+      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      { stdio: ['pipe', 'pipe', 'pipe'] },
+    )
+    child.stdin.end()
+    expect(await once(child, 'close')).toEqual([0, null])
+  })
+
+  it('answers what is not JSON-RPC with an error, and goes on', async () => {
+    const child = spawn(
+      process.execPath,
+      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      { stdio: ['pipe', 'pipe', 'pipe'] },
+    )
+    let out = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+    child.stdin.end('nonsense\n\n{"jsonrpc":"2.0","id":7,"method":"tools/list"}\n')
+    await once(child, 'close')
+    const answers = out
+      .trim()
+      .split('\n')
+      .map((line) => z.looseObject({ id: z.unknown() }).parse(JSON.parse(line)))
+    expect(answers).toContainEqual(expect.objectContaining({ id: 7, result: expect.anything() }))
+    expect(answers).toContainEqual(
+      expect.objectContaining({ id: null, error: expect.objectContaining({ code: -32700 }) }),
+    )
+  })
+})
+
+describe('bursar mcp without its gateway', () => {
+  const connect = (url: string, keyFile: string) =>
+    new Client({ name: 'test', version: '1' }).connect(stdioTransport(url, keyFile))
+
+  it('says which gateway cannot be reached', async () => {
+    await expect(connect('http://127.0.0.1:9', scene.keyFile)).rejects.toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(/The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: \S+/),
+    })
+  })
+
+  it('says that its key is not known', async () => {
+    await expect(connect(scene.gateway.origin, scene.strangerFile)).rejects.toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(/answered 401: .*"unknown_key"/),
+    })
+  })
+})
