@@ -26,9 +26,13 @@ export function mcpHandler(
   return async ({ request, body, principal, requestId, now }) => {
     requireOurHost(request, hosts, services.settings.origin)
     if (principal.kind !== 'key') throw keyNeeded(principal)
+    const message = parsedBodyOf(body)
+    // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
+    if (Array.isArray(message))
+      throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await serverFor({ principal, requestId, now }).connect(transport)
-    return transport.handleRequest(request, { parsedBody: parsedBodyOf(body) })
+    return transport.handleRequest(request, { parsedBody: message })
   }
 }
 
