@@ -51,10 +51,17 @@ export async function authenticate(
     }
     case 'cookie':
       if (mutatingMethods.has(c.req.method)) requireSameSite(c, services.settings.origin)
-      return authenticateSession(services, credential.value, now)
+      return authenticateSession(services, credential.value, now).catch(endedSession)
     case 'bearer':
       return { ...(await authenticateSession(services, credential.value, now)), renewed: null }
   }
+}
+
+/** A browser sends a cookie whose session has ended wherever it goes, also to where it would sign in again: it counts as none. */
+function endedSession(error: unknown): { principal: Principal; renewed: null } {
+  if (error instanceof Failure && error.code === 'unauthenticated')
+    return { principal: { kind: 'public' }, renewed: null }
+  throw error
 }
 
 function credentialOf(c: HttpContext, origin: string): Credential | undefined {
