@@ -20,7 +20,7 @@ import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimit, RateLimiter } from './providers/rate-limiter.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
-import { prepareSandbox, type Sandbox, sandboxSecret } from './sandbox.ts'
+import { prepareSandbox, sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
 
 /** The services, and how to let them go. */
@@ -45,33 +45,32 @@ export async function createRuntime(
   config: Config,
   { origin, log }: { origin: string; log: Log },
 ): Promise<Runtime> {
+  const rateLimits = rateLimitsOf(config)
   const [chain, database] = await startTogether(
     () => startChain(config, log),
     () => openMigrated(config, log),
   )
-  const limiter = createRateLimiter(config, database)
-  const sandboxParts = { database, chain, clock: systemClock, newId, log }
-  const sandbox: Sandbox | null = config.mode === 'sandbox' ? await prepareSandbox(sandboxParts) : null
-  const services: Services = {
-    settings: await settingsOf(config, origin, database),
-    database,
-    chain,
-    rates: createSandboxRates(),
-    railControls: createRailControls(config, database),
-    screening: createSandboxScreening(screenSandboxSuffix),
-    rateLimiter: limiter.rateLimiter,
-    clock: systemClock,
-    newId,
-    log,
-    sandbox: sandbox?.credentials ?? null,
+  const { rateLimiter, close: closeLimiter } = createRateLimiter(config, database)
+  const close = async () => {
+    await closeLimiter()
+    await chain.close()
+    await database.close()
   }
-  return {
-    services,
-    close: async () => {
-      await limiter.close()
-      await chain.close()
-      await database.close()
-    },
+  try {
+    const parts = { database, chain, clock: systemClock, newId, log }
+    const services: Services = {
+      ...parts,
+      settings: { ...(await settingsOf(config, origin, database)), rateLimits },
+      rates: createSandboxRates(),
+      railControls: createRailControls(config, database),
+      screening: createSandboxScreening(screenSandboxSuffix),
+      rateLimiter,
+      sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
+    }
+    return { services, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
@@ -147,7 +146,11 @@ function createRateLimiter(
   return { rateLimiter, close: async () => {} }
 }
 
-async function settingsOf(config: Config, origin: string, database: Database): Promise<Settings> {
+async function settingsOf(
+  config: Config,
+  origin: string,
+  database: Database,
+): Promise<Omit<Settings, 'rateLimits'>> {
   const secret = config.sessionSecret ?? (await sandboxSecret(database, 'session'))
   return {
     mode: config.mode,
@@ -155,7 +158,6 @@ async function settingsOf(config: Config, origin: string, database: Database): P
     fxPrice: config.x402.price,
     x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
     trustedProxies: config.trustedProxies,
-    rateLimits: rateLimitsOf(config),
     sessionKey: Buffer.from(secret),
   }
 }

@@ -29,11 +29,6 @@ interface SandboxParts {
   readonly log: Log
 }
 
-/** The prepared sandbox. */
-export interface Sandbox {
-  readonly credentials: SandboxCredentials
-}
-
 /** 1,000 USDC: enough for a hundred thousand quotes. */
 const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
@@ -49,7 +44,7 @@ const demoPolicy: Policy = {
 }
 
 /** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
-export async function prepareSandbox(parts: SandboxParts): Promise<Sandbox> {
+export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCredentials> {
   const { database, chain } = parts
   const demoApiKey = await sandboxSecret(database, 'demo-api-key', () => newApiKey('sandbox'))
   const payerKey: Hex = `0x${Buffer.from(await sandboxSecret(database, 'x402-payer'), 'base64url').toString('hex')}`
@@ -60,7 +55,7 @@ export async function prepareSandbox(parts: SandboxParts): Promise<Sandbox> {
   }
   chain.onReset(bringUp)
   await bringUp()
-  return { credentials: { demoApiKey, payer } }
+  return { demoApiKey, payer }
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */

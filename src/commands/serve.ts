@@ -118,9 +118,15 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
       const address = server.address()
       const bound = isAddressInfo(address) ? address.port : port
       // As clients write it: without the port where it is 80.
-      resolve(new URL(`http://${host.includes(':') ? `[${host}]` : host}:${bound}`).origin)
+      resolve(new URL(`http://${nameOf(host)}:${bound}`).origin)
     })
   })
+}
+
+/** How clients on this machine name a host that is listened on: every address is none to connect to. */
+function nameOf(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function isAddressInfo(address: string | AddressInfo | null): address is AddressInfo {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
+import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -72,6 +73,7 @@ export default defineTool({
   },
   run: async (context, input) => {
     const { account } = callerOf(context)
+    if (input.expiresAt !== undefined && new Date(input.expiresAt) <= context.now) throw pastExpiry()
     const policy = input.policy ?? null
     const key = await registerAgentKey(context, {
       accountId: account.id,
@@ -95,3 +97,8 @@ export default defineTool({
     }
   },
 })
+
+function pastExpiry(): Failure {
+  const message = 'is in the past'
+  return new Failure('invalid_request', `expiresAt: ${message}`, { issues: [{ path: 'expiresAt', message }] })
+}
