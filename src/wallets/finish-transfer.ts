@@ -1,4 +1,4 @@
-/** The end of a transfer: the ledger and the transfer's row move together, once. */
+/** The end of a transfer, in the ledger and in its row. */
 import type { Clock } from '../clock.ts'
 import { available, external } from '../ledger/accounts.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
@@ -13,7 +13,7 @@ export type TransferEnd =
   | { readonly state: 'failed'; readonly failure: string }
 
 /**
- * Settles or releases a transfer's money and ends its row, in one transaction. Doing it twice changes nothing.
+ * Settles or releases a transfer's money and ends its row. Doing it twice changes nothing, whoever does it.
  * Money that went to a wallet of ours is that wallet's at once; any other has left the books.
  */
 export async function finishTransfer(
@@ -21,14 +21,18 @@ export async function finishTransfer(
   transfer: Transfer,
   end: TransferEnd,
 ): Promise<void> {
+  const { id, decisionId } = transfer
   const at = clock()
-  const receiver =
-    end.state === 'confirmed' ? await findWalletOwner(database, transfer.destination) : undefined
+  if (end.state === 'failed') {
+    // Together or not at all: a row that stays open would be submitted again, without the money that was given back.
+    return database.transaction(async (connection) => {
+      await releaseSpend(connection, { decisionId, at })
+      await updateTransfer(connection, id, end, at)
+    })
+  }
+  const receiver = await findWalletOwner(database, transfer.destination)
   const destination = receiver === undefined ? external(chain.name) : available(receiver, chain.name)
-  await database.transaction(async (connection) => {
-    const { decisionId } = transfer
-    if (end.state === 'confirmed') await settleSpend(connection, { decisionId, destination, at })
-    else await releaseSpend(connection, { decisionId, at })
-    await updateTransfer(connection, transfer.id, end, at)
-  })
+  // A crash between the two leaves an open row, and whoever resumes it finds the money settled.
+  await settleSpend(database, { decisionId, destination, at })
+  await updateTransfer(database, id, end, at)
 }
