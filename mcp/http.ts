@@ -1,5 +1,7 @@
 /** MCP over Streamable HTTP, one server a request: a signature or an API key comes with each, and nothing is kept between. */
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { CallToolRequestSchema, ErrorCode } from '@modelcontextprotocol/sdk/types.js'
+import { z } from 'zod'
 import { Failure } from '../src/failure.ts'
 import { parseJson } from '../src/json.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
@@ -30,6 +32,8 @@ export function mcpHandler(
     // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
+    const malformed = malformedCall(message)
+    if (malformed !== null) return Response.json(malformed)
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
     await serverFor({ principal, requestId, now }).connect(transport)
     return transport.handleRequest(request, { parsedBody: message })
@@ -45,6 +49,19 @@ function parsedBodyOf(body: Uint8Array): unknown {
       issues: [{ path: '', message: 'not valid JSON' }],
     })
   }
+}
+
+/** What a call with wrong members is told; the SDK would answer an internal error with its schema's own words. */
+function malformedCall(message: unknown) {
+  const named = z
+    .looseObject({ id: z.union([z.string(), z.int()]), method: z.literal('tools/call') })
+    .safeParse(message)
+  if (!named.success || CallToolRequestSchema.safeParse(message).success) return null
+  const error = {
+    code: ErrorCode.InvalidParams,
+    message: 'tools/call takes params {name, arguments}: a text and an object.',
+  }
+  return { jsonrpc: '2.0', id: named.data.id, error }
 }
 
 /** Loopback has many names; a page that was made to resolve to us has another. */

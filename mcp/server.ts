@@ -7,7 +7,6 @@ import {
   CallToolRequestSchema,
   ErrorCode,
   ListToolsRequestSchema,
-  McpError,
   type Tool as McpTool,
 } from '@modelcontextprotocol/sdk/types.js'
 import { Failure } from '../src/failure.ts'
@@ -17,6 +16,7 @@ import { missingScopes } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Principal } from '../src/principal.ts'
+import { VERSION } from '../src/version.ts'
 import { instructions } from './instructions.ts'
 import { failureResult, resultOf } from './result.ts'
 
@@ -49,7 +49,7 @@ export function mcpServers(
   )
   return (caller) => {
     const server = new Server(
-      { name: 'bursar', version: '0.1.0' },
+      { name: 'bursar', version: VERSION },
       { capabilities: { tools: {} }, instructions },
     )
     server.setRequestHandler(ListToolsRequestSchema, () => ({
@@ -60,10 +60,7 @@ export function mcpServers(
     server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }) => {
       const found = served.get(name)
       if (found === undefined)
-        throw new McpError(
-          ErrorCode.InvalidParams,
-          `There is no tool "${name.slice(0, 64)}"; tools/list shows them.`,
-        )
+        throw invalidParams(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
       try {
         const { input, idempotencyKey } = splitArguments(found.tool, given)
         const { body } = await run(found.tool, { ...services, ...caller, idempotencyKey }, input)
@@ -74,6 +71,11 @@ export function mcpServers(
     })
     return server
   }
+}
+
+/** A JSON-RPC error. Not the SDK's class, whose message its client would prefix a second time. */
+function invalidParams(message: string): Error {
+  return Object.assign(new Error(message), { code: ErrorCode.InvalidParams })
 }
 
 /** How a tool is listed: annotations follow from its effect. */

@@ -69,6 +69,7 @@ export interface FailureMembers {
   readonly retryAfter?: number | undefined
   readonly violations?: readonly Violation[] | undefined
   readonly decisionId?: string | undefined
+  readonly transferId?: string | undefined
   readonly approvalId?: string | undefined
   readonly approvalUrl?: string | undefined
   readonly issues?: readonly { readonly path: string; readonly message: string }[] | undefined

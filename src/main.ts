@@ -4,6 +4,7 @@
  * imports tools/ or mcp/. Commands load what they need and nothing else: a local agent's process starts in a blink.
  */
 import { parseArgs } from 'node:util'
+import { VERSION } from './version.ts'
 
 const help = `Bursar: the gateway that lets AI agents spend money, under a policy that holds.
 
@@ -15,7 +16,7 @@ Usage: bursar <command> [options]
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
-  help                                     this text
+  help, version                            this text, and which Bursar this is
 
 The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see README.md.
 `
@@ -28,12 +29,14 @@ const options = {
   data: { type: 'string' },
   'idempotency-key': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
 } as const
 
 /** Runs a command line. @returns the exit code. @throws Error whose message is for a person. */
 async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
+  if (values.version === true || command === 'version') return print(`${VERSION}\n`)
   if (values.help === true || command === 'help') return print(help)
   switch (command) {
     case 'serve':

@@ -20,6 +20,7 @@ import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimit, RateLimiter } from './providers/rate-limiter.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
+import { rootCause } from './root-cause.ts'
 import { prepareSandbox, sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
 
@@ -47,8 +48,8 @@ export async function createRuntime(
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
   const [chain, database] = await startTogether(
-    () => startChain(config, log),
-    () => openMigrated(config, log),
+    () => naming(partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN', startChain(config, log)),
+    () => naming(partOf('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR', openMigrated(config, log)),
   )
   const { rateLimiter, close: closeLimiter } = createRateLimiter(config, database)
   const close = async () => {
@@ -71,6 +72,22 @@ export async function createRuntime(
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** A variable with the host that its URL names; the rest of a URL may be secret. */
+function partOf(variable: string, url: string | null): string | undefined {
+  return url === null ? undefined : `${variable} (${new URL(url).host})`
+}
+
+/** Says which variable a part that cannot be had belongs to, and what lies at the bottom. */
+async function naming<Part>(variable: string, part: Promise<Part>): Promise<Part> {
+  try {
+    return await part
+  } catch (cause) {
+    const [detail, root] = [cause instanceof Error ? cause.message : String(cause), rootCause(cause)]
+    const [first = ''] = detail.split('\n')
+    throw new Error(`${variable}: ${first}${root === detail ? '' : ` (${root.split('\n')[0]})`}`, { cause })
   }
 }
 

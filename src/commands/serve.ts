@@ -111,7 +111,7 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
       reject(
         error.code === 'EADDRINUSE'
           ? new Error(`Port ${port} on ${host} is taken. Set PORT to another one.`)
-          : error,
+          : new Error(`HOST, PORT: ${error.message}`),
       )
     })
     server.listen(port, host, () => {

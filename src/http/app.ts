@@ -8,7 +8,7 @@ import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
-import { authenticate, sessionCookie } from './authenticate.ts'
+import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { openApiDocument } from './openapi.ts'
 import { problemResponse } from './problem.ts'
@@ -45,6 +45,9 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     c.set('requestId', /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : services.newId('req', c.get('now')))
     await next()
     finish(c)
+    const { method, path } = c.req
+    const facts = { requestId: c.get('requestId'), method, path: path.slice(0, 200), status: c.res.status }
+    services.log.info({ ...facts, ms: services.clock().getTime() - c.get('now').getTime() }, 'request')
   })
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
@@ -52,10 +55,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
     if (mutatingMethods.has(c.req.method)) await limit(services, c, 'mutations', true)
     c.set('body', await readBody(c))
-    const { principal, renewed } = await authenticate(services, c)
-    c.set('principal', principal)
-    if (renewed !== null)
-      c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
+    c.set('caller', await authenticate(services, c))
     await next()
   })
   health(app, services)
@@ -67,7 +67,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
       handle({
         request: c.req.raw,
         body: c.get('body'),
-        principal: c.get('principal'),
+        principal: callerOf(c),
         requestId: c.get('requestId'),
         now: c.get('now'),
       }),
@@ -80,21 +80,23 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     })
   })
   app.onError((error, c) => {
-    const response = problemResponse(error, {
-      requestId: c.get('requestId'),
-      instance: new URL(c.req.url).pathname.slice(0, 200),
-      log: services.log,
-    })
-    for (const [name, value] of c.res.headers)
-      if (name.startsWith('ratelimit')) response.headers.set(name, value)
-    return response
+    const instance = new URL(c.req.url).pathname.slice(0, 200)
+    return problemResponse(error, { requestId: c.get('requestId'), instance, log: services.log })
   })
   return app
 }
 
-/** Headers that every answer carries. */
+/** Headers that every answer carries, whoever made it. */
 function finish(c: HonoContext<Env>): void {
   const { headers } = c.res
+  const allow = c.get('allow')
+  if (allow !== undefined) headers.set('Allow', allow)
+  const reading = c.get('reading')
+  if (reading !== undefined) {
+    const { rateClass, count, seconds, remaining, resetSeconds } = reading
+    headers.set('RateLimit-Policy', `"${rateClass}";q=${count};w=${seconds}`)
+    headers.set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
+  }
   headers.set('X-Request-Id', c.get('requestId'))
   headers.set('X-Content-Type-Options', 'nosniff')
   if (c.req.path === '/api/openapi.json') headers.set('Cache-Control', 'public, max-age=300')
@@ -114,19 +116,19 @@ async function limit(
     failClosed,
   })
   if (reading === null) return
-  c.header('RateLimit-Policy', `"${reading.rateClass}";q=${reading.count};w=${reading.seconds}`)
-  c.header('RateLimit', `"${reading.rateClass}";r=${reading.remaining};t=${reading.resetSeconds}`)
+  c.set('reading', reading)
   requireWithinLimit(reading)
 }
 
 /** Liveness and readiness. */
-function health(app: Hono<Env>, { database, chain, log }: Services): void {
+function health(app: Hono<Env>, { database, chain, rateLimiter, clock, log }: Services): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', async (c) => {
     const checks = {
       database: async () =>
         void (await database.kysely.selectFrom('account').select('id').limit(1).execute()),
       chain: async () => void (await chain.blockNumber()),
+      rateLimits: async () => void (await rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock())),
     }
     const results = await Promise.all(
       Object.entries(checks).map(
@@ -163,7 +165,7 @@ function refuseOtherMethods(app: Hono<Env>): void {
   for (const [path, known] of methods) {
     const allow = [...known].sort().join(', ')
     app.all(path, (c) => {
-      c.header('Allow', allow)
+      c.set('allow', allow)
       throw new Failure('method_not_allowed', `${c.req.method} is not possible here; ${allow} is.`)
     })
   }

@@ -6,7 +6,7 @@ import { authenticateSignature } from '../identity/request-signature.ts'
 import { authenticateSession, type IssuedSession } from '../identity/sessions.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Principal } from '../principal.ts'
-import { type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
+import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
 /** The session cookie's name: the `__Host-` prefix needs https. */
 function cookieName(origin: string): string {
@@ -30,44 +30,57 @@ type Credential =
   | { readonly kind: 'cookie' | 'bearer' | 'api-key'; readonly value: string }
   | { readonly kind: 'signature' }
 
-/** The caller, or `public` where the request carries no credential. @throws Failure per contract sections 2 to 4. */
+/**
+ * The caller. A credential that does not hold makes a stranger of its bearer: open routes go on, all others tell the refusal.
+ * @throws Failure `ambiguous_credentials`, `provider_unavailable`.
+ */
 export async function authenticate(
   services: Pick<Services, 'database' | 'settings'>,
   c: HttpContext,
-): Promise<{ principal: Principal; renewed: IssuedSession | null }> {
-  const credential = credentialOf(c, services.settings.origin)
-  const now = c.get('now')
-  switch (credential?.kind) {
-    case undefined:
-      return { principal: { kind: 'public' }, renewed: null }
-    case 'api-key':
-      return { principal: await authenticateApiKey(services.database, credential.value, now), renewed: null }
-    case 'signature': {
-      const { database, settings } = services
-      return {
-        principal: await authenticateSignature({ database, origin: settings.origin }, rawRequestOf(c), now),
-        renewed: null,
-      }
-    }
-    case 'cookie':
-      if (mutatingMethods.has(c.req.method)) requireSameSite(c, services.settings.origin)
-      return authenticateSession(services, credential.value, now).catch(endedSession)
-    case 'bearer':
-      return { ...(await authenticateSession(services, credential.value, now)), renewed: null }
+): Promise<Caller> {
+  try {
+    const credential = credentialOf(c, services.settings.origin)
+    if (credential === undefined) return { principal: { kind: 'public' }, renewed: null, refusal: null }
+    return { ...(await verify(services, c, credential)), refusal: null }
+  } catch (error) {
+    if (!(error instanceof Failure) || ![401, 403, 423].includes(error.status)) throw error
+    return { principal: { kind: 'public' }, renewed: null, refusal: error }
   }
 }
 
-/** A browser sends a cookie whose session has ended wherever it goes, also to where it would sign in again: it counts as none. */
-function endedSession(error: unknown): { principal: Principal; renewed: null } {
-  if (error instanceof Failure && error.code === 'unauthenticated')
-    return { principal: { kind: 'public' }, renewed: null }
-  throw error
+/** The caller of a route that is not open to anybody. @throws Failure that its credential was refused with. */
+export function callerOf(c: HttpContext): Principal {
+  const { principal, refusal } = c.get('caller')
+  if (refusal !== null) throw refusal
+  return principal
+}
+
+async function verify(
+  { database, settings }: Pick<Services, 'database' | 'settings'>,
+  c: HttpContext,
+  credential: Credential,
+) {
+  const { origin } = settings
+  const now = c.get('now')
+  switch (credential.kind) {
+    case 'api-key':
+      return { principal: await authenticateApiKey(database, credential.value, now), renewed: null }
+    case 'signature':
+      return {
+        principal: await authenticateSignature({ database, origin }, rawRequestOf(c), now),
+        renewed: null,
+      }
+    case 'bearer':
+      return { ...(await authenticateSession({ database, settings }, credential.value, now)), renewed: null }
+    case 'cookie':
+      if (mutatingMethods.has(c.req.method)) requireSameSite(c, origin)
+      return authenticateSession({ database, settings }, credential.value, now)
+  }
 }
 
 function credentialOf(c: HttpContext, origin: string): Credential | undefined {
-  const cookie = parseCookies(c.req.header('cookie') ?? '', cookieName(origin))[cookieName(origin)]
   const credentials: Credential[] = [
-    ...(cookie === undefined || cookie === '' ? [] : [{ kind: 'cookie' as const, value: cookie }]),
+    ...cookiesOf(c.req.header('cookie') ?? '', cookieName(origin)),
     ...bearerOf(c.req.header('authorization')),
     ...(c.req.header('signature') === undefined && c.req.header('signature-input') === undefined
       ? []
@@ -82,6 +95,14 @@ function credentialOf(c: HttpContext, origin: string): Credential | undefined {
       },
     )
   return credentials[0]
+}
+
+/** Every session cookie that was sent: a page of a neighbouring host can plant a second one. */
+function cookiesOf(header: string, name: string): Credential[] {
+  return header
+    .split(';')
+    .flatMap((pair) => Object.entries(parseCookies(pair, name)))
+    .flatMap(([, value]) => (value === '' ? [] : [{ kind: 'cookie' as const, value }]))
 }
 
 function bearerOf(authorization: string | undefined): Credential[] {

@@ -3,9 +3,8 @@ import { type FailureCode, failures } from '../failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../kernel/catalogue.ts'
 import type { Settings } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
+import { VERSION } from '../version.ts'
 import { mutatingMethods } from './request.ts'
-
-const VERSION = '0.1.0'
 
 /** Describes every route that this deployment serves. */
 export function openApiDocument(
@@ -71,7 +70,13 @@ function operationOf({ tool, input, output }: CatalogueEntry, method: string, pa
     responses: {
       200: { description: 'Success', content: { 'application/json': { schema: output } } },
       ...(tool.isSold
-        ? { 402: { description: 'Payment required: an x402 challenge of both generations' } }
+        ? {
+            402: {
+              description:
+                'Payment required: an x402 challenge, v1 as this body and v2 as the PAYMENT-REQUIRED header',
+              content: { 'application/json': { schema: challengeSchema } },
+            },
+          }
         : {}),
       ...failureResponses(failuresOf(tool)),
     },
@@ -81,11 +86,13 @@ function operationOf({ tool, input, output }: CatalogueEntry, method: string, pa
 /** What any call of a tool can fail with, its own failures first. */
 function failuresOf(tool: Tool): FailureCode[] {
   const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
+  const isMutation = mutatingMethods.has(tool.route.split(' ')[0] ?? '')
   if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
-  if (tool.scopes.length > 0 && !tool.isSold) own.push('insufficient_scope')
-  if (tool.effect !== 'read') own.push('rate_limited', 'unsupported_media_type', 'body_too_large')
-  if (tool.effect !== 'read' && tool.who !== 'public')
-    own.push('idempotency_in_progress', 'idempotency_key_reused')
+  if (tool.who === 'person' || (tool.scopes.length > 0 && !tool.isSold)) own.push('insufficient_scope')
+  if (isMutation || tool.rate !== undefined) own.push('rate_limited', 'provider_unavailable')
+  if (isMutation) own.push('unsupported_media_type', 'body_too_large')
+  if (isMutation && tool.who !== 'public')
+    own.push('cross_site_request', 'idempotency_in_progress', 'idempotency_key_reused')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
 }
@@ -171,6 +178,20 @@ const securitySchemes = {
   },
 }
 
+const challengeSchema = {
+  type: 'object',
+  required: ['x402Version', 'accepts'],
+  properties: {
+    x402Version: { type: 'integer', const: 1 },
+    error: { type: 'string', description: 'Why there is a challenge.' },
+    accepts: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'Ways to pay, as x402 v1 spells them.',
+    },
+  },
+}
+
 const problemSchema = {
   type: 'object',
   description: 'RFC 9457 problem details.',
@@ -187,6 +208,7 @@ const problemSchema = {
     reason: { type: 'string' },
     retryAfter: { type: 'integer', description: 'seconds' },
     decisionId: { type: 'string' },
+    transferId: { type: 'string' },
     approvalId: { type: 'string' },
     scopes: { type: 'array', items: { type: 'string' } },
     violations: {

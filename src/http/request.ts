@@ -3,9 +3,18 @@ import type { IncomingMessage } from 'node:http'
 import type { Context as HonoContext } from 'hono'
 import { Failure } from '../failure.ts'
 import type { RawRequest } from '../identity/request-signature.ts'
+import type { IssuedSession } from '../identity/sessions.ts'
 import { parseJson } from '../json.ts'
+import type { RateReading } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
 import { bodyTooLarge, LARGEST_BODY } from './problem.ts'
+
+/** Who sent a request. @property refusal why its credential does not hold: no matter on a route that is open to anybody. */
+export interface Caller {
+  readonly principal: Principal
+  readonly renewed: IssuedSession | null
+  readonly refusal: Failure | null
+}
 
 /** What our middlewares keep beside a request. */
 export interface Variables {
@@ -13,7 +22,11 @@ export interface Variables {
   now: Date
   clientAddress: string
   body: Uint8Array
-  principal: Principal
+  caller: Caller
+  /** The methods of a path, where another one was tried. */
+  allow?: string
+  /** What the last limit found. */
+  reading?: RateReading
 }
 
 /** The environment of the app. */
@@ -63,6 +76,11 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
 
 /** The JSON value of a body. @throws Failure `unsupported_media_type`, `invalid_request`. */
 export function jsonBodyOf(c: HttpContext): unknown {
+  const encoding = c.req.header('content-encoding') ?? 'identity'
+  if (encoding !== 'identity')
+    throw new Failure('unsupported_media_type', 'The body is encoded.', {
+      hint: 'Send it without Content-Encoding.',
+    })
   const type = c.req.header('content-type')
   const body = c.get('body')
   if (body.length === 0 && type === undefined) return {}

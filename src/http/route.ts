@@ -6,7 +6,7 @@ import type { Services } from '../kernel/context.ts'
 import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
-import { sessionCookie } from './authenticate.ts'
+import { callerOf, sessionCookie } from './authenticate.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 
 /** Sells one delivery to anybody who pays the challenge. */
@@ -33,13 +33,21 @@ export function routeTool(
 ): void {
   const [method = '', path = ''] = tool.route.split(' ')
   app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
-    if (tool.rate !== undefined) await limit(services, c, tool.rate, tool.effect !== 'read' && !tool.isSold)
+    // A challenge is a public read; taking a payment is not.
+    const failClosed = tool.isSold ? isPaid(c) : tool.effect !== 'read'
+    if (tool.rate !== undefined) await limit(services, c, tool.rate, failClosed)
     if (tool.isSold) return sell(tool, c, { services, seller })
-    const { body, replayed } = await run(tool, callFacts(services, c), rawInputOf(c))
+    const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
+    const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c))
+    renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
     if (tool.opensSession === true) handOutCookie(services, c, body)
     return c.json(body)
   })
+}
+
+function isPaid(c: HttpContext): boolean {
+  return c.req.header('x-payment') !== undefined || c.req.header('payment-signature') !== undefined
 }
 
 /** What is sold is decoded and its rail read before any challenge, so that nobody pays for what cannot be delivered. */
@@ -49,20 +57,20 @@ async function sell(
   { services, seller }: Omit<RouteParts, 'limit'>,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') {
-    c.header('Allow', 'GET')
+    c.set('allow', 'GET')
     throw new Failure('method_not_allowed', 'A payment challenge has no HEAD; use GET.')
   }
   const call = tool.decode(rawInputOf(c))
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
   await requireRail(tool, services)
-  const delivered = await call.sell({ ...services, ...callFacts(services, c), afterCommit: () => {} })
+  const { principal } = c.get('caller')
+  const delivered = await call.sell({ ...callFacts(services, c), principal, afterCommit: () => {} })
   return seller.sell(c, async () => delivered)
 }
 
 function callFacts(services: Services, c: HttpContext) {
   return {
     ...services,
-    principal: c.get('principal'),
     requestId: c.get('requestId'),
     now: c.get('now'),
     idempotencyKey: idempotencyKeyOf(c),
@@ -93,6 +101,12 @@ function rawInputOf(c: HttpContext): unknown {
     values.length === 1 ? values[0] : values,
   ])
   return { ...Object.fromEntries(queries), ...parameters }
+}
+
+/** A browser's token is replaced before it ends. */
+function renewCookie(services: Services, c: HttpContext): void {
+  const { renewed } = c.get('caller')
+  if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
 }
 
 function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {

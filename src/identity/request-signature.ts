@@ -114,7 +114,7 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
   } catch (error) {
     if (!isSignatureError(error)) throw error
     if (error.code === 'ResolverFailed' && error.cause !== undefined) throw error.cause
-    throw invalid(error.message)
+    throw invalid(error.message, new URL(origin).host)
   }
 }
 
@@ -155,8 +155,10 @@ function unknownKey(): Failure {
   })
 }
 
-function invalid(why: string): Failure {
+/** @param authority what `@authority` is here; clients that use another name of the host sign another one. */
+function invalid(why: string, authority?: string): Failure {
+  const named = authority === undefined ? '' : ` ("${authority}" here)`
   return new Failure('signature_invalid', `The request signature does not hold: ${why}.`, {
-    hint: `Cover @method, @authority, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" does it for you.`,
+    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" does it for you.`,
   })
 }

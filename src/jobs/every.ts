@@ -1,4 +1,5 @@
 /** Jobs: what a crash or a slow provider left open is finished here. May import base, ports, ledger, spending and domains. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
 
 /** A job that runs until it is stopped. `stop` waits for a round that is under way. */
@@ -14,8 +15,8 @@ export function every(
   const stopping = new AbortController()
   const loop = async () => {
     while (!stopping.signal.aborted) {
-      await pause(intervalMs, stopping.signal)
-      if (stopping.signal.aborted) return
+      const isDue = await sleep(intervalMs, true, { signal: stopping.signal }).catch(() => false)
+      if (!isDue) return
       await round().catch((err: unknown) =>
         log.error({ err, job: name }, 'a job failed and will be tried again'),
       )
@@ -28,18 +29,4 @@ export function every(
       return running
     },
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer)
-        resolve()
-      },
-      { once: true },
-    )
-  })
 }

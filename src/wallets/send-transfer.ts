@@ -43,8 +43,8 @@ export interface SentTransfer {
 
 /**
  * Sends reserved money.
- * @throws Failure `provider_unavailable` where the chain refused (the money is free again) or it is not known whether it
- * took the transfer (the money stays held until it is).
+ * @throws Failure `provider_unavailable` where the chain refused (the money is free again), `settlement_pending` where it is
+ * not known whether it took the transfer (the money stays held until it is).
  */
 export async function sendTransfer(sending: Sending, order: TransferOrder): Promise<SentTransfer> {
   const { database, chain, newId } = sending
@@ -90,11 +90,13 @@ async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Subm
   } catch (cause) {
     log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
     throw new Failure(
-      'provider_unavailable',
+      'settlement_pending',
       `It is not known yet whether the chain took transfer ${transfer.id}; its money stays held until it is.`,
       {
+        decisionId: transfer.decisionId,
+        transferId: transfer.id,
         retryAfter: 5,
-        hint: 'Do not send it anew: repeat this request with the same Idempotency-Key to learn the outcome.',
+        hint: 'Do not send it anew. Repeat this call with the same idempotency key to learn the outcome; without one, watch "held" of the wallet, which is settled or given back within seconds.',
       },
       { cause },
     )

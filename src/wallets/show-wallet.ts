@@ -1,4 +1,5 @@
 /** The wallet as spec 2.1 shows it: address, modules and balances. */
+import { getAddress } from 'viem'
 import { Failure } from '../failure.ts'
 import { balances } from '../ledger/balances.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
@@ -22,7 +23,7 @@ export async function showWallet(
   if (safeAddress === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const [modules, booked] = await Promise.all([chain.modules(accountId), balances(database, accountId)])
   return {
-    safeAddress,
+    safeAddress: getAddress(safeAddress),
     modules,
     balances: stablecoins.map((token) => {
       const row = booked.find(({ place, asset }) => place === chain.name && asset === token)

@@ -84,7 +84,7 @@ onBothEngines('a transfer', (database) => {
       },
     }
     await expect(sendTransfer({ ...sending, chain: lossy }, order)).rejects.toMatchObject({
-      code: 'provider_unavailable',
+      code: 'settlement_pending',
       members: { retryAfter: 5 },
     })
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 11n })
@@ -104,7 +104,7 @@ onBothEngines('a transfer', (database) => {
       submitTransfer: () => Promise.reject(new Error('there is no connection')),
     }
     await expect(sendTransfer({ ...sending, chain: dead }, order)).rejects.toMatchObject({
-      code: 'provider_unavailable',
+      code: 'settlement_pending',
     })
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 13n, held: 0n })

@@ -86,6 +86,7 @@ export default defineTool({
     'chain_not_supported',
     'screening_unavailable',
     'provider_unavailable',
+    'settlement_pending',
     'not_found',
     'conflict',
   ],

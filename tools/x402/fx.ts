@@ -69,6 +69,7 @@ export default defineTool({
     'insufficient_funds',
     'controls_unavailable',
     'facilitator_unavailable',
+    'settlement_pending',
   ],
   example: { from: 'USD', to: 'EUR', amount: '100' },
   sale: async (context, input) => ({

@@ -34,7 +34,11 @@ const registration = z
     publicKey: publicKey.describe(
       'The agent’s own Ed25519 public key; the private key never leaves the agent.',
     ),
-    scopes: z.array(z.enum(scopeNames)).max(32).describe('What the agent may do.'),
+    scopes: z
+      .array(z.enum(scopeNames))
+      .max(32)
+      .transform((held) => [...new Set(held)])
+      .describe('What the agent may do.'),
     policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
     expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
   })
