@@ -1,0 +1,40 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { every } from '../../src/jobs/every.ts'
+import { silentLog } from '../../src/log.ts'
+
+it('goes on after a round that failed, and leaves nothing behind with each round', async () => {
+  const warnings: Error[] = []
+  const hear = (warning: Error) => warnings.push(warning)
+  process.on('warning', hear)
+  let rounds = 0
+  const round = async () => {
+    rounds += 1
+    if (rounds % 2 === 0) throw new Error('a bad round')
+  }
+  const job = every(1, { name: 'test', round, log: silentLog })
+  while (rounds < 30) await pause(1)
+  await job.stop()
+  process.off('warning', hear)
+  expect(warnings).toEqual([])
+})
+
+it('stops at once between rounds, and waits for one that is under way', async () => {
+  let rounds = 0
+  await every(60_000, { name: 'test', round: async () => void (rounds += 1), log: silentLog }).stop()
+  expect(rounds).toBe(0)
+  let isDone = false
+  let started = () => {}
+  const underWay = new Promise<void>((resolve) => {
+    started = resolve
+  })
+  const round = async () => {
+    started()
+    await pause(20)
+    isDone = true
+  }
+  const job = every(1, { name: 'test', round, log: silentLog })
+  await underWay
+  await job.stop()
+  expect(isDone).toBe(true)
+})
