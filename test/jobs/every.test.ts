@@ -21,7 +21,10 @@ it('goes on after a round that failed, and leaves nothing behind with each round
 
 it('stops at once between rounds, and waits for one that is under way', async () => {
   let rounds = 0
-  await every(60_000, { name: 'test', round: async () => void (rounds += 1), log: silentLog }).stop()
+  const count = async () => {
+    rounds += 1
+  }
+  await every(60_000, { name: 'test', round: count, log: silentLog }).stop()
   expect(rounds).toBe(0)
   let isDone = false
   let started = () => {}
