@@ -44,6 +44,10 @@ const environment = z.object({
     .string()
     .regex(/^0x[0-9a-fA-F]{64}$/)
     .optional(),
+  CHAIN_OWNER_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/)
+    .optional(),
   ANVIL_BIN: z.string().optional(),
   X402_PAY_TO: address.optional(),
   X402_FX_PRICE: decimalAmount.superRefine(refuseMisfit).default('0.01'),
@@ -76,6 +80,7 @@ export interface Config {
     readonly kind: 'anvil' | 'simulated' | 'rpc'
     readonly rpcUrl: string | null
     readonly sponsorKey: string | null
+    readonly ownerKey: string | null
     readonly anvilBinary: string | null
   }
   readonly x402: {
@@ -97,6 +102,7 @@ const productionNeeds = [
   'DATABASE_URL',
   'CHAIN_RPC_URL',
   'CHAIN_SPONSOR_KEY',
+  'CHAIN_OWNER_KEY',
   'X402_PAY_TO',
   'SESSION_SECRET',
 ] as const
@@ -126,6 +132,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       kind: settings.CHAIN_RPC_URL === undefined ? settings.CHAIN : 'rpc',
       rpcUrl: settings.CHAIN_RPC_URL ?? null,
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
+      ownerKey: settings.CHAIN_OWNER_KEY ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
     },
     x402: {

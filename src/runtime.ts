@@ -6,6 +6,7 @@ import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { Failure } from './failure.ts'
 import { newId } from './ids.ts'
 import type { Services, Settings } from './kernel/context.ts'
 import type { Log } from './log.ts'
@@ -19,7 +20,9 @@ import { createMemoryRateLimiter } from './providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimit, RateLimiter } from './providers/rate-limiter.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
+import type { Rates } from './providers/rates.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
+import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
 import { prepareSandbox, sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
@@ -28,6 +31,20 @@ import type { Database } from './storage/database.ts'
 export interface Runtime {
   readonly services: Services
   close(): Promise<void>
+}
+
+// Production has no provider of either yet: nothing is screened as clear and nothing is priced by a snapshot.
+const noRates: Rates = {
+  latest: () =>
+    Promise.reject(
+      new Failure('rates_unavailable', 'No provider of rates is configured.', { retryAfter: 60 }),
+    ),
+}
+const noScreening: AddressScreening = {
+  screen: () =>
+    Promise.reject(
+      new Failure('screening_unavailable', 'No provider of AML screening is configured.', { retryAfter: 60 }),
+    ),
 }
 
 /** Opens the database of a configuration. @throws Error that says what to do where it cannot be had. */
@@ -62,9 +79,9 @@ export async function createRuntime(
     const services: Services = {
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
-      rates: createSandboxRates(),
+      rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
-      screening: createSandboxScreening(screenSandboxSuffix),
+      screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
       rateLimiter,
       sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
     }
@@ -136,6 +153,7 @@ async function startChain({ chain }: Config, log: Log): Promise<Chain> {
         ...parts,
         url: chain.rpcUrl ?? '',
         sponsorKey: chain.sponsorKey,
+        ownerKey: chain.ownerKey,
       })
     case 'simulated':
       return (await import('./providers/chain/simulated.ts')).createSimulatedChain(parts)

@@ -7,6 +7,7 @@ const production = {
   DATABASE_URL: 'postgres://bursar@db.example/bursar',
   CHAIN_RPC_URL: 'https://rpc.example',
   CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
+  CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
   X402_PAY_TO: `0x${'2'.repeat(40)}`,
   SESSION_SECRET: 's'.repeat(32),
 }
@@ -33,7 +34,7 @@ describe('the configuration', () => {
       dataDirectory: '.bursar',
       databaseUrl: null,
       redisUrl: null,
-      chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, anvilBinary: null },
+      chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, ownerKey: null, anvilBinary: null },
       x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
       railControlsUrl: null,
       sessionSecret: null,

@@ -39,7 +39,7 @@ export async function serve(
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
-  const ended = endSignal()
+  // Until all is up a signal simply ends the process, and with it whatever it waits for.
   const runtime = await createRuntime(config, { origin, log }).catch((error: unknown) => {
     server.close()
     throw error
@@ -50,6 +50,7 @@ export async function serve(
     throw error
   })
   server.off('request', notReady).on('request', gateway.listener)
+  const ended = endSignal()
   process.stdout.write(
     banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
   )
@@ -92,7 +93,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   })
   const { log } = services
   const jobs = [
-    every(1_000, { name: 'settle-pending', round: () => settlePending(services), log }),
+    every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

@@ -14,7 +14,7 @@ import { openApiDocument } from './openapi.ts'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
-import { routeTool, type Seller } from './route.ts'
+import { type Limiting, routeTool, type Seller } from './route.ts'
 
 /** A request that another transport answers, after the way in. */
 export interface MountedRequest {
@@ -41,20 +41,24 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
   const trusted = trustedProxyList(services.settings.trustedProxies)
   app.use(async (c, next) => {
     const given = c.req.header('x-request-id') ?? ''
-    c.set('now', services.clock())
+    const startedAt = services.clock().getTime()
+    c.set('now', new Date(startedAt))
     c.set('requestId', /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : services.newId('req', c.get('now')))
     await next()
     finish(c)
     const { method, path } = c.req
     const facts = { requestId: c.get('requestId'), method, path: path.slice(0, 200), status: c.res.status }
-    services.log.info({ ...facts, ms: services.clock().getTime() - c.get('now').getTime() }, 'request')
+    services.log.info({ ...facts, ms: services.clock().getTime() - startedAt }, 'request')
   })
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
-    if (mutatingMethods.has(c.req.method)) await limit(services, c, 'mutations', true)
+    if (mutatingMethods.has(c.req.method))
+      await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
     c.set('body', await readBody(c))
+    // A body may take its time: what is decided about a request is decided for the moment when all of it was there.
+    c.set('now', services.clock())
     c.set('caller', await authenticate(services, c))
     await next()
   })
@@ -107,15 +111,11 @@ async function limit(
   services: Services,
   c: HttpContext,
   rateClass: string,
-  failClosed: boolean,
+  { failClosed, isMetered }: Limiting,
 ): Promise<void> {
-  const reading = await countRequest(services, {
-    rateClass,
-    client: c.get('clientAddress'),
-    now: c.get('now'),
-    failClosed,
-  })
-  if (reading === null) return
+  const client = isMetered ? `${c.get('clientAddress')} metered` : c.get('clientAddress')
+  const reading = await countRequest(services, { rateClass, client, now: c.get('now'), failClosed })
+  if (reading === null || isMetered) return
   c.set('reading', reading)
   requireWithinLimit(reading)
 }

@@ -14,15 +14,16 @@ export interface Seller {
   sell(c: HttpContext, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
 }
 
+/** How a limit holds. @property isMetered it is paid for: the limit's store must be there, and no count refuses it. */
+export interface Limiting {
+  readonly failClosed: boolean
+  readonly isMetered: boolean
+}
+
 interface RouteParts {
   readonly services: Services
   readonly seller: Seller
-  readonly limit: (
-    services: Services,
-    c: HttpContext,
-    rateClass: string,
-    failClosed: boolean,
-  ) => Promise<void>
+  readonly limit: (services: Services, c: HttpContext, rateClass: string, how: Limiting) => Promise<void>
 }
 
 /** Adds a tool's route to the app. */
@@ -34,8 +35,9 @@ export function routeTool(
   const [method = '', path = ''] = tool.route.split(' ')
   app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
     // A challenge is a public read; taking a payment is not.
-    const failClosed = tool.isSold ? isPaid(c) : tool.effect !== 'read'
-    if (tool.rate !== undefined) await limit(services, c, tool.rate, failClosed)
+    const isMetered = tool.isSold && isPaid(c)
+    const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
+    if (tool.rate !== undefined) await limit(services, c, tool.rate, { failClosed, isMetered })
     if (tool.isSold) return sell(tool, c, { services, seller })
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
     const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c))

@@ -22,6 +22,8 @@ export interface RawRequest {
 
 /** How far a client's clock may be off. */
 const SKEW_SECONDS = 30
+/** How long a spent nonce is kept beyond its signature's end: far longer than a request can be under way. */
+const NONCE_MARGIN_SECONDS = 600
 /** Room for 16 random bytes in any common text form. */
 const SHORTEST_NONCE = 16
 const LONGEST_NONCE = 256
@@ -63,7 +65,7 @@ export async function authenticateSignature(
   requireCurrent(parameters, now)
   if (found.key.expiresAt !== null && found.key.expiresAt <= now) throw unknownKey()
   requireUnlocked(found.account)
-  const expiresAt = new Date((parameters.expires + SKEW_SECONDS + 1) * 1000)
+  const expiresAt = new Date((parameters.expires + NONCE_MARGIN_SECONDS) * 1000)
   if (!(await spendNonce(database, found.key.id, parameters.nonce, expiresAt)))
     throw new Failure('signature_replayed', 'This signature was used before.', {
       hint: 'Sign every request anew, with a new nonce.',

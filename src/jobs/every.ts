@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.ts'
 
-/** A job that runs until it is stopped. `stop` waits for a round that is under way. */
+/** A job that runs until it is stopped. `stop` tells a round that is under way, and waits for it. */
 export interface Job {
   stop(): Promise<void>
 }
@@ -10,14 +10,14 @@ export interface Job {
 /** Runs a round, waits, and runs the next. A round that fails is logged and tried again. @param intervalMs between rounds. */
 export function every(
   intervalMs: number,
-  { name, round, log }: { name: string; round: () => Promise<void>; log: Log },
+  { name, round, log }: { name: string; round: (signal: AbortSignal) => Promise<void>; log: Log },
 ): Job {
   const stopping = new AbortController()
   const loop = async () => {
     while (!stopping.signal.aborted) {
       const isDue = await sleep(intervalMs, true, { signal: stopping.signal }).catch(() => false)
       if (!isDue) return
-      await round().catch((err: unknown) =>
+      await round(stopping.signal).catch((err: unknown) =>
         log.error({ err, job: name }, 'a job failed and will be tried again'),
       )
     }

@@ -4,14 +4,14 @@
  */
 import { Failure } from '../failure.ts'
 import { type Json, toJson } from '../json.ts'
-import { findDecisionFacts } from '../spending/decisions.ts'
+import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
 import { withIdempotency } from '../spending/idempotency.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
-import { reserve } from './gates/spend.ts'
+import { reserve, type SpendGate } from './gates/spend.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /** An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. */
@@ -24,7 +24,6 @@ export interface Outcome {
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
   const call = tool.decode(raw)
-  await requireRail(tool, caller)
   const { context, settled } = committing(caller)
   const outcome = await effects[tool.effect](tool, call, context)
   await settled()
@@ -42,18 +41,25 @@ function committing(caller: Omit<Context, 'afterCommit'>) {
 }
 
 const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Promise<Outcome>> = {
-  read: async (_tool, call, context) => ({ body: await call.run(context, null), replayed: false }),
+  read,
   write,
   spend,
 }
 
+async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  await requireRail(tool, context)
+  return { body: await call.run(context, null), replayed: false }
+}
+
 /** Our own records change in one transaction, together with the idempotency key. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  await requireRail(tool, context)
   const { database, principal, idempotencyKey, now } = context
   const work = (connection: Connection) =>
     call.run({ ...context, database: within(database, connection) }, null)
-  if (idempotencyKey === null || principal.kind === 'public')
-    return { body: await database.transaction(work), replayed: false }
+  // A session is handed out once: its token is never kept.
+  const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
+  if (!isKept) return { body: await database.transaction(work), replayed: false }
   const { answer, replayed } = await withIdempotency(
     database,
     {
@@ -69,7 +75,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
 
 /** Money is held first; the tool settles or releases it, and what it cannot know stays held. A repeated call is told how the first went. */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
-  const gate = await reserve(tool, call, context)
+  const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved')
     return {
       body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }),
@@ -85,6 +91,25 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
     retryAfter: 1,
     hint: 'Repeat the same request after a second to get its answer.',
   })
+}
+
+/** The rail and the policy decide on a new spend. One that was allowed before stands, whatever has changed since. */
+async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGate> {
+  try {
+    await requireRail(tool, context)
+    return await reserve(tool, call, context)
+  } catch (error) {
+    const { principal, idempotencyKey: key } = context
+    if (!(error instanceof Failure) || key === null || principal.kind === 'public') throw error
+    const spent = {
+      principal: idempotencyOwner(principal),
+      key,
+      fingerprint: fingerprintOf(tool.name, call.input),
+    }
+    const decisionId = await findAllowedDecision(context.database, spent)
+    if (decisionId === undefined) throw error
+    return { kind: 'repeated', decisionId }
+  }
 }
 
 /** A transaction that looks like the database: a transaction inside it is the same one. */

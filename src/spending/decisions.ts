@@ -1,6 +1,7 @@
 /** The record of decisions, read. */
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
+import type { IdempotentCall } from './idempotency.ts'
 
 const recorded = z.looseObject({ found: z.unknown() })
 
@@ -12,4 +13,21 @@ export async function findDecisionFacts(database: Connection, decisionId: string
     .where('id', '=', decisionId)
     .executeTakeFirstOrThrow()
   return recorded.parse(facts).found
+}
+
+/** The decision that allowed an earlier spend with this key and input, or undefined where there is none. */
+export async function findAllowedDecision(
+  database: Connection,
+  { principal, key, fingerprint }: IdempotentCall,
+): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('idempotency')
+    .innerJoin('decision', 'decision.id', 'idempotency.decision_id')
+    .select('decision.id')
+    .where('idempotency.principal', '=', principal)
+    .where('idempotency.key', '=', key)
+    .where('idempotency.fingerprint', '=', fingerprint)
+    .where('decision.verdict', '=', 'allow')
+    .executeTakeFirst()
+  return row?.id
 }

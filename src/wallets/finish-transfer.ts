@@ -1,6 +1,7 @@
 /** The end of a transfer, in the ledger and in its row. */
 import type { Clock } from '../clock.ts'
 import { available, external } from '../ledger/accounts.ts'
+import type { Log } from '../log.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
@@ -13,26 +14,31 @@ export type TransferEnd =
   | { readonly state: 'failed'; readonly failure: string }
 
 /**
- * Settles or releases a transfer's money and ends its row. Doing it twice changes nothing, whoever does it.
+ * Settles or releases a transfer's money and ends its row, in one transaction. Doing it twice changes nothing. The row
+ * follows the ledger: where the money was already resolved the other way, that is what the row says, and it is an alarm.
  * Money that went to a wallet of ours is that wallet's at once; any other has left the books.
  */
 export async function finishTransfer(
-  { database, chain, clock }: { database: Database; chain: Pick<Chain, 'name'>; clock: Clock },
+  { database, chain, clock, log }: { database: Database; chain: Pick<Chain, 'name'>; clock: Clock; log: Log },
   transfer: Transfer,
   end: TransferEnd,
 ): Promise<void> {
   const { id, decisionId } = transfer
   const at = clock()
-  if (end.state === 'failed') {
-    // Together or not at all: a row that stays open would be submitted again, without the money that was given back.
-    return database.transaction(async (connection) => {
-      await releaseSpend(connection, { decisionId, at })
-      await updateTransfer(connection, id, end, at)
-    })
-  }
-  const receiver = await findWalletOwner(database, transfer.destination)
+  const receiver =
+    end.state === 'confirmed' ? await findWalletOwner(database, transfer.destination) : undefined
   const destination = receiver === undefined ? external(chain.name) : available(receiver, chain.name)
-  // A crash between the two leaves an open row, and whoever resumes it finds the money settled.
-  await settleSpend(database, { decisionId, destination, at })
-  await updateTransfer(database, id, end, at)
+  await database.transaction(async (connection) => {
+    const verdict =
+      end.state === 'confirmed'
+        ? await settleSpend(connection, { decisionId, destination, at })
+        : await releaseSpend(connection, { decisionId, at })
+    const state = verdict === 'settled' || verdict === 'already_settled' ? 'confirmed' : 'failed'
+    if (state !== end.state)
+      log.error(
+        { transferId: id, decisionId, verdict, chain: end.state },
+        'the chain and the ledger disagree on a transfer',
+      )
+    await updateTransfer(connection, id, { ...end, state }, at)
+  })
 }

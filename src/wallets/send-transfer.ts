@@ -7,7 +7,7 @@ import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
-import type { Address, Chain, Hex, Submission } from '../providers/chain.ts'
+import type { Address, Chain, Hex, Submission, TransferOutcome } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import { insertTransfer, lowerCase, type Transfer, updateTransfer } from './store.ts'
@@ -59,29 +59,27 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
     state: 'reserved',
     transactionHash: null,
   }
-  if (!(await insertTransfer(database, transfer, order.at)))
+  if (!(await insertTransfer(database, transfer, sending.clock())))
     throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
       hint: 'Send the request again.',
     })
   const submission = await submit(sending, transfer)
   if (submission.status === 'refused') return refused(sending, transfer, submission.reason)
-  const { transactionHash } = submission
   const outcome = await waitForOutcome(sending, transfer)
-  if (outcome === 'failed') {
+  if (outcome.status === 'failed') {
     await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
     throw failedTransfer(transfer.id, 'the operation reverted')
   }
-  const sent: SentTransfer = { transferId: transfer.id, transactionHash, status: outcome }
-  if (outcome === 'confirmed')
+  if (outcome.status === 'confirmed') {
+    // Whoever's transaction it was that the chain executed, this one or that of a job that resumed it.
+    const { transactionHash } = outcome
     await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash })
-  else
-    await updateTransfer(
-      database,
-      transfer.id,
-      { state: 'settlement_pending', transactionHash },
-      sending.clock(),
-    )
-  return sent
+    return { transferId: transfer.id, transactionHash, status: 'confirmed' }
+  }
+  const { transactionHash } = submission
+  const state = 'settlement_pending'
+  await updateTransfer(database, transfer.id, { state, transactionHash }, sending.clock())
+  return { transferId: transfer.id, transactionHash, status: state }
 }
 
 async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Submission> {
@@ -104,19 +102,13 @@ async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Subm
 }
 
 /** What the chain says within {@link WAIT_MS}. Silence and errors are pending: the transaction was broadcast. */
-async function waitForOutcome(
-  { chain, log }: Sending,
-  transfer: Transfer,
-): Promise<'confirmed' | 'failed' | 'settlement_pending'> {
+async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Promise<TransferOutcome> {
   try {
-    const { status } = await chain.outcomeOf(
-      { ...transfer, transferId: transfer.id, to: transfer.destination },
-      WAIT_MS,
-    )
-    return status === 'confirmed' || status === 'failed' ? status : 'settlement_pending'
+    const onChain = { ...transfer, transferId: transfer.id, to: transfer.destination }
+    return await chain.outcomeOf(onChain, WAIT_MS)
   } catch (err) {
     log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
-    return 'settlement_pending'
+    return { status: 'pending' }
   }
 }
 

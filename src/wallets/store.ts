@@ -117,14 +117,32 @@ export async function updateTransfer(
   )
 }
 
-/** Transfers that have not ended and were last touched before a moment, oldest first. */
+/** Touches an open transfer, unless somebody else has since `before`. @returns whether it is now the caller's to resume. */
+export async function claimTransfer(
+  database: Connection,
+  id: string,
+  before: Date,
+  at: Date,
+): Promise<boolean> {
+  const rows = await database.call<{ id: string }>(
+    {
+      name: 'wallets_claim_transfer',
+      text: `update transfer set updated_at = $3
+        where id = $1 and updated_at < $2 and state not in ('confirmed', 'failed') returning id`,
+    },
+    [id, before, at],
+  )
+  return rows.length === 1
+}
+
+/** Transfers that have not ended and were last touched before a moment, the longest untouched first. */
 export async function openTransfers(database: Connection, before: Date, limit: number): Promise<Transfer[]> {
   const rows = await database.kysely
     .selectFrom('transfer')
     .selectAll()
     .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
     .where('updated_at', '<', before)
-    .orderBy('created_at')
+    .orderBy('updated_at')
     .limit(limit)
     .execute()
   return rows.map(transferOf)

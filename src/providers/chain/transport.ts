@@ -73,12 +73,17 @@ export function batchTransport(options: TransportOptions): CustomTransport {
   return custom({ request }, { retryCount: 0, name: 'batched HTTP' })
 }
 
-async function post({ url, timeoutMs, batchSize }: TransportOptions, calls: readonly Call[]): Promise<void> {
+async function post(
+  { url: address, timeoutMs, batchSize }: TransportOptions,
+  calls: readonly Call[],
+): Promise<void> {
+  // Errors are logged, and the path of a node's address may be a key of ours.
+  const url = new URL(address).origin
   const bodies = calls.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
   const [only] = bodies
   const body = { ...only, batch: bodies.length }
   try {
-    const response = await fetch(url, {
+    const response = await fetch(address, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(batchSize === 1 ? only : bodies),

@@ -1,0 +1,89 @@
+import { beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { settlePending } from '../../src/jobs/settle-pending.ts'
+import { silentLog } from '../../src/log.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { findTransferOfDecision } from '../../src/wallets/store.ts'
+import { onBothEngines } from '../engines.ts'
+import { booksOf, openFundedAccount, orderOf, sendingOn } from '../wallets/scene.ts'
+
+const later = () => new Date(systemClock().getTime() + 60_000)
+const running = new AbortController().signal
+
+onBothEngines('the job that settles what is pending', (database) => {
+  let chain: Chain
+  let sending: Sending
+  beforeAll(async () => {
+    chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
+    sending = sendingOn(database(), chain)
+  })
+  /** A transfer whose process was told nothing by the chain. */
+  const leftOpen = async (units: bigint) => {
+    const { accountId } = await openFundedAccount(sending)
+    const order = await orderOf(sending, { accountId, units })
+    const deaf: Chain = {
+      ...chain,
+      submitTransfer: () => Promise.reject(new Error('there is no connection')),
+    }
+    await expect(sendTransfer({ ...sending, chain: deaf }, order)).rejects.toMatchObject({
+      code: 'settlement_pending',
+    })
+    return { accountId, decisionId: order.decisionId }
+  }
+  const stateOf = async (decisionId: string) => (await findTransferOfDecision(database(), decisionId))?.state
+
+  it('leaves alone what a request may still have in hand', async () => {
+    const { decisionId } = await leftOpen(3n)
+    await settlePending(sending, running)
+    expect(await stateOf(decisionId)).toBe('reserved')
+    await settlePending({ ...sending, clock: later }, running)
+    expect(await stateOf(decisionId)).toBe('confirmed')
+  })
+
+  it('finishes the others where one cannot be finished, and gives orphans their money back', async () => {
+    const poisoned = await leftOpen(5n)
+    const healthy = await leftOpen(7n)
+    const { accountId } = await openFundedAccount(sending)
+    const before = await booksOf(sending, accountId)
+    await orderOf(sending, { accountId, units: 9n })
+    const poison: Chain = {
+      ...chain,
+      outcomeOf: (transfer, waitMs) =>
+        transfer.accountId === poisoned.accountId
+          ? Promise.reject(new Error('unreadable'))
+          : chain.outcomeOf(transfer, waitMs),
+    }
+    await settlePending({ ...sending, chain: poison, clock: later }, running)
+    expect(await stateOf(healthy.decisionId)).toBe('confirmed')
+    expect(await stateOf(poisoned.decisionId)).toBe('reserved')
+    expect(await booksOf(sending, accountId)).toEqual(before)
+  })
+
+  it('works on a transfer in one process at a time', async () => {
+    const { accountId, decisionId } = await leftOpen(11n)
+    const others = { ...sending, clock: later }
+    await Promise.all([1, 2, 3].map(() => settlePending(others, running)))
+    expect(await stateOf(decisionId)).toBe('confirmed')
+    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
+  })
+
+  it('starts no other transfer once it is told to stop', async () => {
+    const { decisionId } = await leftOpen(13n)
+    await settlePending({ ...sending, clock: later }, AbortSignal.abort())
+    expect(await stateOf(decisionId)).toBe('reserved')
+  })
+
+  it('lets the row follow the ledger where the chain disagrees, and says so', async () => {
+    const { accountId, decisionId } = await leftOpen(17n)
+    await releaseSpend(database(), { decisionId, at: systemClock() })
+    const errors: string[] = []
+    const log = { ...silentLog, error: (_facts: object, message: string) => errors.push(message) }
+    await settlePending({ ...sending, log, clock: later }, running)
+    expect(await stateOf(decisionId)).toBe('failed')
+    expect(errors).toContain('the chain and the ledger disagree on a transfer')
+    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n, held: 0n })
+  })
+})
