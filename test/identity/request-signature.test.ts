@@ -350,7 +350,7 @@ onBothEngines('a signed request', (database) => {
     await ask(rawOf(headers))
     await sweepNonces(database(), inSeconds(90))
     await expect(ask(rawOf(headers), inSeconds(90))).rejects.toMatchObject({ code: 'signature_replayed' })
-    expect(await sweepNonces(database(), inSeconds(92))).toBeGreaterThan(0n)
+    expect(await sweepNonces(database(), inSeconds(661))).toBeGreaterThan(0n)
     await expect(ask(rawOf(headers), inSeconds(92))).rejects.toMatchObject({ code: 'signature_expired' })
   })
 })
