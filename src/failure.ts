@@ -65,6 +65,8 @@ export interface Violation {
 /** Members beside `detail`, by the contract. @property retryAfter whole seconds. */
 export interface FailureMembers {
   readonly hint?: string | undefined
+  /** The refusal is that of an earlier call with the same idempotency key. Told beside the problem, not in it. */
+  readonly isReplayed?: boolean | undefined
   readonly reason?: string | undefined
   readonly retryAfter?: number | undefined
   readonly violations?: readonly Violation[] | undefined
@@ -97,13 +99,14 @@ export class Failure extends Error {
   /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
   toProblem(): Record<string, unknown> {
     const { status, title } = failures[this.code]
+    const { isReplayed: _, ...members } = this.members
     return {
       type: `/errors/${this.code}`,
       title,
       status,
       detail: this.message,
       code: this.code,
-      ...this.members,
+      ...members,
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The catalogue: every tool of the product, once. A test proves that no file is missing. Tools may import base, kernel, ledger, domains and policies. */
 import type { Tool } from '../src/kernel/tool.ts'
+import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
 import context from './context.ts'
@@ -10,6 +11,7 @@ import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
 
 export const tools: readonly Tool[] = [
+  agentsKeysChallenge,
   agentsKeysCreate,
   authGuest,
   context,

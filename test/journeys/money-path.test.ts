@@ -169,6 +169,8 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       }
       const denied = await transfer('5', 'third')
       expect(denied.status).toBe(403)
+      const again = await transfer('5', 'third')
+      expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([403, 'true'])
       const overRest = problem.parse(await denied.json())
       const client = await mcpClient()
       const overMcp = await callTransfer(client, '5', 'third-over-mcp')

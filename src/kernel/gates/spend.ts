@@ -108,13 +108,14 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
     case 'repeated':
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny':
-      throw denied(decided.decisionId, decided.violations)
+      throw denied(decided)
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',
         `The wallet has ${decimalOf(decided.available)} ${spending.money.asset} available; ${decimalOf(spending.money)} needed.`,
         {
           decisionId: decided.decisionId,
+          isReplayed: decided.replayed,
           hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.',
         },
       )
@@ -133,7 +134,7 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
   }
 }
 
-function denied(decisionId: string, violations: readonly Violation[]): Failure {
+function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { verdict: 'deny' }>): Failure {
   const rules = violations.map(({ rule, limit, requested, remaining }) =>
     [
       rule,
@@ -145,6 +146,7 @@ function denied(decisionId: string, violations: readonly Violation[]): Failure {
   return new Failure('policy_denied', `The spend policy denies this: ${rules.join('; ')}.`, {
     violations,
     decisionId,
+    isReplayed: replayed,
     hint: 'Change what "violations" names, wait until "resetsAt", or ask the owner for a wider policy.',
   })
 }

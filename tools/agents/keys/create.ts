@@ -3,7 +3,8 @@ import { spendPolicy } from '../../../policies/policy.ts'
 import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
-import { callerOf } from '../../../src/kernel/context.ts'
+import { provesKey } from '../../../src/identity/key-proof.ts'
+import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { showUsage, usageView } from '../../../src/spending/usage.ts'
 
@@ -40,6 +41,13 @@ const registration = z
       .transform((held) => [...new Set(held)])
       .describe('What the agent may do.'),
     policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
+    proof: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{86}$/, 'must be an Ed25519 signature, 64 bytes as base64url')
+      .optional()
+      .describe(
+        'The key’s signature over the challenge of POST /api/agents/keys/challenge. Required in production.',
+      ),
     expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
   })
   .superRefine(({ scopes: held, policy }, context) => {
@@ -68,7 +76,7 @@ export default defineTool({
     usage: usageView.describe('What the key used today.'),
     createdAt: z.string().describe('ISO 8601 UTC.'),
   }),
-  failures: ['conflict'],
+  failures: ['conflict', 'signature_rejected'],
   example: {
     name: 'Invoice bot',
     publicKey: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
@@ -78,6 +86,7 @@ export default defineTool({
   run: async (context, input) => {
     const { account } = callerOf(context)
     if (input.expiresAt !== undefined && new Date(input.expiresAt) <= context.now) throw pastExpiry()
+    requireProof(context, { accountId: account.id, publicKey: input.publicKey, proof: input.proof })
     const policy = input.policy ?? null
     const key = await registerAgentKey(context, {
       accountId: account.id,
@@ -105,4 +114,25 @@ export default defineTool({
 function pastExpiry(): Failure {
   const message = 'is in the past'
   return new Failure('invalid_request', `expiresAt: ${message}`, { issues: [{ path: 'expiresAt', message }] })
+}
+
+/** Nobody registers another's public key; the sandbox takes a caller's word where it sends no proof. */
+function requireProof(
+  { settings, now: at }: Context,
+  { accountId, publicKey, proof }: { accountId: string; publicKey: string; proof: string | undefined },
+): void {
+  const hint = 'Sign the challenge of POST /api/agents/keys/challenge with the new key.'
+  if (proof === undefined) {
+    if (settings.mode === 'sandbox') return
+    throw new Failure('invalid_request', 'proof: is required', {
+      issues: [{ path: 'proof', message: 'is required' }],
+      hint,
+    })
+  }
+  if (!provesKey(settings.sessionKey, { accountId, publicKey, proof, at }))
+    throw new Failure(
+      'signature_rejected',
+      'The proof is not the key’s signature over a current challenge.',
+      { hint },
+    )
 }

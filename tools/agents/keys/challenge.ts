@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { keyChallenge } from '../../../src/identity/key-proof.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'agents.keys.challenge',
+  title: 'Challenge for an agent’s key',
+  summary: 'Get what an agent signs with its new key, to prove that it holds the private key.',
+  route: 'POST /api/agents/keys/challenge',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({
+    challenge: z.string().describe('The text to sign with Ed25519, as it stands; the signature is `proof`.'),
+    expiresAt: z.string().describe('When a proof over it is no longer taken, ISO 8601 UTC.'),
+  }),
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const { challenge, expiresAt } = keyChallenge(
+      context.settings.sessionKey,
+      callerOf(context).account.id,
+      context.now,
+    )
+    return { challenge, expiresAt: expiresAt.toISOString() }
+  },
+})
