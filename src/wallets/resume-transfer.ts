@@ -28,6 +28,8 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
     return act(sending, transfer, await chain.outcomeOf(onChain, WAIT_MS))
   }
   log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain refused an open transfer')
+  // One that was broadcast may still be executed, whatever a node says of it now: its money stays held.
+  if (transfer.transactionHash !== null) return
   return finishTransfer(sending, transfer, { state: 'failed', failure: submission.reason })
 }
 

@@ -76,6 +76,21 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await stateOf(decisionId)).toBe('reserved')
   })
 
+  it('keeps the money of one that was broadcast held, where the chain refuses it now', async () => {
+    const { accountId } = await openFundedAccount(sending)
+    const order = await orderOf(sending, { accountId, units: 15n })
+    const slow: Chain = { ...chain, outcomeOf: async () => ({ status: 'pending' }) }
+    await sendTransfer({ ...sending, chain: slow }, order)
+    const refusing: Chain = {
+      ...chain,
+      outcomeOf: async () => ({ status: 'absent' }),
+      submitTransfer: async () => ({ status: 'refused', reason: 'paused' }),
+    }
+    await settlePending({ ...sending, chain: refusing, clock: later }, running)
+    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 15n, held: 15n })
+    expect(await stateOf(order.decisionId)).toBe('settlement_pending')
+  })
+
   it('lets the row follow the ledger where the chain disagrees, and says so', async () => {
     const { accountId, decisionId } = await leftOpen(17n)
     await releaseSpend(database(), { decisionId, at: systemClock() })
