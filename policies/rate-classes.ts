@@ -16,6 +16,8 @@ export const rateClasses = {
   otp_resend: { count: 1, seconds: 60, env: 'RATE_OTP_RESEND' },
   otp_destination: { count: 5, seconds: 3600, env: 'RATE_OTP_DESTINATION' },
   otp_ip: { count: 5, seconds: 3600, env: 'RATE_OTP_IP' },
+  otp_country: { count: 500, seconds: 86_400, env: 'RATE_OTP_COUNTRY' },
+  otp_total: { count: 5_000, seconds: 86_400, env: 'RATE_OTP_TOTAL' },
   recovery: { count: 5, seconds: 3600, env: 'RATE_RECOVERY' },
 } as const satisfies Record<string, Limit & { env: `RATE_${string}` }>
 

@@ -23,6 +23,17 @@ export function isAddressRange(text: string): boolean {
   return isIP(address) !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits && rest.length === 0
 }
 
+/** What already follows `/api/auth/`. */
+const takenNames: ReadonlySet<string> = new Set([
+  'webauthn',
+  'otp',
+  'guest',
+  'logout',
+  'session',
+  'sessions',
+  'recovery',
+])
+
 const environment = z.object({
   MODE: z.enum(['sandbox', 'production']).default('sandbox'),
   HOST: z.string().default('127.0.0.1'),
@@ -54,6 +65,32 @@ const environment = z.object({
   X402_FACILITATOR_URL: url(/^https?$/).optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
+  DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
+  RP_ID: z
+    .string()
+    .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be a domain in lower case')
+    .refine((domain) => isIP(domain) === 0, 'must be a domain, not an address')
+    .optional(),
+  FOUNDER_ACCOUNT: z
+    .string()
+    .regex(/^acct_[0-9a-hjkmnp-tv-z]{26}$/, 'must be an account id (acct_…)')
+    .optional(),
+  GUEST_SESSIONS: z.enum(['on', 'off']).optional(),
+  SMTP_URL: url(/^smtps?$/).optional(),
+  SMTP_FROM: z.string().min(3).max(254).optional(),
+  TWILIO_ACCOUNT_SID: z
+    .string()
+    .regex(/^\w{1,64}$/)
+    .optional(),
+  TWILIO_AUTH_TOKEN: z.string().optional(),
+  TWILIO_FROM: z.string().optional(),
+  TWILIO_API_URL: url(/^https?$/).default('https://api.twilio.com'),
+  IDENTITY_PROVIDERS: list
+    .superRefine((names, context) => {
+      for (const name of names.filter((text) => !/^[a-z][a-z0-9-]{0,31}$/.test(text) || takenNames.has(text)))
+        context.addIssue({ code: 'custom', message: `"${name}" cannot be a provider's name` })
+    })
+    .optional(),
   TRUSTED_PROXIES: list
     .superRefine((entries, context) => {
       for (const entry of entries.filter((text) => !isAddressRange(text)))
@@ -65,6 +102,16 @@ const environment = z.object({
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
 export type RateSettings = Readonly<Record<string, string>>
+
+/** An OpenID provider as the environment names it. @property issuer null: the sandbox's own. */
+export interface IdentityProviderConfig {
+  /** In the route: `/api/auth/{name}`. */
+  readonly name: string
+  readonly issuer: string | null
+  readonly clientId: string | null
+  readonly clientSecret: string | null
+  readonly scope: string | null
+}
 
 /** Everything that the environment decides. */
 export interface Config {
@@ -90,6 +137,20 @@ export interface Config {
   }
   readonly railControlsUrl: string | null
   readonly sessionSecret: string | null
+  /** Seals what is stored of secrets and personal data. */
+  readonly dataKey: string | null
+  /** WebAuthn relying party; null: the host of the public origin. */
+  readonly rpId: string | null
+  readonly founderAccount: string | null
+  readonly guests: boolean
+  readonly smtp: { readonly url: string; readonly from: string } | null
+  readonly twilio: {
+    readonly url: string
+    readonly accountSid: string
+    readonly authToken: string
+    readonly from: string
+  } | null
+  readonly identityProviders: readonly IdentityProviderConfig[]
   readonly trustedProxies: readonly string[]
   readonly logLevel: (typeof logLevels)[number]
   /** `RATE_…` variables as they were given. */
@@ -105,6 +166,7 @@ const productionNeeds = [
   'CHAIN_OWNER_KEY',
   'X402_PAY_TO',
   'SESSION_SECRET',
+  'DATA_KEY',
 ] as const
 
 /** Reads the environment. @throws Error with one message that lists everything that is missing or wrong. */
@@ -116,6 +178,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const wrong = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...missing(given),
+    ...incomplete(given),
   ]
   if (!parsed.success || wrong.length > 0)
     throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
@@ -142,6 +205,28 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     sessionSecret: settings.SESSION_SECRET ?? null,
+    dataKey: settings.DATA_KEY ?? null,
+    rpId: settings.RP_ID ?? null,
+    founderAccount: settings.FOUNDER_ACCOUNT ?? null,
+    guests:
+      settings.GUEST_SESSIONS === undefined ? settings.MODE === 'sandbox' : settings.GUEST_SESSIONS === 'on',
+    smtp:
+      settings.SMTP_URL === undefined
+        ? null
+        : { url: settings.SMTP_URL, from: settings.SMTP_FROM ?? 'Bursar <no-reply@localhost>' },
+    twilio:
+      settings.TWILIO_ACCOUNT_SID === undefined
+        ? null
+        : {
+            url: settings.TWILIO_API_URL,
+            accountSid: settings.TWILIO_ACCOUNT_SID,
+            authToken: settings.TWILIO_AUTH_TOKEN ?? '',
+            from: settings.TWILIO_FROM ?? '',
+          },
+    identityProviders: identityProvidersOf(
+      given,
+      settings.IDENTITY_PROVIDERS ?? (settings.MODE === 'sandbox' ? ['google', 'apple'] : []),
+    ),
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
     rates: Object.fromEntries(
@@ -157,4 +242,55 @@ function missing(given: Readonly<Record<string, string | undefined>>): string[] 
   return productionNeeds
     .filter((name) => given[name] === undefined)
     .map((name) => `${name}: missing, and production has no default for it`)
+}
+
+/** What must be given together, or is given for nobody. */
+function incomplete(given: Readonly<Record<string, string | undefined>>): string[] {
+  const names = providerNames(given.IDENTITY_PROVIDERS ?? (given.MODE === 'production' ? '' : undefined))
+  const together = [
+    ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
+    ...names.map((name) =>
+      ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${prefixOf(name)}${member}`),
+    ),
+  ]
+  const isProduction = given.MODE === 'production'
+  const half = together.flatMap((group, at) => {
+    const absent = group.filter((name) => given[name] === undefined)
+    const isNeeded = absent.length < group.length || (at > 0 && isProduction)
+    return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} belong together`) : []
+  })
+  const issuers = names
+    .map((name) => `${prefixOf(name)}ISSUER`)
+    .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
+    .map((name) => `${name}: must be the https URL of an issuer`)
+  if (isProduction && given.SMTP_URL !== undefined && given.SMTP_FROM === undefined)
+    half.push('SMTP_FROM: missing, and SMTP_URL needs it')
+  return [...half, ...issuers]
+}
+
+function providerNames(text = 'google,apple'): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+function prefixOf(name: string): string {
+  return `OIDC_${name.toUpperCase().replaceAll('-', '_')}_`
+}
+
+function identityProvidersOf(
+  given: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): IdentityProviderConfig[] {
+  return names.map((name) => {
+    const read = (member: string) => given[`${prefixOf(name)}${member}`] ?? null
+    return {
+      name,
+      issuer: read('ISSUER'),
+      clientId: read('CLIENT_ID'),
+      clientSecret: read('CLIENT_SECRET'),
+      scope: read('SCOPE'),
+    }
+  })
 }

@@ -67,6 +67,8 @@ export interface FailureMembers {
   readonly hint?: string | undefined
   /** The refusal is that of an earlier call with the same idempotency key. Told beside the problem, not in it. */
   readonly isReplayed?: boolean | undefined
+  /** What the call has written stands although it is refused: a try stays counted. */
+  readonly isCommitted?: boolean | undefined
   readonly reason?: string | undefined
   readonly retryAfter?: number | undefined
   readonly violations?: readonly Violation[] | undefined
@@ -99,7 +101,7 @@ export class Failure extends Error {
   /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
   toProblem(): Record<string, unknown> {
     const { status, title } = failures[this.code]
-    const { isReplayed: _, ...members } = this.members
+    const { isReplayed: _replayed, isCommitted: _committed, ...members } = this.members
     return {
       type: `/errors/${this.code}`,
       title,

@@ -2,11 +2,11 @@
  * Identifiers: TypeIDs, a prefix that says what the thing is and a UUIDv7 in Crockford base32, so that ids sort by time.
  * The only place that makes randomness. @see https://github.com/jetify-com/typeid/tree/main/spec
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** What an id may name: the prefixes of the contract, a session and a request. */
+/** What an id may name: the prefixes of the contract, and what people sign in with. */
 export type IdPrefix =
   | 'acct'
   | 'key'
@@ -22,6 +22,9 @@ export type IdPrefix =
   | 'tr'
   | 'evt'
   | 'sess'
+  | 'chal'
+  | 'pk'
+  | 'msg'
   | 'req'
 
 /** An id of one kind, such as `acct_01h455vb4pex5vsknk084sn02q`. */
@@ -42,6 +45,11 @@ export const newId: NewId = (prefix, at) => {
 /** Bytes that nobody can guess, as base64url. @param length number of bytes. */
 export function randomToken(length: number): string {
   return randomBytes(length).toString('base64url')
+}
+
+/** A number that nobody can guess, as decimal digits. @param length number of digits. */
+export function randomDigits(length: number): string {
+  return Array.from({ length }, () => randomInt(10)).join('')
 }
 
 function base32(bytes: Buffer): string {

@@ -8,7 +8,20 @@ export interface Account {
   readonly guest: boolean
   readonly displayName: string
   readonly kycLevel: string
+  /** Whether a second factor is active. */
+  readonly mfaEnrolled: boolean
   readonly createdAt: Date
+}
+
+/** A person's session. */
+export interface Session {
+  readonly id: string
+  /** When a second factor was last shown on it. */
+  readonly steppedUpAt: Date | null
+  /** Who keeps its token: a client that can read it, or a browser that hides it from scripts. */
+  readonly tokenHolder: 'client' | 'browser'
+  /** When the token that it was shown by ends. */
+  readonly tokenExpiresAt: Date
 }
 
 /** A key that acts for an account: an agent's, a developer's or an OAuth grant's. */
@@ -34,7 +47,7 @@ export interface AccessKey {
 /** A caller. `session` is a person, `key` acts for its owner, `public` is anybody. */
 export type Principal =
   | { readonly kind: 'public' }
-  | { readonly kind: 'session'; readonly account: Account; readonly sessionId: string }
+  | { readonly kind: 'session'; readonly account: Account; readonly session: Session }
   | { readonly kind: 'key'; readonly account: Account; readonly key: AccessKey }
 
 /** A caller with an account. */

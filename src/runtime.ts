@@ -3,14 +3,15 @@
  * slow starts at once, and everything that was started is closed again, in reverse.
  */
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
-import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { Failure } from './failure.ts'
 import { newId } from './ids.ts'
-import type { Services, Settings } from './kernel/context.ts'
+import type { Services } from './kernel/context.ts'
 import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
+import { createOutboxMessages } from './providers/messages/outbox.ts'
+import type { Messages } from './providers/messages.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
 import { createRemoteRailControls } from './providers/rail-controls/remote.ts'
@@ -18,13 +19,14 @@ import type { RailControls } from './providers/rail-controls.ts'
 import { createDatabaseRateLimiter } from './providers/rate-limiter/database.ts'
 import { createMemoryRateLimiter } from './providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
-import type { RateLimit, RateLimiter } from './providers/rate-limiter.ts'
+import type { RateLimiter } from './providers/rate-limiter.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import type { Rates } from './providers/rates.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
-import { prepareSandbox, sandboxSecret } from './sandbox.ts'
+import { prepareSandbox } from './sandbox.ts'
+import { rateLimitsOf, settingsOf } from './settings.ts'
 import type { Database } from './storage/database.ts'
 
 /** The services, and how to let them go. */
@@ -44,6 +46,14 @@ const noScreening: AddressScreening = {
   screen: () =>
     Promise.reject(
       new Failure('screening_unavailable', 'No provider of AML screening is configured.', { retryAfter: 60 }),
+    ),
+}
+
+const noMessages: Messages = {
+  channels: [],
+  send: () =>
+    Promise.reject(
+      new Failure('provider_unavailable', 'No provider of messages is configured.', { retryAfter: 60 }),
     ),
 }
 
@@ -79,6 +89,8 @@ export async function createRuntime(
     const services: Services = {
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
+      messages: config.mode === 'sandbox' ? createOutboxMessages(parts) : noMessages,
+      identityProviders: new Map(),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
@@ -179,44 +191,4 @@ function createRateLimiter(
   const rateLimiter =
     config.databaseUrl === null ? createMemoryRateLimiter() : createDatabaseRateLimiter({ database })
   return { rateLimiter, close: async () => {} }
-}
-
-async function settingsOf(
-  config: Config,
-  origin: string,
-  database: Database,
-): Promise<Omit<Settings, 'rateLimits'>> {
-  const secret = config.sessionSecret ?? (await sandboxSecret(database, 'session'))
-  return {
-    mode: config.mode,
-    origin,
-    fxPrice: config.x402.price,
-    x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
-    trustedProxies: config.trustedProxies,
-    sessionKey: Buffer.from(secret),
-  }
-}
-
-/** Who is paid for FX quotes in the sandbox: the development mnemonic's ninth account. */
-const SANDBOX_PAY_TO = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
-
-function hexAddress(text: string): `0x${string}` {
-  return `0x${text.slice(2)}`
-}
-
-/** The limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
-function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
-  const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))
-  const limits = new Map<string, RateLimit>(
-    Object.entries(rateClasses).map(([name, { count, seconds }]) => [name, { count, seconds }]),
-  )
-  for (const [variable, text] of Object.entries(rates)) {
-    const name = known.get(variable)
-    const limit = rateLimitOf(text)
-    if (name === undefined)
-      throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
-    if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
-    limits.set(name, limit)
-  }
-  return limits
 }

@@ -10,6 +10,7 @@ const production = {
   CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
   X402_PAY_TO: `0x${'2'.repeat(40)}`,
   SESSION_SECRET: 's'.repeat(32),
+  DATA_KEY: 'd'.repeat(32),
 }
 
 /** The lines under the heading of what a bad configuration is told. */
@@ -38,6 +39,19 @@ describe('the configuration', () => {
       x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
       railControlsUrl: null,
       sessionSecret: null,
+      dataKey: null,
+      rpId: null,
+      founderAccount: null,
+      guests: true,
+      smtp: null,
+      twilio: null,
+      identityProviders: ['google', 'apple'].map((name) => ({
+        name,
+        issuer: null,
+        clientId: null,
+        clientSecret: null,
+        scope: null,
+      })),
       trustedProxies: [],
       logLevel: 'info',
       rates: {},
@@ -70,6 +84,30 @@ describe('the configuration', () => {
       trustedProxies: ['10.0.0.0/8', '::1'],
       rates: { RATE_FX: '5/1' },
     })
+  })
+
+  it('has demo sessions and identity providers in production only where they are named', () => {
+    expect(readConfig(production)).toMatchObject({ guests: false, identityProviders: [] })
+    expect(readConfig({ ...production, GUEST_SESSIONS: 'on' }).guests).toBe(true)
+    expect(readConfig({ GUEST_SESSIONS: 'off' }).guests).toBe(false)
+    const client = { OIDC_MY_IDP_ISSUER: 'https://id.example', OIDC_MY_IDP_CLIENT_ID: 'a' }
+    const named = { ...production, IDENTITY_PROVIDERS: 'my-idp', ...client }
+    expect(complaintsOf(named)).toEqual([
+      'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET belong together',
+    ])
+    expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
+      { name: 'my-idp', issuer: 'https://id.example', clientId: 'a', clientSecret: 'b', scope: null },
+    ])
+  })
+
+  it('names what belongs together', () => {
+    expect(complaintsOf({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
+      'TWILIO_AUTH_TOKEN',
+      'TWILIO_FROM',
+    ])
+    expect(complaintsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
+      'SMTP_FROM: missing, and SMTP_URL needs it',
+    ])
   })
 
   it('names everything that production lacks, at once', () => {
@@ -124,6 +162,14 @@ describe('the configuration', () => {
     ['X402_FX_PRICE', '0.0000001'],
     ['SESSION_SECRET', 'short'],
     ['LOG_LEVEL', 'verbose'],
+    ['DATA_KEY', 'short'],
+    ['RP_ID', '127.0.0.1'],
+    ['RP_ID', 'https://bursar.example'],
+    ['FOUNDER_ACCOUNT', 'ada@example.com'],
+    ['GUEST_SESSIONS', 'yes'],
+    ['SMTP_URL', 'mail.example'],
+    ['IDENTITY_PROVIDERS', 'google,Guest!'],
+    ['IDENTITY_PROVIDERS', 'guest'],
     ['TRUSTED_PROXIES', '10.0.0.0/8, proxy.example'],
     ['TRUSTED_PROXIES', '10.0.0.0/'],
     ['TRUSTED_PROXIES', '10.0.0.0/33'],

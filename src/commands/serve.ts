@@ -72,7 +72,7 @@ async function openServing(
 
 /** The transports and jobs over a runtime. */
 async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
-  const catalogue = catalogueOf(tools, config.mode)
+  const catalogue = catalogueOf(tools, services.settings)
   const paywall = await createPaywall({
     chain: services.chain,
     payTo: services.settings.x402PayTo,

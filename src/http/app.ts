@@ -63,7 +63,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     await next()
   })
   health(app, services)
-  const document = JSON.stringify(openApiDocument(catalogue, services.settings))
+  const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
   for (const [path, handle] of mounts) {

@@ -71,10 +71,21 @@ async function verify(
         renewed: null,
       }
     case 'bearer':
-      return { ...(await authenticateSession({ database, settings }, credential.value, now)), renewed: null }
+      return {
+        ...(await authenticateSession(
+          { database, settings },
+          { token: credential.value, tokenHolder: 'client' },
+          now,
+        )),
+        renewed: null,
+      }
     case 'cookie':
-      if (mutatingMethods.has(c.req.method)) requireSameSite(c, origin)
-      return authenticateSession({ database, settings }, credential.value, now)
+      if (mutatingMethods.has(c.req.method)) requireSameSite(c, settings.webOrigins)
+      return authenticateSession(
+        { database, settings },
+        { token: credential.value, tokenHolder: 'browser' },
+        now,
+      )
   }
 }
 
@@ -116,11 +127,29 @@ function bearerOf(authorization: string | undefined): Credential[] {
 }
 
 /** A browser sends cookies along from anywhere; only our own pages may change things with them. */
-function requireSameSite(c: HttpContext, origin: string): void {
+function requireSameSite(c: HttpContext, origins: readonly string[]): void {
   const from = c.req.header('origin')
-  const isOurs = from === undefined ? c.req.header('sec-fetch-site') === 'same-origin' : from === origin
+  const isOurs =
+    from === undefined ? c.req.header('sec-fetch-site') === 'same-origin' : origins.includes(from)
   if (!isOurs)
-    throw new Failure('cross_site_request', `A cookie-authenticated change must come from ${origin}.`, {
-      hint: 'Clients without a browser send the session token as "Authorization: Bearer …" instead of the cookie.',
-    })
+    throw new Failure(
+      'cross_site_request',
+      `A cookie-authenticated change must come from ${origins.join(' or ')}.`,
+      {
+        hint: 'Clients without a browser send the session token as "Authorization: Bearer …" instead of the cookie.',
+      },
+    )
+}
+
+/**
+ * Nobody is signed in or out by a page that is not ours, which could then watch what they do as somebody else. Clients
+ * without a browser name no page. @throws Failure `cross_site_request`.
+ */
+export function refuseForeignPage(c: HttpContext, origins: readonly string[]): void {
+  const from = c.req.header('origin')
+  const site = c.req.header('sec-fetch-site') ?? 'none'
+  if (from === undefined ? site === 'none' || site === 'same-origin' : origins.includes(from)) return
+  throw new Failure('cross_site_request', 'Another site’s page cannot sign anybody in or out here.', {
+    hint: `Use a page of ${origins.join(' or ')}.`,
+  })
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, generated from the tools. @see https://spec.openapis.org/oas/v3.1.0 */
 import { type FailureCode, failures } from '../failure.ts'
 import type { CatalogueEntry, JsonSchema } from '../kernel/catalogue.ts'
-import type { Settings } from '../kernel/context.ts'
+import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { VERSION } from '../version.ts'
 import { mutatingMethods } from './request.ts'
@@ -9,12 +9,14 @@ import { mutatingMethods } from './request.ts'
 /** Describes every route that this deployment serves. */
 export function openApiDocument(
   catalogue: readonly CatalogueEntry[],
-  settings: Settings,
+  services: Pick<Services, 'settings' | 'identityProviders'>,
 ): Record<string, unknown> {
+  const { settings } = services
   const paths: Record<string, Record<string, unknown>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(entry, method, path) }
+    for (const { name, at } of pathsOf(entry.tool, path, services))
+      paths[at] = { ...paths[at], [method.toLowerCase()]: operationOf(entry, { method, path, name, at }) }
   }
   return {
     openapi: '3.1.0',
@@ -32,11 +34,30 @@ export function openApiDocument(
   }
 }
 
-function operationOf({ tool, input, output }: CatalogueEntry, method: string, path: string) {
+/** A path of ours for each value that the deployment gives its parameter. */
+function pathsOf(
+  tool: Tool,
+  path: string,
+  services: Pick<Services, 'identityProviders'>,
+): { name: string; at: string }[] {
+  const [[parameter, values] = []] = Object.entries(tool.pathValues ?? {})
+  if (parameter === undefined || values === undefined) return [{ name: tool.name, at: path }]
+  return values(services).map((value) => ({
+    name: `${tool.name}.${value}`,
+    at: path.replace(`{${parameter}}`, value),
+  }))
+}
+
+function operationOf(
+  { tool, input, output }: CatalogueEntry,
+  { method, path, name, at }: { method: string; path: string; name: string; at: string },
+) {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const members = propertiesOf(input)
   const parameters = Object.entries(members)
-    .filter(([name]) => inPath.includes(name) || !mutatingMethods.has(method))
+    .filter(
+      ([member]) => at.includes(`{${member}}`) || (!inPath.includes(member) && !mutatingMethods.has(method)),
+    )
     .map(([name, schema]) => ({
       name,
       in: inPath.includes(name) ? 'path' : 'query',
@@ -45,7 +66,7 @@ function operationOf({ tool, input, output }: CatalogueEntry, method: string, pa
     }))
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
   return {
-    operationId: tool.name,
+    operationId: name,
     tags: [tagOf(tool)],
     summary: tool.summary,
     ...(tool.description === undefined ? {} : { description: tool.description }),
@@ -88,7 +109,10 @@ function failuresOf(tool: Tool): FailureCode[] {
   const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
   const isMutation = mutatingMethods.has(tool.route.split(' ')[0] ?? '')
   if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
-  if (tool.who === 'person' || (tool.scopes.length > 0 && !tool.isSold)) own.push('insufficient_scope')
+  if (tool.stepUp === true) own.push('step_up_required', 'mfa_enrollment_required')
+  if (tool.opensSession === true) own.push('cross_site_request')
+  if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
+    own.push('insufficient_scope')
   if (isMutation || tool.rate !== undefined) own.push('rate_limited', 'provider_unavailable')
   if (isMutation) own.push('unsupported_media_type', 'body_too_large')
   if (isMutation && tool.who !== 'public')
@@ -120,7 +144,7 @@ function tagOf(tool: Tool): string {
 
 function securityOf(tool: Tool) {
   const session = [{ bearer: [] }, { session: [] }]
-  return tool.who === 'person' ? session : [...session, { agentSignature: [] }]
+  return tool.who === 'person' || tool.who === 'admin' ? session : [...session, { agentSignature: [] }]
 }
 
 function propertiesOf(schema: JsonSchema): Record<string, unknown> {

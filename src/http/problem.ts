@@ -1,5 +1,6 @@
 /** Failures on the wire. @see https://www.rfc-editor.org/rfc/rfc9457 */
 import { HTTPException } from 'hono/http-exception'
+import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
 import { Failure } from '../failure.ts'
 import type { Log } from '../log.ts'
 
@@ -9,6 +10,9 @@ const challenges = {
   'Accept-Signature':
     'sig1=("@method" "@authority" "@path" "@query" "content-digest");created;expires;nonce;keyid;alg="ed25519";tag="bursar"',
 }
+
+/** What a 401 asks for where a second factor is missing. @see https://www.rfc-editor.org/rfc/rfc9470#section-3 */
+const stepUpChallenge = `Bearer realm="bursar", error="insufficient_user_authentication", error_description="A second factor of the last five minutes is needed", acr_values="mfa", max_age="${STEP_UP_SECONDS}"`
 
 /** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
 export function problemResponse(
@@ -27,6 +31,7 @@ export function problemResponse(
       'WWW-Authenticate',
       `Bearer realm="bursar", error="insufficient_scope", scope="${(failure.members.scopes ?? []).join(' ')}"`,
     )
+  if (failure.code === 'step_up_required') headers.set('WWW-Authenticate', stepUpChallenge)
   return new Response(JSON.stringify(problem), { status: failure.status, headers })
 }
 

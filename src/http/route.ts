@@ -6,7 +6,7 @@ import type { Services } from '../kernel/context.ts'
 import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
-import { callerOf, sessionCookie } from './authenticate.ts'
+import { callerOf, refuseForeignPage, sessionCookie } from './authenticate.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 
 /** Sells one delivery to anybody who pays the challenge. */
@@ -39,9 +39,13 @@ export function routeTool(
     const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
     if (tool.rate !== undefined) await limit(services, c, tool.rate, { failClosed, isMetered })
     if (tool.isSold) return sell(tool, c, { services, seller })
+    if (tool.opensSession === true || tool.closesSession === true)
+      refuseForeignPage(c, services.settings.webOrigins)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
     const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c))
-    renewCookie(services, c)
+    if (tool.closesSession === true)
+      c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
+    else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
     if (tool.opensSession === true) handOutCookie(services, c, body)
     return c.json(body)

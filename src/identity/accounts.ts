@@ -8,18 +8,40 @@ import type { NewId } from '../ids.ts'
 import type { Account } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** Creates an account. @param at the moment it is created. */
+/** What decides who is an administrator. */
+export interface RoleSettings {
+  readonly mode: 'sandbox' | 'production'
+  readonly founderAccount: string | null
+}
+
+/** What an account may be. In production the configuration's founder is the one administrator; a guest never is. */
+export function roleOf(
+  { id, role, guest }: Account,
+  { mode, founderAccount }: RoleSettings,
+): Account['role'] {
+  if (guest) return 'user'
+  if (id === founderAccount) return 'admin'
+  return mode === 'sandbox' ? role : 'user'
+}
+
+/** Creates an account. @param at the moment it is created. @param id where it was given out before. */
 export async function createAccount(
   { database, newId }: { database: Connection; newId: NewId },
-  { displayName, guest, at }: { displayName: string; guest: boolean; at: Date },
+  {
+    displayName,
+    guest,
+    at,
+    id = newId('acct', at),
+  }: { displayName: string; guest: boolean; at: Date; id?: string },
 ): Promise<Account> {
   const account: Account = {
-    id: newId('acct', at),
+    id,
     role: 'user',
     status: 'active',
     guest,
     displayName,
     kycLevel: 'none',
+    mfaEnrolled: false,
     createdAt: at,
   }
   await database.kysely

@@ -4,9 +4,9 @@ import { errors, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
-import type { Principal } from '../principal.ts'
+import type { Principal, Session } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
-import { requireUnlocked } from './accounts.ts'
+import { type RoleSettings, requireUnlocked, roleOf } from './accounts.ts'
 import { findSession } from './store.ts'
 
 /** The life of one token: 15 minutes. Renewed when under half is left. */
@@ -38,16 +38,26 @@ function keyObject(secret: Uint8Array): KeyObject {
   return known
 }
 
+/** How a person came in. */
+export type SessionMethod = 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'
+
 /** Opens a session for an account and signs its first token. */
 export async function openSession(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: TokenSettings },
-  { accountId, at }: { accountId: string; at: Date },
+  { accountId, method, at }: { accountId: string; method: SessionMethod; at: Date },
 ): Promise<IssuedSession> {
   const sessionId = newId('sess', at)
   const endsAt = new Date(at.getTime() + SESSION_SECONDS * 1000)
   await database.kysely
     .insertInto('session')
-    .values({ id: sessionId, account_id: accountId, created_at: at, expires_at: endsAt, revoked_at: null })
+    .values({
+      id: sessionId,
+      account_id: accountId,
+      method,
+      created_at: at,
+      expires_at: endsAt,
+      revoked_at: null,
+    })
     .execute()
   return signToken(settings, { accountId, sessionId, endsAt, at })
 }
@@ -71,7 +81,6 @@ async function signToken(
 /** A caller whose token held. @property renewed a fresh token, where the old one is past half its life. */
 export interface SessionCaller {
   readonly principal: Extract<Principal, { kind: 'session' }>
-  readonly expiresAt: Date
   readonly renewed: IssuedSession | null
 }
 
@@ -80,19 +89,22 @@ export interface SessionCaller {
  * @throws Failure `unauthenticated` where the token or its session does not hold, `account_locked`.
  */
 export async function authenticateSession(
-  { database, settings }: { database: Connection; settings: TokenSettings },
-  token: string,
+  { database, settings }: { database: Connection; settings: TokenSettings & RoleSettings },
+  { token, tokenHolder }: { token: string; tokenHolder: Session['tokenHolder'] },
   now: Date,
 ): Promise<SessionCaller> {
   const { accountId, sessionId, expiresAt } = await verifyToken(settings, token, now)
-  const session = await findSession(database, sessionId, now)
-  if (session === undefined || session.account.id !== accountId) throw notSignedIn('The session has ended.')
-  requireUnlocked(session.account)
+  const found = await findSession(database, sessionId, now)
+  if (found === undefined || found.account.id !== accountId) throw notSignedIn('The session has ended.')
+  requireUnlocked(found.account)
   const isHalfGone = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
   const renewed = isHalfGone
-    ? await signToken(settings, { accountId, sessionId, endsAt: session.expiresAt, at: now })
+    ? await signToken(settings, { accountId, sessionId, endsAt: found.expiresAt, at: now })
     : null
-  return { principal: { kind: 'session', account: session.account, sessionId }, expiresAt, renewed }
+  const account = { ...found.account, role: roleOf(found.account, settings) }
+  const { steppedUpAt } = found
+  const session = { id: sessionId, steppedUpAt, tokenHolder, tokenExpiresAt: expiresAt }
+  return { principal: { kind: 'session', account, session }, renewed }
 }
 
 async function verifyToken(settings: TokenSettings, token: string, now: Date) {

@@ -1,6 +1,8 @@
 /** The rows of identity, as the types of the base. */
+import type { ExpressionBuilder, SqlBool } from 'kysely'
 import type { AccessKey, Account } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
+import type { Schema } from '../storage/schema.ts'
 
 const accountColumns = [
   'account.id as account_id',
@@ -11,6 +13,17 @@ const accountColumns = [
   'account.kyc_level',
   'account.created_at as account_created_at',
 ] as const
+
+const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
+  query
+    .exists(
+      query
+        .selectFrom('mfa')
+        .select('mfa.account_id')
+        .whereRef('mfa.account_id', '=', 'account.id')
+        .where('mfa.status', '=', 'active'),
+    )
+    .as('mfa_enrolled')
 
 const keyColumns = [
   'access_key.id',
@@ -35,6 +48,7 @@ interface AccountRow {
   display_name: string
   kyc_level: string
   account_created_at: Date
+  mfa_enrolled: SqlBool
 }
 
 function accountOf(row: AccountRow): Account {
@@ -45,6 +59,7 @@ function accountOf(row: AccountRow): Account {
     guest: row.guest,
     displayName: row.display_name,
     kycLevel: row.kyc_level,
+    mfaEnrolled: row.mfa_enrolled === true,
     createdAt: row.account_created_at,
   }
 }
@@ -55,14 +70,52 @@ export async function findSession(database: Connection, sessionId: string, now: 
     .selectFrom('session')
     .innerJoin('account', 'account.id', 'session.account_id')
     .select(accountColumns)
-    .select(['session.id as session_id', 'session.expires_at'])
+    .select(activeMfa)
+    .select(['session.expires_at', 'session.stepped_up_at'])
     .where('session.id', '=', sessionId)
     .where('session.revoked_at', 'is', null)
     .where('session.expires_at', '>', now)
     .executeTakeFirst()
   return row === undefined
     ? undefined
-    : { account: accountOf(row), sessionId: row.session_id, expiresAt: row.expires_at }
+    : { account: accountOf(row), expiresAt: row.expires_at, steppedUpAt: row.stepped_up_at }
+}
+
+/** An account by its id. */
+export async function findAccount(database: Connection, id: string): Promise<Account | undefined> {
+  const row = await database.kysely
+    .selectFrom('account')
+    .select(accountColumns)
+    .select(activeMfa)
+    .where('account.id', '=', id)
+    .executeTakeFirst()
+  return row === undefined ? undefined : accountOf(row)
+}
+
+/** Ends an account's sessions: one of them, or all. @returns how many ended. */
+export async function revokeSessions(
+  database: Connection,
+  { accountId, sessionId, at }: { accountId: string; sessionId?: string; at: Date },
+): Promise<number> {
+  const query = database.kysely
+    .updateTable('session')
+    .set({ revoked_at: at })
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', at)
+  const rows = await (sessionId === undefined ? query : query.where('id', '=', sessionId))
+    .returning('id')
+    .execute()
+  return rows.length
+}
+
+/** Notes that a second factor was shown on a session. */
+export async function stepUpSession(database: Connection, sessionId: string, at: Date): Promise<void> {
+  await database.kysely
+    .updateTable('session')
+    .set({ stepped_up_at: at })
+    .where('id', '=', sessionId)
+    .execute()
 }
 
 /** A key that has not been revoked, with its owner. */
@@ -74,6 +127,7 @@ export async function findKey(
     .selectFrom('access_key')
     .innerJoin('account', 'account.id', 'access_key.account_id')
     .select(accountColumns)
+    .select(activeMfa)
     .select(keyColumns)
     .where('access_key.status', '!=', 'revoked')
   const row = await ('thumbprint' in by

@@ -1,5 +1,7 @@
-/** Forgets what can no longer matter: spent nonces, idempotency keys older than a day, and closed windows of rate limits. */
+/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, closed windows of rate limits. */
 import type { Clock } from '../clock.ts'
+import { sweepChallenges } from '../identity/challenges.ts'
+import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
@@ -11,7 +13,11 @@ const WINDOW_MS = 24 * 60 * 60 * 1000
 export async function sweep({ database, clock }: { database: Database; clock: Clock }): Promise<void> {
   const now = clock()
   await sweepNonces(database, now)
+  await sweepChallenges(database, now)
+  await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
   const closed = new Date(now.getTime() - WINDOW_MS)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
+  await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
+  await database.kysely.deleteFrom('openid_record').where('expires_at', '<', now).execute()
 }

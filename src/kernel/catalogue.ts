@@ -1,5 +1,6 @@
 /** The tools with their JSON Schemas, converted once at start: what OpenAPI and MCP are both made of. */
 import { z } from 'zod'
+import type { Settings } from './context.ts'
 import type { Tool } from './tool.ts'
 
 /** A JSON Schema document. */
@@ -14,13 +15,14 @@ export interface CatalogueEntry {
   readonly output: JsonSchema
 }
 
-/** Converts the schemas of the tools that this mode serves. */
+/** Converts the schemas of the tools that this deployment serves. */
 export function catalogueOf(
   tools: readonly Tool[],
-  mode: 'sandbox' | 'production',
+  { mode, guests }: Pick<Settings, 'mode' | 'guests'>,
 ): readonly CatalogueEntry[] {
+  const exists = { sandbox: mode === 'sandbox', guests }
   return tools
-    .filter((tool) => mode === 'sandbox' || tool.sandboxOnly !== true)
+    .filter(({ only }) => only === undefined || exists[only])
     .map((tool) => ({ tool, input: schemaOf(tool.input), output: schemaOf(tool.output) }))
 }
 

@@ -6,6 +6,8 @@ import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
+import type { IdentityProvider } from '../providers/identity-provider.ts'
+import type { Messages } from '../providers/messages.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
@@ -24,6 +26,16 @@ export interface Settings {
   readonly rateLimits: ReadonlyMap<string, RateLimit>
   /** The secret behind session tokens. */
   readonly sessionKey: Uint8Array
+  /** The secret that seals second factors and hashes addresses: lost, nobody can use either any more. */
+  readonly dataKey: Uint8Array
+  /** The WebAuthn relying party: a registrable domain. */
+  readonly rpId: string
+  /** Origins whose pages are ours: passkeys are used there, and cookies may change things from there. The first is the one to show people. */
+  readonly webOrigins: readonly string[]
+  /** In production the one administrator; null: nobody is. */
+  readonly founderAccount: string | null
+  /** Whether demo sessions are given out. */
+  readonly guests: boolean
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
@@ -42,6 +54,9 @@ export interface Services {
   readonly railControls: RailControls
   readonly screening: AddressScreening
   readonly rateLimiter: RateLimiter
+  readonly messages: Messages
+  /** By the name in their route. */
+  readonly identityProviders: ReadonlyMap<string, IdentityProvider>
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
@@ -59,6 +74,15 @@ export interface Context extends Services {
   readonly idempotencyKey: string | null
   /** Work for after the effect is committed and before the answer is given: calls to providers. */
   readonly afterCommit: (work: () => Promise<void>) => void
+}
+
+/** The person who calls. @throws Failure `unauthenticated`. */
+export function personOf(context: Pick<Context, 'principal'>): Extract<Principal, { kind: 'session' }> {
+  if (context.principal.kind !== 'session')
+    throw new Failure('unauthenticated', 'This operation needs a session.', {
+      hint: 'Sign in, and send the session token as "Authorization: Bearer …".',
+    })
+  return context.principal
 }
 
 /** The caller, who must have an account. @throws Failure `unauthenticated`. */

@@ -12,6 +12,7 @@ import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
+import { requireStepUp } from './gates/step-up.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /** An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. */
@@ -23,6 +24,7 @@ export interface Outcome {
 /** Runs one call of a tool. @throws Failure by the tool's own list and the gates'. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
+  if (tool.stepUp === true) requireStepUp(caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)
   const outcome = await effects[tool.effect](tool, call, context)
@@ -54,9 +56,13 @@ async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> 
 /** Our own records change in one transaction, together with the idempotency key. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   await requireRail(tool, context)
-  const { database, principal, idempotencyKey, now } = context
+  if (tool.ownTransactions === true) return { body: await call.run(context, null), replayed: false }
+  const { principal, idempotencyKey, now } = context
+  const database = committingRefusals(context.database)
   const work = (connection: Connection) =>
     call.run({ ...context, database: within(database, connection) }, null)
+  const { shownOnce = [] } = tool
+  let answered: Record<string, unknown> | undefined
   // A session is handed out once: its token is never kept.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
   if (!isKept) return { body: await database.transaction(work), replayed: false }
@@ -68,9 +74,32 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
       fingerprint: fingerprintOf(tool.name, call.input),
       at: now,
     },
-    async (connection) => toJson(await work(connection)),
+    async (connection) => {
+      answered = await work(connection)
+      const hidden = shownOnce.filter((name) => answered?.[name] !== undefined)
+      return toJson({ ...answered, ...Object.fromEntries(hidden.map((name) => [name, null])) })
+    },
   )
-  return { body: asBody(answer), replayed }
+  return { body: answered ?? asBody(answer), replayed }
+}
+
+/** A database whose transactions are committed where a refusal says so, and only then refused. */
+function committingRefusals(database: Database): Database {
+  return {
+    ...database,
+    transaction: async (work) => {
+      const outcome = await database.transaction(async (connection) => {
+        try {
+          return { result: await work(connection) }
+        } catch (error) {
+          if (error instanceof Failure && error.members.isCommitted === true) return { refusal: error }
+          throw error
+        }
+      })
+      if ('refusal' in outcome) throw outcome.refusal
+      return outcome.result
+    },
+  }
 }
 
 /** Money is held first; the tool settles or releases it, and what it cannot know stays held. A repeated call is told how the first went. */

@@ -8,7 +8,7 @@ import type { Scope } from '../../policies/scopes.ts'
 import { Failure, type FailureCode } from '../failure.ts'
 import type { Money } from '../money.ts'
 import type { RailId } from '../providers/rail-controls.ts'
-import type { Context } from './context.ts'
+import type { Context, Services } from './context.ts'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
 export type Effect = 'read' | 'write' | 'spend'
@@ -46,17 +46,29 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** More, for a reader that has never seen the product: units, what to do on each failure. */
   readonly description?: string
   readonly route: Route
-  /** `public`: anybody. `person`: a session. `account`: a session, or a key that has the scopes. */
-  readonly who: 'public' | 'person' | 'account'
+  /** `public`: anybody. `person`: a session. `admin`: an administrator's. `account`: a session, or a key that has the scopes. */
+  readonly who: 'public' | 'person' | 'admin' | 'account'
   readonly scopes: readonly Scope[]
   /** Whether agents may call it over MCP. */
   readonly mcp: boolean
-  /** Exists in sandbox mode only. */
-  readonly sandboxOnly?: true
+  /** Exists only in sandbox mode, or only where demo sessions are switched on. */
+  readonly only?: 'sandbox' | 'guests'
+  /** Privileged: needs a fresh second factor. */
+  readonly stepUp?: true
   /** Limit class beside the one that every mutating request counts in. */
   readonly rate?: string
   /** The answer is a session: over REST it also comes as a cookie. */
   readonly opensSession?: true
+  /** Ends the session: over REST the cookie goes too. */
+  readonly closesSession?: true
+  /** Members of the answer that are secrets: a repeated answer has null there, and they are stored nowhere. */
+  readonly shownOnce?: readonly string[]
+  /** It asks others on the way, or counts limits: it opens its transactions itself. For public tools, which keep no answers. */
+  readonly ownTransactions?: true
+  /** The values that a parameter of the path can have, where the deployment decides. */
+  readonly pathValues?: Readonly<
+    Record<string, (services: Pick<Services, 'identityProviders'>) => readonly string[]>
+  >
   /** The rail whose control must be on. */
   readonly rail?: RailId
   readonly input: Input

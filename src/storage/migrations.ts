@@ -2,10 +2,12 @@
 import { tables } from './migrations/0001-tables.ts'
 import { ledger } from './migrations/0002-ledger.ts'
 import { spending } from './migrations/0003-spending.ts'
+import { people } from './migrations/0004-people.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
   '0001-tables': tables,
   '0002-ledger': ledger,
   '0003-spending': spending,
+  '0004-people': people,
 }

@@ -10,6 +10,15 @@ export interface Schema {
   account: AccountTable
   session: SessionTable
   access_key: AccessKeyTable
+  challenge: ChallengeTable
+  passkey: PasskeyTable
+  login_destination: LoginDestinationTable
+  federated_identity: FederatedIdentityTable
+  mfa: MfaTable
+  mfa_recovery_code: MfaRecoveryCodeTable
+  failed_factor: FailedFactorTable
+  sandbox_message: SandboxMessageTable
+  openid_record: OpenidRecordTable
   wallet: WalletTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
@@ -34,6 +43,8 @@ export interface AccountTable {
   display_name: string
   kyc_level: Generated<string>
   created_at: Date
+  locked_at: Generated<Date | null>
+  lock_reason: Generated<'second_factor' | 'admin' | 'person' | null>
 }
 
 /** A signed-in session: the row behind a session token. */
@@ -43,6 +54,95 @@ export interface SessionTable {
   created_at: Date
   expires_at: Date
   revoked_at: Date | null
+  method: Generated<'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'>
+  /** When a second factor was last shown on it. */
+  stepped_up_at: Generated<Date | null>
+}
+
+/** A single-use challenge. `subject` is what its client shows: a WebAuthn challenge, an OAuth state, a destination's keyed hash. */
+export interface ChallengeTable {
+  id: string
+  kind: 'passkey_register' | 'passkey_login' | 'otp' | 'recovery' | 'identity_provider'
+  subject: string
+  account_id: string | null
+  facts: JsonColumn
+  tries: Generated<number>
+  created_at: Date
+  expires_at: Date
+}
+
+/** A passkey. `credential_id` is the authenticator's, base64url; `public_key` is COSE. */
+export interface PasskeyTable {
+  credential_id: string
+  id: string
+  account_id: string
+  public_key: Uint8Array
+  counter: bigint
+  transports: readonly string[]
+  device_type: 'singleDevice' | 'multiDevice'
+  backed_up: boolean
+  created_at: Date
+  last_used_at: Date | null
+}
+
+/** An e-mail address or phone number that signs an account in, as its keyed hash. */
+export interface LoginDestinationTable {
+  destination_hash: string
+  account_id: string
+  channel: 'email' | 'sms'
+  created_at: Date
+}
+
+/** A person as an identity provider knows them. */
+export interface FederatedIdentityTable {
+  issuer: string
+  subject: string
+  account_id: string
+  created_at: Date
+}
+
+/** A second factor (TOTP). `last_time_step` is the newest step whose code was used. */
+export interface MfaTable {
+  account_id: string
+  sealed_secret: Uint8Array
+  status: 'pending' | 'active'
+  last_time_step: Generated<bigint>
+  created_at: Date
+  activated_at: Date | null
+}
+
+/** A recovery code of a second factor, as its keyed hash. */
+export interface MfaRecoveryCodeTable {
+  account_id: string
+  code_hash: string
+  used_at: Date | null
+}
+
+/** A wrong one-time code against an account. */
+export interface FailedFactorTable {
+  account_id: string
+  at: Date
+}
+
+/** What the sandbox sent to nobody. */
+export interface SandboxMessageTable {
+  id: string
+  channel: 'email' | 'sms'
+  destination: string
+  code: string
+  body: string
+  sent_at: Date
+}
+
+/** What an OpenID provider that the gateway serves keeps. */
+export interface OpenidRecordTable {
+  model: string
+  id: string
+  payload: JsonColumn
+  grant_id: string | null
+  uid: string | null
+  expires_at: Date | null
+  consumed_at: Date | null
 }
 
 /** A key: an agent's, a developer's, or an OAuth grant. `policy_version` rises with every change of its policy. */

@@ -15,6 +15,11 @@ const settings = {
   trustedProxies: [],
   rateLimits: new Map(),
   sessionKey: new Uint8Array(),
+  dataKey: new Uint8Array(),
+  rpId: 'bursar.example',
+  webOrigins: [origin],
+  founderAccount: null,
+  guests: true,
 } as const
 
 const schema = z.record(z.string(), z.unknown())
@@ -44,8 +49,18 @@ const document = z.object({
   components: z.object({ schemas: schema, securitySchemes: schema }),
 })
 
+const provider = {
+  authorizationUrl: async () => '',
+  identify: async () => Promise.reject(new Error('never asked')),
+}
+const providers = new Map([
+  ['google', provider],
+  ['apple', provider],
+])
 const described = (of: typeof tools = tools) => {
-  const written: unknown = JSON.parse(JSON.stringify(openApiDocument(catalogueOf(of, 'sandbox'), settings)))
+  const written: unknown = JSON.parse(
+    JSON.stringify(openApiDocument(catalogueOf(of, settings), { settings, identityProviders: providers })),
+  )
   return { written, parsed: document.parse(written) }
 }
 

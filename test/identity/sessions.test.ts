@@ -7,7 +7,12 @@ import type { Principal } from '../../src/principal.ts'
 import { onBothEngines } from '../engines.ts'
 import { newPerson, noon, origin } from '../kernel/scene.ts'
 
-const settings = { sessionKey: Buffer.from('a secret of thirty-two characters'), origin }
+const settings = {
+  sessionKey: Buffer.from('a secret of thirty-two characters'),
+  origin,
+  mode: 'sandbox' as const,
+  founderAccount: null,
+}
 const inMinutes = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
 
 onBothEngines('a session', (database) => {
@@ -18,11 +23,16 @@ onBothEngines('a session', (database) => {
   beforeEach(async () => {
     person = await newPerson(database())
     const parts = { database: database(), newId, settings }
-    token = (await openSession(parts, { accountId: person.account.id, at: noon })).sessionToken
+    token = (await openSession(parts, { accountId: person.account.id, method: 'guest', at: noon }))
+      .sessionToken
     sid = claimsOf(token).sid
   })
   const ask = (given: string, now = noon, through = settings) =>
-    authenticateSession({ database: database(), settings: through }, given, now)
+    authenticateSession(
+      { database: database(), settings: through },
+      { token: given, tokenHolder: 'client' },
+      now,
+    )
   const claimsOf = (given: string): JWTPayload & { sid: string } =>
     JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString())
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -45,8 +55,11 @@ onBothEngines('a session', (database) => {
 
   it('is the person’s, with role and state as they are now', async () => {
     await expect(ask(token)).resolves.toMatchObject({
-      principal: { kind: 'session', account: { id: person.account.id, role: 'user' }, sessionId: sid },
-      expiresAt: inMinutes(15),
+      principal: {
+        kind: 'session',
+        account: { id: person.account.id, role: 'user' },
+        session: { id: sid, tokenExpiresAt: inMinutes(15) },
+      },
       renewed: null,
     })
     await database()
@@ -59,7 +72,7 @@ onBothEngines('a session', (database) => {
 
   it('is taken where only what does not matter differs', async () => {
     await expect(forged({}).then((given) => ask(given))).resolves.toMatchObject({
-      principal: { sessionId: sid },
+      principal: { session: { id: sid } },
     })
   })
 
@@ -125,7 +138,7 @@ onBothEngines('a session', (database) => {
 
   it('ends with its token after 15 minutes, to the second', async () => {
     await expect(ask(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
-      principal: { sessionId: sid },
+      principal: { session: { id: sid } },
     })
     await refused(token, inMinutes(15))
   })
@@ -135,7 +148,7 @@ onBothEngines('a session', (database) => {
     const { renewed } = await ask(token, inMinutes(7.6))
     expect(renewed?.expiresAt).toEqual(inMinutes(22.6))
     const later = await ask(renewed?.sessionToken ?? '', inMinutes(22))
-    expect(later.principal.sessionId).toBe(sid)
+    expect(later.principal.session.id).toBe(sid)
   })
 
   it('is never renewed past its 12 hours', async () => {
@@ -161,7 +174,7 @@ onBothEngines('a session', (database) => {
     await change({ revoked_at: null, expires_at: noon })
     await refused(token)
     await change({ revoked_at: null, expires_at: inMinutes(60) })
-    await expect(ask(token)).resolves.toMatchObject({ principal: { sessionId: sid } })
+    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
     await database().kysely.deleteFrom('session').where('id', '=', sid).execute()
     await refused(token)
   })
@@ -172,6 +185,6 @@ onBothEngines('a session', (database) => {
     await lock('locked')
     await expect(ask(token)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
     await lock('active')
-    await expect(ask(token)).resolves.toMatchObject({ principal: { sessionId: sid } })
+    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
   })
 })

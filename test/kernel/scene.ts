@@ -6,6 +6,7 @@ import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
@@ -30,6 +31,11 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       trustedProxies: [],
       rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
       sessionKey: Buffer.from('a secret of thirty-two characters'),
+      dataKey: Buffer.from('a data key of thirty-two letters'),
+      rpId: 'bursar.example',
+      webOrigins: [origin],
+      founderAccount: null,
+      guests: true,
     },
     database,
     chain: await createSimulatedChain({ clock, log: silentLog }),
@@ -37,6 +43,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     screening: createSandboxScreening(screenSandboxSuffix),
     rateLimiter: createMemoryRateLimiter(),
+    messages: createOutboxMessages({ database, newId }),
+    identityProviders: new Map(),
     clock,
     newId,
     log: silentLog,
@@ -57,7 +65,13 @@ export function callOf(
 /** A person who is signed in. */
 export async function newPerson(database: Database): Promise<Extract<Principal, { kind: 'session' }>> {
   const account = await createAccount({ database, newId }, { displayName: 'Ada', guest: false, at: noon })
-  return { kind: 'session', account, sessionId: newId('sess', noon) }
+  const session = {
+    id: newId('sess', noon),
+    steppedUpAt: null,
+    tokenHolder: 'client' as const,
+    tokenExpiresAt: new Date(noon.getTime() + 15 * 60_000),
+  }
+  return { kind: 'session', account, session }
 }
 
 /** A key of an account, as authentication hands it on. */

@@ -145,7 +145,7 @@ const required = z.object({
 const withExample = tools.filter((tool) => tool.example !== undefined)
 
 describe('the catalogue', () => {
-  const catalogue = catalogueOf([...tools, keep], 'sandbox')
+  const catalogue = catalogueOf([...tools, keep], { mode: 'sandbox', guests: true })
 
   it('requires exactly the members that a tool does not go without', () => {
     const [entry] = catalogue.slice(-1)
@@ -186,12 +186,11 @@ describe('the catalogue', () => {
     const sandboxOnly = defineTool({
       ...common,
       name: 'sandbox.keep',
-      sandboxOnly: true,
+      only: 'sandbox',
       effect: 'write',
       run,
     })
-    expect(catalogueOf([keep, sandboxOnly], 'production').map(({ tool }) => tool.name)).toEqual([
-      'notes.keep',
-    ])
+    const production = { mode: 'production', guests: false } as const
+    expect(catalogueOf([keep, sandboxOnly], production).map(({ tool }) => tool.name)).toEqual(['notes.keep'])
   })
 })

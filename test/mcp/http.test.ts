@@ -147,7 +147,7 @@ onBothEngines('the hosts of /mcp', (database) => {
     const principal = keyOf(account)
     const services = await servicesOn(database())
     const statusFor = async (origin: string, host: string) => {
-      const handle = mcpHandler(catalogueOf(tools, 'sandbox'), {
+      const handle = mcpHandler(catalogueOf(tools, services.settings), {
         ...services,
         settings: { ...services.settings, origin },
       })

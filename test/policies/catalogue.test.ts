@@ -28,6 +28,8 @@ describe('rate classes', () => {
       'RATE_OTP_RESEND=1/60',
       'RATE_OTP_DESTINATION=5/3600',
       'RATE_OTP_IP=5/3600',
+      'RATE_OTP_COUNTRY=500/86400',
+      'RATE_OTP_TOTAL=5000/86400',
       'RATE_RECOVERY=5/3600',
     ])
   })

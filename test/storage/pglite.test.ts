@@ -35,7 +35,8 @@ function startOwner(directory: string): Owner {
   children.push(child)
   const said: string[] = []
   const lines = createInterface({ input: child.stdout })
-  const ended = new Promise<void>((resolve) => lines.on('close', resolve))
+  // Its output closes a moment before it has ended; only then is its directory free.
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const first = new Promise<string>((resolve) => {
     lines.on('line', (line) => {
       said.push(line)

@@ -56,7 +56,7 @@ describe('the registry', () => {
   )
 
   it('serves no sandbox operation in production', () => {
-    const served = catalogueOf(tools, 'production').map(({ tool }) => tool.name)
+    const served = catalogueOf(tools, { mode: 'production', guests: false }).map(({ tool }) => tool.name)
     expect(served.filter((name) => name.startsWith('sandbox.') || name === 'auth.guest')).toEqual([])
   })
 })

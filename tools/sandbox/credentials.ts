@@ -13,7 +13,7 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: false,
-  sandboxOnly: true,
+  only: 'sandbox',
   input: z.strictObject({}),
   output: z.strictObject({
     demoApiKey: z.string().describe('Developer API key of the demo account.'),

@@ -18,7 +18,7 @@ export default defineTool({
   scopes: [],
   effect: 'write',
   mcp: false,
-  sandboxOnly: true,
+  only: 'sandbox',
   input: z
     .strictObject({
       address: z

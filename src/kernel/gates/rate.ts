@@ -1,7 +1,7 @@
 /** Limits on how often a client may ask. */
 import { Failure } from '../../failure.ts'
 import type { RateVerdict } from '../../providers/rate-limiter.ts'
-import type { Services } from '../context.ts'
+import type { Services, Settings } from '../context.ts'
 
 /** What a limit found, for the RateLimit headers. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
 export interface RateReading extends RateVerdict {
@@ -17,7 +17,11 @@ export interface RateReading extends RateVerdict {
  * @throws Failure `rate_limited` with `retryAfter`, `provider_unavailable`.
  */
 export async function countRequest(
-  { settings, rateLimiter, log }: Pick<Services, 'settings' | 'rateLimiter' | 'log'>,
+  {
+    settings,
+    rateLimiter,
+    log,
+  }: Pick<Services, 'rateLimiter' | 'log'> & { readonly settings: Pick<Settings, 'rateLimits'> },
   {
     rateClass,
     client,

@@ -6,15 +6,19 @@ import type { Tool } from '../tool.ts'
 /** @throws Failure `unauthenticated`, `insufficient_scope`. */
 export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, principal: Principal): void {
   if (tool.who === 'public') return
+  const isForKeys = tool.who === 'account'
   if (principal.kind === 'public')
     throw new Failure('unauthenticated', 'This operation needs a credential.', {
-      hint:
-        tool.who === 'person'
-          ? 'Sign in, for example with POST /api/auth/guest, and send the session token as "Authorization: Bearer …".'
-          : 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).',
+      hint: isForKeys
+        ? 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).'
+        : 'Sign in, for example with POST /api/auth/guest, and send the session token as "Authorization: Bearer …".',
     })
-  if (principal.kind === 'session') return
-  if (tool.who === 'person')
+  if (principal.kind === 'session') {
+    if (tool.who === 'admin' && principal.account.role !== 'admin')
+      throw new Failure('insufficient_scope', 'Only an administrator may do this.', { scopes: [] })
+    return
+  }
+  if (!isForKeys)
     throw new Failure('insufficient_scope', 'Only a signed-in person may do this; a key never can.', {
       scopes: [],
     })

@@ -1,0 +1,23 @@
+/** The sandbox's messages: nobody gets them, `GET /sandbox/outbox` shows them. */
+import type { NewId } from '../../ids.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Messages } from '../messages.ts'
+
+/** The messages port over the table `sandbox_message`. */
+export function createOutboxMessages({
+  database,
+  newId,
+}: {
+  readonly database: Pick<Database, 'kysely'>
+  readonly newId: NewId
+}): Messages {
+  return {
+    channels: ['email', 'sms'],
+    send: async ({ channel, destination, code, text, at }) => {
+      await database.kysely
+        .insertInto('sandbox_message')
+        .values({ id: newId('msg', at), channel, destination, code, body: text, sent_at: at })
+        .execute()
+    },
+  }
+}

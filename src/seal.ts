@@ -1,0 +1,43 @@
+/**
+ * What is stored of secrets and personal data: sealed where it must be read again (AES-256-GCM), a keyed hash where it only
+ * has to be recognised (HMAC-SHA-256). Each purpose has a key of its own, derived from the deployment's data key.
+ * @see https://www.rfc-editor.org/rfc/rfc5869
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+import { randomToken } from './ids.ts'
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** Seals a text. @param purpose such as `mfa`. @param owner whose it is: sealed bytes cannot be moved to another row. */
+export function seal(dataKey: Uint8Array, { purpose, owner }: Seal, text: string): Uint8Array {
+  const iv = Buffer.from(randomToken(IV_BYTES), 'base64url')
+  const cipher = createCipheriv('aes-256-gcm', keyFor(dataKey, purpose), iv).setAAD(Buffer.from(owner))
+  return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+}
+
+/** The text of a seal. @throws Error where the bytes were changed, are another owner's, or the data key is not theirs. */
+export function unseal(dataKey: Uint8Array, { purpose, owner }: Seal, sealed: Uint8Array): string {
+  const bytes = Buffer.from(sealed)
+  const decipher = createDecipheriv('aes-256-gcm', keyFor(dataKey, purpose), bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(bytes.subarray(-TAG_BYTES))
+  return decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+}
+
+/** What a value is recognised by, hex. Nobody without the data key can try values against it. */
+export function keyedHash(dataKey: Uint8Array, purpose: string, value: string): string {
+  return createHmac('sha256', keyFor(dataKey, purpose)).update(value).digest('hex')
+}
+
+/** What sealed bytes are for and whose they are. */
+interface Seal {
+  readonly purpose: string
+  readonly owner: string
+}
+
+function keyFor(dataKey: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', dataKey, new Uint8Array(), `bursar ${purpose}`, 32))
+}

@@ -1,0 +1,71 @@
+/**
+ * Settings: what the configuration and the sandbox's own secrets say about the product itself. A root, like the runtime that
+ * it is a part of.
+ */
+import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
+import type { Config } from './config.ts'
+import type { Settings } from './kernel/context.ts'
+import type { RateLimit } from './providers/rate-limiter.ts'
+import { sandboxSecret } from './sandbox.ts'
+import type { Database } from './storage/database.ts'
+
+/** The settings of a configuration. @param origin that clients use. */
+export async function settingsOf(
+  config: Config,
+  origin: string,
+  database: Database,
+): Promise<Omit<Settings, 'rateLimits'>> {
+  const secret = config.sessionSecret ?? (await sandboxSecret(database, 'session'))
+  return {
+    mode: config.mode,
+    origin,
+    fxPrice: config.x402.price,
+    x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
+    trustedProxies: config.trustedProxies,
+    sessionKey: Buffer.from(secret),
+    dataKey: Buffer.from(config.dataKey ?? (await sandboxSecret(database, 'data'))),
+    ...webOf(config, origin),
+    founderAccount: config.founderAccount,
+    guests: config.guests,
+  }
+}
+
+/**
+ * Where our pages are. A passkey belongs to a domain and an address is none: pages of a gateway at 127.0.0.1 are shown at
+ * localhost, which is the same one.
+ * @throws Error where the relying party is not the origin's domain or a parent of it.
+ */
+export function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, 'rpId' | 'webOrigins'> {
+  const { hostname, port, protocol } = new URL(origin)
+  const isLoopback = hostname === '127.0.0.1' || hostname === '[::1]'
+  const domain = isLoopback ? 'localhost' : hostname
+  const relyingParty = rpId ?? domain
+  if (relyingParty !== domain && !domain.endsWith(`.${relyingParty}`))
+    throw new Error(`RP_ID: ${relyingParty} is not ${domain} (of PUBLIC_ORIGIN) or a parent of it.`)
+  const named = `${protocol}//${domain}${port === '' ? '' : `:${port}`}`
+  return { rpId: relyingParty, webOrigins: [...new Set([named, origin])] }
+}
+
+/** Who is paid for FX quotes in the sandbox: the development mnemonic's ninth account. */
+const SANDBOX_PAY_TO = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
+
+function hexAddress(text: string): `0x${string}` {
+  return `0x${text.slice(2)}`
+}
+
+/** The limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
+export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
+  const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))
+  const limits = new Map<string, RateLimit>(
+    Object.entries(rateClasses).map(([name, { count, seconds }]) => [name, { count, seconds }]),
+  )
+  for (const [variable, text] of Object.entries(rates)) {
+    const name = known.get(variable)
+    const limit = rateLimitOf(text)
+    if (name === undefined)
+      throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
+    if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
+    limits.set(name, limit)
+  }
+  return limits
+}
