@@ -2,13 +2,13 @@
 import type { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
-import type { Account } from '../principal.ts'
+import type { Account, Session } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { createAccount, type RoleSettings } from './accounts.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
 import { type CodeSettings, type ProvenDestination, spendCode, tryCode } from './one-time-codes.ts'
-import { type sessionAnswer, signIn } from './session-answer.ts'
-import type { TokenSettings } from './sessions.ts'
+import { type sessionAnswer, signIn, viewOf } from './session-answer.ts'
+import { renewToken, type TokenSettings } from './sessions.ts'
 
 /** What signing in needs. */
 interface Parts {
@@ -41,12 +41,12 @@ export async function signInByCode(
 
 /**
  * Adds the destination to the account of somebody who is signed in and asked for it. A session alone never does: a session
- * that was planted in a stranger's browser would catch their address.
+ * that was planted in a stranger's browser would catch their address. The same session goes on, with its second factor.
  * @throws Failure `unauthenticated`, `conflict` where it belongs to another account, or the account is a guest's.
  */
 export async function linkByCode(
   parts: Parts,
-  { account, ...shown }: ShownCode & { account: Account },
+  { account, session, ...shown }: ShownCode & { account: Account; session: Session },
 ): Promise<z.input<typeof sessionAnswer>> {
   if (account.guest)
     throw new Failure('conflict', 'A guest account has no way to sign in again.', {
@@ -59,7 +59,8 @@ export async function linkByCode(
     throw new Failure('conflict', 'This destination signs another account in.', {
       hint: 'Send the same code without "link" to sign that account in.',
     })
-  return signIn(parts, { account, method: channel, at })
+  const { sessionToken, expiresAt } = await renewToken(parts.settings, { account, session, at })
+  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
 }
 
 async function provenBy(

@@ -21,7 +21,7 @@ const started = z.strictObject({
   challengeId: z.string(),
   expiresAt: z.string(),
   resendAfter: z.int(),
-  publicKey: z.object({}).optional(),
+  publicKey: z.record(z.string(), z.unknown()).optional(),
 })
 const session = z.object({
   account: z.object({ id: z.string(), displayName: z.string(), guest: z.boolean() }),

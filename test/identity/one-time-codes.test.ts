@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { destinationOf } from '../../src/identity/destinations.ts'
 import { findAccount } from '../../src/identity/store.ts'
@@ -272,6 +273,10 @@ onBothEngines('a destination', (database) => {
     const ada = await newPerson(database())
     const linked = await verify(await start(mailbox), { principal: ada, link: true })
     expect(linked.account.id).toBe(ada.account.id)
+    const { sid } = z
+      .object({ sid: z.string() })
+      .parse(JSON.parse(Buffer.from(linked.sessionToken.split('.')[1] ?? '', 'base64url').toString()))
+    expect(sid).toBe(ada.session.id)
     expect((await verify(await start(mailbox))).account.id).toBe(ada.account.id)
     const again = await verify(await start(mailbox), { principal: ada, link: true })
     expect(again.account.id).toBe(ada.account.id)

@@ -35,8 +35,8 @@ export default defineTool({
       const furnish = (accountId: string) => openWallet(context, { accountId, at: now })
       return signInByCode({ ...context, furnish }, shown)
     }
-    const { account } = personOf(context)
+    const { account, session } = personOf(context)
     requireStepUpIfEnrolled(context)
-    return linkByCode(context, { ...shown, account })
+    return linkByCode(context, { ...shown, account, session })
   },
 })
