@@ -8,27 +8,23 @@ import type { Destination } from './destinations.ts'
 import { unlockAccount } from './locks.ts'
 import { findOwner, findOwnerId } from './login-destinations.ts'
 import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './one-time-codes.ts'
+import type { AuthenticationResponse } from './passkey-response.ts'
+import type { RelyingParty } from './passkeys.ts'
 import { type sessionAnswer, signIn } from './session-answer.ts'
 import type { TokenSettings } from './sessions.ts'
 
-/** Where passkeys are used. */
-export interface RelyingParty {
-  readonly rpId: string
-  readonly webOrigins: readonly string[]
-}
-
 /** What recovery asks of passkeys. */
 export interface RecoveryPasskeys {
-  loginOptions(
+  readonly loginOptions: (
     parts: { database: Connection; newId: NewId; settings: RelyingParty },
     at: Date,
-  ): Promise<{ publicKey: object }>
-  /** @throws Failure `unauthenticated`. */
-  assertPasskey(
+  ) => Promise<{ publicKey: Record<string, unknown> }>
+  /** @throws Failure `unauthenticated`, committed. */
+  readonly assertPasskey: (
     parts: { database: Connection; settings: RelyingParty },
-    shown: { credential: unknown; now: Date },
-  ): Promise<{ accountId: string }>
-  countPasskeys(database: Connection, accountId: string): Promise<number>
+    shown: { credential: AuthenticationResponse; now: Date },
+  ) => Promise<{ accountId: string }>
+  readonly countPasskeys: (database: Connection, accountId: string) => Promise<number>
 }
 
 /** Opens a recovery code and passkey options beside it, whoever is behind the destination. Runs in a transaction. */
@@ -43,7 +39,7 @@ export async function startRecovery(
 ): Promise<{ challengeId: string; code: string; expiresAt: Date; publicKey: Record<string, unknown> }> {
   const opened = await openCode(parts, { kind: 'recovery', destination, at })
   const { publicKey } = await parts.passkeys.loginOptions(parts, at)
-  return { ...opened, publicKey: { ...publicKey } }
+  return { ...opened, publicKey }
 }
 
 /**
@@ -63,7 +59,7 @@ export async function completeRecovery(
     code,
     credential,
     now,
-  }: { challengeId: string; code: string; credential: unknown; now: Date },
+  }: { challengeId: string; code: string; credential: AuthenticationResponse | undefined; now: Date },
 ): Promise<z.input<typeof sessionAnswer>> {
   const { database, passkeys } = parts
   const { hash } = await tryCode(parts, { kind: 'recovery', challengeId, code, now })

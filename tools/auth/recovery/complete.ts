@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { codeShown } from '../../../src/identity/code-fields.ts'
+import { authenticationResponse } from '../../../src/identity/passkey-response.ts'
 import { assertPasskey, countPasskeys } from '../../../src/identity/passkeys.ts'
 import { completeRecovery } from '../../../src/identity/recovery.ts'
 import { sessionAnswer } from '../../../src/identity/session-answer.ts'
@@ -18,8 +18,7 @@ export default defineTool({
   mcp: false,
   opensSession: true,
   input: codeShown.extend({
-    credential: z
-      .looseObject({ id: z.string().describe('Credential id, base64url.') })
+    credential: authenticationResponse
       .optional()
       .describe('A WebAuthn assertion as JSON, over the "publicKey" that came with the code’s challenge.'),
   }),
