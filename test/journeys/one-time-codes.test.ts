@@ -1,4 +1,7 @@
 /** People who come in by one-time codes, over real HTTP: new and known, by mail and phone, locked out and back in. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text as textOf } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
@@ -283,5 +286,45 @@ describe('one-time codes with a mail server', () => {
       expect(text).not.toContain('p%40ss')
     }
     expect(gateway.output()).toContain('a message was not sent')
+  })
+})
+
+describe('one-time codes with an SMS provider', () => {
+  const sent: URLSearchParams[] = []
+  const provider = createServer((request, response) => {
+    void textOf(request).then((body) => {
+      sent.push(new URLSearchParams(body))
+      response.writeHead(201, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ sid: 'SM0123', status: 'queued' }))
+    })
+  })
+  let gateway: Gateway
+  const { ask, show, messages, codeFor } = clientOf(() => gateway)
+  beforeAll(async () => {
+    provider.listen(0, '127.0.0.1')
+    await once(provider, 'listening')
+    const address = provider.address()
+    if (address === null || typeof address === 'string') throw new Error('no port')
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      TWILIO_ACCOUNT_SID: 'AC0123456789abcdef',
+      TWILIO_AUTH_TOKEN: 'secret',
+      TWILIO_FROM: '+15005550006',
+      TWILIO_API_URL: `http://127.0.0.1:${address.port}`,
+    })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    provider.close()
+  })
+
+  it('arrive there, while mail goes to the outbox', async () => {
+    const { challengeId } = await ask('otp', '+4915123456789')
+    expect(sent.map((form) => form.get('To'))).toEqual(['+4915123456789'])
+    expect(await messages()).toEqual([])
+    const code = /#(\d{6})$/.exec(sent[0]?.get('Body') ?? '')?.[1]
+    expect((await show('otp', { challengeId, code })).status).toBe(200)
+    expect((await show('otp', await codeFor('otp', asSent))).status).toBe(200)
+    expect(sent).toHaveLength(1)
   })
 })
