@@ -1,0 +1,322 @@
+/**
+ * Who may use what: every route of the OpenAPI document with every kind of credential, over real HTTP. The rows come from
+ * the document and what is expected from the registry; the whole table is kept beside this file, to be read.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SignJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { scopes } from '../../policies/scopes.ts'
+import type { Tool } from '../../src/kernel/tool.ts'
+import { tools } from '../../tools/index.ts'
+import { type Agent, newAgent } from '../journeys/agent.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
+
+const SECRET = 'a session secret that this test knows too'
+const generous = '100000/60'
+
+/** Who asks, in the order of the columns. */
+const kinds = [
+  'none',
+  'guest',
+  'person',
+  'stale person',
+  'admin',
+  'locked person',
+  'expired session',
+  'ended session',
+  'forged session',
+  'key without scopes',
+  'key with all scopes',
+  'locked key',
+  'expired key',
+  'agent without scopes',
+  'agent with all scopes',
+  'locked agent',
+  'expired agent',
+  'expired signature',
+] as const
+type Kind = (typeof kinds)[number]
+
+/** Sends one request as somebody. */
+type Send = (request: { method: string; target: string; body?: string }) => Promise<Response>
+
+const policy = {
+  perTransaction: { max: '1000' },
+  dailyBudget: { max: '100000' },
+  categories: { allow: ['transfer', 'x402'] },
+}
+const allScopes = Object.keys(scopes)
+
+let gateway: Gateway
+let people = 0
+const newPerson = () => {
+  people += 1
+  return signInByEmail(gateway.origin, `person-${people}@example.com`)
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    CHAIN: 'simulated',
+    SESSION_SECRET: SECRET,
+    ...Object.fromEntries(
+      ['MUTATIONS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map((name) => [
+        `RATE_${name}`,
+        generous,
+      ]),
+    ),
+  })
+})
+afterAll(() => gateway?.stop())
+
+const document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string() }))),
+})
+
+/** Every route that is served, with the tool behind it. */
+async function served(): Promise<{ route: string; tool: Tool }[]> {
+  const { paths } = document.parse((await askJson(gateway.origin, 'GET', '/api/openapi.json')).body)
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => {
+      const tool = tools.find(({ name }) => operationId === name || operationId.startsWith(`${name}.`))
+      if (tool === undefined) throw new Error(`${operationId} is in no tool`)
+      return { route: `${method.toUpperCase()} ${path}`, tool }
+    }),
+  )
+}
+
+const bearer =
+  (token: string): Send =>
+  ({ method, target, body }) =>
+    fetch(`${gateway.origin}${target}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body }),
+    })
+
+const signedBy =
+  (agent: Agent, parameters: Record<string, Date> = {}): Send =>
+  ({ method, target, body }) =>
+    agent.fetch({
+      method,
+      url: `${gateway.origin}${target}`,
+      parameters,
+      ...(body === undefined ? {} : { body }),
+    })
+
+const keyOf = async (owner: Person, more: Record<string, unknown>) => {
+  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
+  return bearer(String(body.key))
+}
+
+const agentOf = async (owner: Person, more: Record<string, unknown>) => {
+  const agent = await newAgent()
+  await owner.ask('POST', '/api/agents/keys', { name: 'Agent', policy, publicKey: agent.jwk, ...more })
+  return agent
+}
+
+async function expiredToken({ token }: Person): Promise<string> {
+  const claims = z
+    .record(z.string(), z.unknown())
+    .parse(JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()))
+  const past = Math.floor(Date.now() / 1000) - 60
+  return new SignJWT({ ...claims, iat: past - 900, exp: past })
+    .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt' })
+    .sign(Buffer.from(SECRET))
+}
+
+/** A cast of callers, new for each route: what one route does to a caller must not show in the next row. */
+async function newCast(): Promise<Record<Kind, Send>> {
+  const [guest, owner, person, admin, locked] = await Promise.all([
+    newGuest(gateway.origin),
+    newGuest(gateway.origin),
+    newPerson(),
+    newPerson(),
+    newPerson(),
+  ])
+  await admin.ask('POST', '/sandbox/admin', {})
+  const address = `stale-${people}@example.com`
+  await enrollMfa(await signInByEmail(gateway.origin, address))
+  const stale = await signInByEmail(gateway.origin, address)
+  const ended = await newGuest(gateway.origin)
+  await ended.ask('POST', '/api/auth/logout', {})
+  const soon = new Date(Date.now() + 400).toISOString()
+  const [lockedKey, lockedAgent, expiredKey, expiredAgent, bareKey, fullKey, bareAgent, fullAgent] = [
+    await keyOf(locked, { scopes: allScopes }),
+    await agentOf(locked, { scopes: allScopes }),
+    await keyOf(owner, { scopes: allScopes, expiresAt: soon }),
+    await agentOf(owner, { scopes: allScopes, expiresAt: soon }),
+    await keyOf(owner, { scopes: [] }),
+    await keyOf(owner, { scopes: allScopes }),
+    await agentOf(owner, { scopes: [] }),
+    await agentOf(owner, { scopes: allScopes }),
+  ]
+  await locked.ask('POST', '/api/security/lock', {})
+  await sleep(Math.max(0, new Date(soon).getTime() - Date.now()))
+  const hourAgo = { created: new Date(Date.now() - 3_600_000), expires: new Date(Date.now() - 3_500_000) }
+  const [header, , signature] = person.token.split('.')
+  const claims = Buffer.from(JSON.stringify({ sub: admin.accountId, sid: 'sess_x', exp: 9e9 })).toString(
+    'base64url',
+  )
+  return {
+    none: ({ method, target, body }) =>
+      fetch(`${gateway.origin}${target}`, {
+        method,
+        ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+      }),
+    guest: bearer(guest.token),
+    person: bearer(person.token),
+    'stale person': bearer(stale.token),
+    admin: bearer(admin.token),
+    'locked person': bearer(locked.token),
+    'expired session': bearer(await expiredToken(person)),
+    'ended session': bearer(ended.token),
+    'forged session': bearer(`${header}.${claims}.${signature}`),
+    'key without scopes': bareKey,
+    'key with all scopes': fullKey,
+    'locked key': lockedKey,
+    'expired key': expiredKey,
+    'agent without scopes': signedBy(bareAgent),
+    'agent with all scopes': signedBy(fullAgent),
+    'locked agent': signedBy(lockedAgent),
+    'expired agent': signedBy(expiredAgent),
+    'expired signature': signedBy(fullAgent, hourAgo),
+  }
+}
+
+/** What must be answered, as a status and code; undefined where the tool itself has the word. */
+function expectedOf(tool: Tool, kind: Kind): string | undefined {
+  if (tool.who === 'public') return undefined
+  if (kind === 'none' || /session$/.test(kind)) return '401 unauthenticated'
+  if (kind === 'expired signature') return '401 signature_expired'
+  if (kind.startsWith('expired')) return '401 unknown_key'
+  if (kind.startsWith('locked')) return '423 account_locked'
+  const isKey = /^(key|agent)/.test(kind)
+  if (isKey && tool.who !== 'account') return '403 insufficient_scope'
+  if (/without scopes$/.test(kind) && tool.scopes.length > 0) return '403 insufficient_scope'
+  if (tool.who === 'admin' && kind !== 'admin') return '403 insufficient_scope'
+  if (tool.stepUp === true && kind === 'stale person') return '401 step_up_required'
+  return undefined
+}
+
+/** The refusals that say who may: where the tool itself has the word, it never says one of these. */
+const refusals =
+  /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
+/** Sign-in tools that say 401 of what they are given, not of who asks. */
+const judgesItsInput = (tool: Tool) => tool.opensSession === true
+
+async function cellOf(response: Response): Promise<string> {
+  const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
+  return response.status < 300 || body.code === undefined
+    ? String(response.status)
+    : `${response.status} ${body.code}`
+}
+
+function requestOf(route: string, tool: Tool) {
+  const [method = '', template = ''] = route.split(' ')
+  const example = z.record(z.string(), z.unknown()).parse(tool.example ?? {})
+  const inPath = [...(tool.route.match(/\{(\w+)\}/g) ?? [])].map((name) => name.slice(1, -1))
+  const target = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(example[name]))
+  const rest = Object.entries(example).filter(([name]) => !inPath.includes(name))
+  if (method === 'GET') {
+    const query = new URLSearchParams(
+      Object.fromEntries(rest.map(([name, value]) => [name, String(value)])),
+    ).toString()
+    return { method, target: query === '' ? target : `${target}?${query}` }
+  }
+  return rest.length === 0
+    ? { method, target }
+    : { method, target, body: JSON.stringify(Object.fromEntries(rest)) }
+}
+
+describe('who may use what', () => {
+  it('is as the registry says, for every route and every credential', { timeout: 180_000 }, async () => {
+    const routes = await served()
+    const lines: string[] = []
+    const wrong: string[] = []
+    for (const { route, tool } of routes.sort((one, other) => (one.route < other.route ? -1 : 1))) {
+      const cast = await newCast()
+      const cells = new Map<string, Kind[]>()
+      for (const kind of kinds) {
+        const cell = await cellOf(await cast[kind](requestOf(route, tool)))
+        cells.set(cell, [...(cells.get(cell) ?? []), kind])
+        const expected = expectedOf(tool, kind)
+        const isWrong =
+          expected === undefined ? refusals.test(cell) && !judgesItsInput(tool) : cell !== expected
+        if (isWrong) wrong.push(`${route} as ${kind}: ${cell}, expected ${expected ?? 'the tool’s own word'}`)
+      }
+      lines.push(
+        `${route}  (${tool.who}${tool.stepUp === true ? ', step-up' : ''})`,
+        ...[...cells].map(([cell, who]) => `  ${cell}: ${who.join(', ')}`),
+      )
+    }
+    expect(wrong).toEqual([])
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('__snapshots__/access.snap')
+  })
+
+  it('is the same at /mcp, which is for keys alone', async () => {
+    const cast = await newCast()
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    const statuses = new Map<Kind, string>()
+    for (const kind of kinds)
+      statuses.set(kind, await cellOf(await cast[kind]({ method: 'POST', target: '/mcp', body })))
+    for (const kind of kinds.filter((name) => /^locked/.test(name)))
+      expect([kind, statuses.get(kind)]).toEqual([kind, '423 account_locked'])
+    for (const kind of kinds.filter((name) => /^expired (key|agent)$/.test(name)))
+      expect([kind, statuses.get(kind)]).toEqual([kind, '401 unknown_key'])
+    for (const kind of ['none', 'guest', 'person', 'admin', 'forged session'] as const)
+      expect([kind, statuses.get(kind)]).toEqual([kind, '401 unauthenticated'])
+    // The protocol wants to be told what the client accepts; what matters is that the key was let in.
+    for (const kind of ['key with all scopes', 'agent without scopes'] as const)
+      expect([kind, statuses.get(kind)]).toEqual([kind, '406'])
+  })
+
+  it('covers every tool that the sandbox serves', async () => {
+    const covered = new Set((await served()).map(({ tool }) => tool.name))
+    expect(tools.filter(({ name }) => !covered.has(name)).map(({ name }) => name)).toEqual([])
+  })
+})
+
+/** For each route that names an object: makes one and answers its id, and how to see that it is still there. */
+const objects: Readonly<
+  Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
+> = {
+  'DELETE /api/auth/sessions/{id}': async (owner) => {
+    const { body } = await owner.ask('GET', '/api/auth/sessions')
+    const [first] = z.array(z.object({ id: z.string() })).parse(body.sessions)
+    return {
+      id: first?.id ?? '',
+      isThere: async () => (await owner.ask('GET', '/api/auth/session')).status === 200,
+    }
+  },
+  'DELETE /api/developer/keys/{id}': async (owner) => {
+    const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
+    return {
+      id: String(body.id),
+      isThere: async () =>
+        JSON.stringify((await owner.ask('GET', '/api/developer/keys')).body).includes(String(body.id)),
+    }
+  },
+}
+
+describe('somebody else’s object', () => {
+  it('is not found, and stays as it is', async () => {
+    const withObject = tools.filter(
+      ({ route, who, pathValues }) =>
+        route.includes('{') && (who === 'person' || who === 'account') && pathValues === undefined,
+    )
+    expect(withObject.map(({ route }) => route).sort()).toEqual(Object.keys(objects).sort())
+    for (const [route, make] of Object.entries(objects)) {
+      const [owner, stranger] = [await newPerson(), await newPerson()]
+      const { id, isThere } = await make(owner)
+      const [method = '', path = ''] = route.split(' ')
+      const answer = await stranger.ask(method, path.replace(/\{\w+\}/, id))
+      expect([route, answer.status, answer.body.code]).toEqual([route, 404, 'not_found'])
+      expect([route, await isThere()]).toEqual([route, true])
+    }
+  })
+})
