@@ -32,7 +32,8 @@ export async function askJson(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-function personOf(origin: string, answer: unknown): Person {
+/** The person whom a sign-in answered. */
+export function personFrom(origin: string, answer: unknown): Person {
   const { sessionToken: token, account } = session.parse(answer)
   return {
     token,
@@ -44,7 +45,7 @@ function personOf(origin: string, answer: unknown): Person {
 
 /** A new guest. */
 export async function newGuest(origin: string): Promise<Person> {
-  return personOf(origin, (await askJson(origin, 'POST', '/api/auth/guest')).body)
+  return personFrom(origin, (await askJson(origin, 'POST', '/api/auth/guest')).body)
 }
 
 /** Signs in by e-mail; a new address is a new account. */
@@ -56,7 +57,7 @@ export async function signInByEmail(origin: string, destination: string): Promis
   const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
   const code = messages.find((message) => message.destination === destination)?.code
   const { body } = await askJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
-  return personOf(origin, body)
+  return personFrom(origin, body)
 }
 
 /** Enrolls and activates a second factor, which steps this session up. @returns its base32 secret. */

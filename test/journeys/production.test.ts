@@ -1,0 +1,147 @@
+/** A gateway in production mode: no sandbox, no guests, real mail, and the founder as its one administrator. */
+
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { bursar } from '../commands/bursar.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { closedPort, startSmtp } from '../smtp.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, enrollMfa, type Person, personFrom } from './people.ts'
+
+const rpc = z.object({ chain: z.object({ rpcUrl: z.string() }) })
+
+describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
+  const parts: { close: () => Promise<unknown> }[] = []
+  let env: Record<string, string>
+  let gateway: Gateway
+  let mail: Awaited<ReturnType<typeof startSmtp>>
+  let databaseUrl: string
+
+  const start = async (more: Record<string, string> = {}) => {
+    await gateway?.stop()
+    gateway = await startGateway({ ...env, ...more })
+  }
+  const signIn = async (destination: string): Promise<Person> => {
+    const { body } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+      body: { channel: 'email', destination },
+    })
+    const text = mail.mails.findLast(({ to }) => to.includes(destination))?.text ?? ''
+    const code = /\b\d{6}\b/.exec(text)?.[0]
+    const answer = await askJson(gateway.origin, 'POST', '/api/auth/otp/verify', {
+      body: { challengeId: body.challengeId, code },
+    })
+    return personFrom(gateway.origin, answer.body)
+  }
+
+  beforeAll(async () => {
+    const node = await startGateway({ CHAIN: 'anvil' })
+    parts.push({ close: () => node.stop() })
+    const { chain } = rpc.parse((await askJson(node.origin, 'GET', '/sandbox/credentials')).body)
+    const database = await createTestDatabase(testServerUrl ?? '')
+    parts.push({ close: database.drop })
+    databaseUrl = database.url
+    mail = await startSmtp()
+    parts.push({ close: mail.close })
+    const port = String(await closedPort())
+    env = {
+      MODE: 'production',
+      PORT: port,
+      PUBLIC_ORIGIN: `http://127.0.0.1:${port}`,
+      DATABASE_URL: databaseUrl,
+      CHAIN_RPC_URL: chain.rpcUrl,
+      CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
+      CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
+      X402_PAY_TO: `0x${'2'.repeat(40)}`,
+      SESSION_SECRET: 's'.repeat(32),
+      DATA_KEY: 'd'.repeat(32),
+      SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
+      SMTP_FROM: 'Bursar <codes@bursar.example>',
+      RATE_OTP_RESEND: '1000/60',
+      RATE_OTP_DESTINATION: '1000/60',
+      RATE_OTP_IP: '1000/60',
+    }
+    const migrated = await bursar(['migrate'], env)
+    expect([migrated.code, migrated.err]).toEqual([0, ''])
+    await start()
+  }, 120_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    for (const part of parts.reverse()) await part.close()
+  })
+
+  it('has no sandbox, no guests and no identity provider of its own', async () => {
+    for (const [method, path] of [
+      ['POST', '/api/auth/guest'],
+      ['POST', '/api/auth/google'],
+      ['GET', '/sandbox/outbox'],
+      ['GET', '/sandbox/credentials'],
+      ['POST', '/sandbox/admin'],
+      ['GET', '/sandbox/openid/.well-known/openid-configuration'],
+    ] as const) {
+      const { status } = await askJson(gateway.origin, method, path)
+      expect([path, status]).toEqual([path, 404])
+    }
+    const { body } = await askJson(gateway.origin, 'GET', '/api/openapi.json')
+    expect(
+      Object.keys(z.looseObject({}).parse(body.paths)).filter((path) => /sandbox|guest|google/.test(path)),
+    ).toEqual([])
+  })
+
+  it('offers no channel that nobody sends by', async () => {
+    const { status, body } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+      body: { channel: 'sms', destination: '+4915112345678' },
+    })
+    expect([status, body.code]).toEqual([400, 'invalid_request'])
+  })
+
+  it('makes nobody an administrator but the founder of its configuration', async () => {
+    const founder = await signIn('founder@example.com')
+    const rails = (person: Person) => person.ask('GET', '/api/admin/rails')
+    expect(await rails(founder)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
+    await start({ FOUNDER_ACCOUNT: founder.accountId })
+    const admin = await signIn('founder@example.com')
+    expect(admin.accountId).toBe(founder.accountId)
+    expect((await admin.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'admin' } })
+
+    // What is privileged needs a second factor, and one that is enrolled.
+    expect(await rails(admin)).toMatchObject({ status: 403, body: { code: 'mfa_enrollment_required' } })
+    await enrollMfa(admin)
+    expect(await rails(admin)).toMatchObject({ status: 200 })
+    const again = await signIn('founder@example.com')
+    expect(await rails(again)).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
+
+    // A row that says otherwise changes nothing.
+    const other = await signIn('mallory@example.com')
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    await client.query(`update account set role = 'admin'`)
+    await client.end()
+    expect(await rails(other)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
+    expect((await other.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
+  })
+
+  it('switches a rail on by its administrator, and by nothing else', async () => {
+    const person = await signIn('ada@example.com')
+    await enrollMfa(person)
+    const { body: key } = await person.ask('POST', '/api/developer/keys', {
+      name: 'Payer',
+      scopes: ['wallets:transfer'],
+      policy: {
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '5' },
+        categories: { allow: ['transfer'] },
+      },
+    })
+    const pay = () =>
+      askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+        body: { destination: `0x${'3'.repeat(40)}`, amount: '1', signature: 'x' },
+        headers: { authorization: `Bearer ${String(key.key)}` },
+      })
+    expect(String(key.key)).toMatch(/^bsk_live_/)
+    expect(await pay()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })
+    expect(await person.ask('PUT', '/api/admin/rails/wallet-transfer', { enabled: true })).toMatchObject({
+      status: 403,
+    })
+  })
+})
