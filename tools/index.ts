@@ -3,9 +3,12 @@ import type { Tool } from '../src/kernel/tool.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
+import authWebauthn from './auth/webauthn.ts'
 import context from './context.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
+import securityPasskeysList from './security/passkeys/list.ts'
+import securityPasskeysRemove from './security/passkeys/remove.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
@@ -14,9 +17,12 @@ export const tools: readonly Tool[] = [
   agentsKeysChallenge,
   agentsKeysCreate,
   authGuest,
+  authWebauthn,
   context,
   sandboxCredentials,
   sandboxFaucet,
+  securityPasskeysList,
+  securityPasskeysRemove,
   walletsGet,
   walletsTransfer,
   x402Fx,

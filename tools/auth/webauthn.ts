@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import {
+  authenticationResponse,
+  passkeyResponse,
+  registrationResponse,
+} from '../../src/identity/passkey-response.ts'
+import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
+import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
+import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
+import { findAccount } from '../../src/identity/store.ts'
+import type { Context } from '../../src/kernel/context.ts'
+import { requireStepUpIfEnrolled } from '../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { openWallet } from '../../src/wallets/open-wallet.ts'
+
+const request = z
+  .strictObject({
+    action: z.enum(['register', 'login']).describe('Make a passkey, or use one.'),
+    credential: passkeyResponse
+      .nullish()
+      .describe('What `navigator.credentials` answered, as JSON. Null or missing: get a challenge.'),
+    challengeId: z.string().max(64).optional().describe('The challenge that the credential answers.'),
+    displayName: z
+      .string()
+      .trim()
+      .min(1)
+      .max(80)
+      .optional()
+      .describe('What to call the person of a new account.'),
+  })
+  .transform(({ credential, ...rest }, context) => {
+    const made = rest.action === 'register' ? registrationResponse.nullish().safeParse(credential) : null
+    const used = rest.action === 'login' ? authenticationResponse.nullish().safeParse(credential) : null
+    for (const { path, message } of [...(made?.error?.issues ?? []), ...(used?.error?.issues ?? [])])
+      context.addIssue({ code: 'custom', path: ['credential', ...path], message })
+    return { ...rest, made: made?.data ?? null, used: used?.data ?? null }
+  })
+
+export default defineTool({
+  name: 'auth.webauthn',
+  title: 'Passkey',
+  summary: 'Sign in with a passkey, or register one: first a challenge, then a session.',
+  description:
+    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, good for one use within five minutes. With the credential it is a session. A passkey that is registered without a session makes a new account; on a session it is added to that account.',
+  route: 'POST /api/auth/webauthn',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  opensSession: true,
+  input: request,
+  output: z.strictObject({
+    challengeId: z.string().optional().describe('`chal_…`; with `publicKey`, the first answer.'),
+    publicKey: z
+      .looseObject({})
+      .optional()
+      .describe('WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON.'),
+    ...sessionAnswer.partial().shape,
+  }),
+  failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
+  example: { action: 'register', credential: null, displayName: 'Ada' },
+  run: async (context, { action, made, used, challengeId, displayName }) => {
+    const { principal, now: at } = context
+    if (action === 'login') {
+      if (used === null) return loginOptions(context, at)
+      const { accountId } = await assertPasskey(context, { credential: used, challengeId, now: at })
+      return enter(context, accountId)
+    }
+    if (principal.kind === 'session') requireStepUpIfEnrolled(context)
+    const signedIn = principal.kind === 'session' ? principal.account : null
+    if (made === null) return registrationOptions(context, { account: signedIn, displayName, at })
+    const answer = { credential: made, challengeId, account: signedIn, displayName, at }
+    const { account, isNew } = await registerPasskey(context, answer)
+    if (isNew) await openWallet(context, { accountId: account.id, at })
+    return signIn(context, { account, method: 'passkey', at })
+  },
+})
+
+/** A lock is told only to whoever proved to be its owner, and that proof is spent like any other. */
+async function enter(context: Context, accountId: string) {
+  const account = await findAccount(context.database, accountId)
+  if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
+  try {
+    return await signIn(context, { account, method: 'passkey', at: context.now })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    throw new Failure(error.code, error.message, { ...error.members, isCommitted: true })
+  }
+}
