@@ -1,37 +1,60 @@
-/** Lists in pages: a cursor is the id that the page before ended with, in a form that says nothing. */
+/** Lists in pages: newest first, `limit` rows a page, and an opaque cursor that stands behind the last row. */
 import { z } from 'zod'
 
-/** The members of a list's input. `cursor` is decoded to the id after which the page begins. */
+const ID = /^[a-z]+_[0-9a-z]{26}$/
+
+/** The members of a request for a list. */
 export const pageMembers = {
-  limit: z.coerce.number().int().min(1).max(100).default(50).describe('How many at most, 1 to 100.'),
+  limit: z
+    .union([
+      z.int(),
+      z
+        .string()
+        .regex(/^\d{1,3}$/, 'must be a whole number')
+        .transform(Number),
+    ])
+    .refine((limit) => limit >= 1 && limit <= 100, 'must be from 1 to 100')
+    .optional()
+    .describe('How many at most: 1 to 100, 50 by default.'),
   cursor: z
     .string()
-    .max(128)
-    .optional()
     .transform((cursor, context) => {
-      if (cursor === undefined) return undefined
-      const id = Buffer.from(cursor, 'base64url').toString('latin1')
-      if (/^[a-z]+_[0-9a-z]{26}$/.test(id) && cursorOf(id) === cursor) return id
-      context.addIssue({ code: 'custom', message: 'must be the nextCursor of a page before' })
+      const id = Buffer.from(cursor, 'base64url').toString()
+      if (ID.test(id)) return id
+      context.addIssue({ code: 'custom', message: 'is not a cursor of ours' })
       return z.NEVER
     })
+    .optional()
     .describe('`nextCursor` of the page before.'),
 }
 
-/** The member of a list's answer that leads to the next page. */
-export const nextCursor = z.string().nullable().describe('Send it as `cursor` for more; null: this was all.')
+/** The member of an answer that leads to the next page. */
+export const nextCursor = z.string().nullable().describe('Where the next page begins; null at the end.')
 
-/** One page of a list. @param read the rows after an id, by id, and at most as many. */
-export async function pageOf<Row extends { readonly id: string }>(
-  { limit, cursor }: { limit: number; cursor: string | undefined },
-  read: (page: { after: string | undefined; most: number }) => Promise<readonly Row[]>,
-): Promise<{ rows: readonly Row[]; nextCursor: string | null }> {
-  const found = await read({ after: cursor, most: limit + 1 })
-  const rows = found.slice(0, limit)
-  const last = rows.at(-1)
-  return { rows, nextCursor: found.length > limit && last !== undefined ? cursorOf(last.id) : null }
+/** Which page is asked for. @property after the id of the last row before it. */
+export interface Page {
+  readonly limit: number
+  readonly after: string | null
 }
 
-function cursorOf(id: string): string {
-  return Buffer.from(id).toString('base64url')
+/** The page that a request asks for. */
+export function pageOf({
+  limit = 50,
+  cursor,
+}: {
+  limit?: number | undefined
+  cursor?: string | undefined
+}): Page {
+  return { limit, after: cursor ?? null }
+}
+
+/** One page of rows that were read with one more than the limit. */
+export function onePage<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  { limit }: Page,
+): { rows: readonly Row[]; nextCursor: string | null } {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const isMore = rows.length > limit && last !== undefined
+  return { rows: shown, nextCursor: isMore ? Buffer.from(last.id).toString('base64url') : null }
 }

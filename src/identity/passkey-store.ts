@@ -1,4 +1,5 @@
 /** The rows of passkeys. */
+import type { Page } from '../page.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** A passkey as it is kept. @property publicKey COSE. */
@@ -68,15 +69,15 @@ export async function findPasskey(database: Connection, credentialId: string): P
   return row === undefined ? undefined : passkeyOf(row)
 }
 
-/** An account's passkeys, oldest first. @param after the id that the page before ended with. */
+/** An account's passkeys, newest first: all of them, or those of a page and one more. */
 export async function findPasskeys(
   database: Connection,
-  { accountId, after, most }: { accountId: string; after?: string | undefined; most?: number },
+  { accountId, page }: { accountId: string; page?: Page },
 ): Promise<readonly Passkey[]> {
   let query = database.kysely.selectFrom('passkey').select(columns).where('account_id', '=', accountId)
-  if (after !== undefined) query = query.where('id', '>', after)
-  if (most !== undefined) query = query.limit(most)
-  return (await query.orderBy('id').execute()).map(passkeyOf)
+  if (page !== undefined) query = query.limit(page.limit + 1)
+  if (page !== undefined && page.after !== null) query = query.where('id', '<', page.after)
+  return (await query.orderBy('id', 'desc').execute()).map(passkeyOf)
 }
 
 /** Keeps a new passkey. @returns false where its credential is registered already. */

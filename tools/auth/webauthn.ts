@@ -7,12 +7,15 @@ import {
 } from '../../src/identity/passkey-response.ts'
 import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
 import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
-import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
+import { sessionAnswer, signIn, viewOf } from '../../src/identity/session-answer.ts'
+import { renewToken } from '../../src/identity/sessions.ts'
 import { findAccount } from '../../src/identity/store.ts'
-import type { Context } from '../../src/kernel/context.ts'
+import type { Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUpIfEnrolled } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
+
+type Person = ReturnType<typeof personOf>
 
 const request = z
   .strictObject({
@@ -68,14 +71,21 @@ export default defineTool({
       return enter(context, accountId)
     }
     if (principal.kind === 'session') requireStepUpIfEnrolled(context)
-    const signedIn = principal.kind === 'session' ? principal.account : null
-    if (made === null) return registrationOptions(context, { account: signedIn, displayName, at })
-    const answer = { credential: made, challengeId, account: signedIn, displayName, at }
-    const { account, isNew } = await registerPasskey(context, answer)
-    if (isNew) await openWallet(context, { accountId: account.id, at })
-    return signIn(context, { account, method: 'passkey', at })
+    const signedIn = principal.kind === 'session' ? principal : null
+    const account = signedIn?.account ?? null
+    if (made === null) return registrationOptions(context, { account, displayName, at })
+    const owner = await registerPasskey(context, { credential: made, challengeId, account, displayName, at })
+    if (signedIn !== null) return sameSession(context, signedIn)
+    await openWallet(context, { accountId: owner.id, at })
+    return signIn(context, { account: owner, method: 'passkey', at })
   },
 })
+
+/** Who adds a passkey stays on their session, with its second factor. */
+async function sameSession({ settings, now: at }: Context, { account, session }: Person) {
+  const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
+  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+}
 
 /** A lock is told only to whoever proved to be its owner, and that proof is spent like any other. */
 async function enter(context: Context, accountId: string) {

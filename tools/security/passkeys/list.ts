@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findPasskeys } from '../../../src/identity/passkey-store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, pageMembers, pageOf } from '../../../src/page.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
 const passkey = z.strictObject({
   id: z.string().describe('`pk_…`'),
@@ -17,7 +17,7 @@ const passkey = z.strictObject({
 export default defineTool({
   name: 'security.passkeys.list',
   title: 'Passkeys',
-  summary: 'List the passkeys that sign this account in, oldest first.',
+  summary: 'List the passkeys that sign this account in, newest first.',
   route: 'GET /api/security/passkeys',
   who: 'person',
   scopes: [],
@@ -30,11 +30,10 @@ export default defineTool({
   }),
   failures: [],
   example: { limit: 50 },
-  run: async (context, page) => {
-    const { account } = personOf(context)
-    const { rows, nextCursor } = await pageOf(page, (part) =>
-      findPasskeys(context.database, { accountId: account.id, ...part }),
-    )
+  run: async (context, input) => {
+    const page = pageOf(input)
+    const accountId = personOf(context).account.id
+    const { rows, nextCursor } = onePage(await findPasskeys(context.database, { accountId, page }), page)
     return {
       passkeys: rows.map(({ id, createdAt, lastUsedAt, deviceType, backedUp }) => ({
         id,
