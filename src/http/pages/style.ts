@@ -78,6 +78,7 @@ summary { cursor: pointer; font-weight: 500; }
 .hint { margin: 0; color: var(--faint); font-size: 0.875rem; overflow-wrap: anywhere; }
 ul { list-style: none; margin: 0; padding: 0; }
 li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+li:last-child { border-bottom: 0; }
 a { color: var(--accent); }
 #status { min-height: 1.5em; margin: 1rem 0 0; color: var(--faint); }
 #status[data-kind='error'] { color: var(--error); }

@@ -17,6 +17,7 @@ export function tell(text: string, kind: 'news' | 'error' = 'news'): void {
   if (status === null) return
   status.dataset.kind = kind
   status.textContent = text
+  status.scrollIntoView({ block: 'nearest' })
 }
 
 /** What a form's field holds. */
