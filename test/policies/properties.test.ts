@@ -17,6 +17,18 @@ const moments = ['2026-01-01T00:00:00Z', '2026-06-01T00:00:00Z', '2026-12-01T00:
 const cents = fc.bigInt({ min: 1n, max: 10_000n })
 const usd = cents.map((count) => usdOfMicros(count * 10_000n))
 
+const codes = ['5411', '5812', '7995'] as const
+const tickers = ['VTI', 'TSLA', 'BRK.B'] as const
+const clock = fc
+  .integer({ min: 0, max: 24 * 60 - 1 })
+  .map((minute) => new Date(minute * 60_000).toISOString().slice(11, 16))
+const window = fc.record({
+  days: fc.subarray([...(['mon', 'wed', 'sat'] as const)], { minLength: 1 }),
+  start: clock,
+  end: clock,
+  tz: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kolkata'),
+})
+
 const policies = fc
   .record(
     {
@@ -32,6 +44,12 @@ const policies = fc
       ),
       assets: fc.subarray([...policyAssets]),
       chains: fc.subarray([...policyChains]),
+      mcc: fc.record({ allow: fc.subarray([...codes]), deny: fc.subarray([...codes]) }, { requiredKeys: [] }),
+      symbols: fc.record(
+        { allow: fc.subarray([...tickers]), deny: fc.subarray([...tickers]) },
+        { requiredKeys: [] },
+      ),
+      timeWindows: fc.array(window, { maxLength: 3 }),
       notBefore: fc.constantFrom(...moments),
       expiresAt: fc.constantFrom(...moments),
     },
@@ -46,6 +64,8 @@ const spends: fc.Arbitrary<SpendFacts> = fc.record({
   usdMicros: fc.option(fc.bigInt({ min: 0n, max: 120_000_000n })),
   chain: fc.option(fc.oneof(fc.constantFrom<string>(...policyChains), fc.string())),
   counterparty: fc.option(fc.oneof(fc.constantFrom(...payees), fc.string())),
+  mcc: fc.option(fc.oneof(fc.constantFrom(...codes), fc.string())),
+  symbol: fc.option(fc.oneof(fc.constantFrom(...tickers), fc.string())),
 })
 
 const usages = fc.record({
@@ -66,6 +86,15 @@ const loosenings: readonly ((policy: Policy) => Policy)[] = [
   (policy) => ({ ...policy, notBefore: undefined }),
   (policy) => ({ ...policy, expiresAt: undefined }),
   (policy) => ({ ...policy, counterparties: undefined }),
+  (policy) => ({ ...policy, mcc: undefined }),
+  (policy) => ({ ...policy, mcc: { ...policy.mcc, deny: [] } }),
+  (policy) => ({ ...policy, symbols: undefined }),
+  (policy) => ({ ...policy, symbols: { ...policy.symbols, allow: undefined } }),
+  (policy) => ({ ...policy, timeWindows: undefined }),
+  (policy) => ({
+    ...policy,
+    timeWindows: policy.timeWindows?.map((open) => ({ ...open, days: ['sun', 'mon', 'wed', 'sat'] })),
+  }),
   (policy) => ({ ...policy, counterparties: { ...policy.counterparties, deny: [] } }),
   (policy) => ({ ...policy, counterparties: { ...policy.counterparties, allow: undefined } }),
 ]
