@@ -1,7 +1,7 @@
 /** The sign-in page in a real browser, as a person uses it. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium, newVisit, openBrowser } from './browser.ts'
+import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
 const executable = findChromium()
