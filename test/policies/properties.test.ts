@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { dailyViolations } from '../../policies/budget.ts'
 import { evaluate } from '../../policies/evaluate.ts'
+import { loosenings } from '../../policies/loosening.ts'
 import {
   type Policy,
   policyAssets,
@@ -75,7 +76,7 @@ const usages = fc.record({
 const times = fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: false })
 
 /** The policy with one restriction lifted or widened. */
-const loosenings: readonly ((policy: Policy) => Policy)[] = [
+const widenings: readonly ((policy: Policy) => Policy)[] = [
   (policy) => ({ ...policy, perTransaction: { max: '1000000' } }),
   (policy) => ({ ...policy, dailyBudget: { ...policy.dailyBudget, max: '1000000' } }),
   (policy) => ({ ...policy, dailyBudget: { max: policy.dailyBudget.max } }),
@@ -104,7 +105,7 @@ describe('any policy', () => {
     fc.assert(
       fc.property(
         policies,
-        fc.constantFrom(...loosenings),
+        fc.constantFrom(...widenings),
         spends,
         usages,
         times,
@@ -118,6 +119,42 @@ describe('any policy', () => {
         },
       ),
     )
+  })
+
+  it('allows nothing more by a change that loosens nothing', () => {
+    const members = Object.keys(spendPolicy.shape)
+    fc.assert(
+      fc.property(
+        policies,
+        policies,
+        fc.subarray(members, { minLength: 1, maxLength: 2 }),
+        spends,
+        usages,
+        times,
+        (before, other, changed, spend, usage, now) => {
+          const taken = Object.entries(other).filter(([member]) => changed.includes(member))
+          const kept = Object.entries(before).filter(([member]) => !changed.includes(member))
+          const after = spendPolicy.safeParse(Object.fromEntries([...kept, ...taken])).data
+          if (after === undefined) return
+          const isAllowed = (policy: Policy) =>
+            evaluate(policy, spend, now).length === 0 &&
+            dailyViolations(policy, spend.usdMicros, usage, now).length === 0
+          if (isAllowed(after) && !isAllowed(before)) expect(loosenings(before, after)).not.toEqual([])
+          expect(loosenings(after, after)).toEqual([])
+        },
+      ),
+      { numRuns: 400 },
+    )
+  })
+
+  it('is known to loosen where it is', () => {
+    fc.assert(
+      fc.property(policies, fc.constantFrom(...widenings), (tight, loosen) => {
+        const after = loosen(tight)
+        if (JSON.stringify(after) !== JSON.stringify(tight)) expect(loosenings(after, tight)).toEqual([])
+      }),
+    )
+    expect(loosenings(null, null)).toEqual([])
   })
 
   it('never pays whom it denies, whatever else it allows', () => {
