@@ -10,7 +10,8 @@ import listPasskeys from '../../tools/security/passkeys/list.ts'
 import { callOf, noon, origin } from '../kernel/scene.ts'
 import { type Credential, newAuthenticator } from './authenticator.ts'
 
-const challenge = z.strictObject({
+/** What the first half answers. */
+export const challenge = z.strictObject({
   challengeId: z.string(),
   publicKey: z.looseObject({ challenge: z.string() }),
 })

@@ -9,6 +9,7 @@ import { callOf, newPerson, noon, origin, servicesOn } from '../kernel/scene.ts'
 import { newAuthenticator } from './authenticator.ts'
 import {
   answer,
+  challenge,
   inMinutes,
   notRegistered,
   type PasskeyScene,
@@ -37,6 +38,20 @@ onBothEngines('registering a passkey', (database) => {
     const { body } = await run(getWallet, callOf(services, person), {})
     expect(body).toMatchObject({ safeAddress: expect.stringMatching(/^0x/) })
     expect(await countPasskeys(database(), account.id)).toBe(1)
+  })
+
+  it('calls a person what they said at either half, and Person where they said nothing', async () => {
+    const nameAfter = async (first: object, second: object) => {
+      const { publicKey } = challenge.parse(await call({ action: 'register', ...first }))
+      const credential = newAuthenticator(origin).create(publicKey)
+      const made = session.parse(await call({ action: 'register', credential, ...second }))
+      return made.account.displayName
+    }
+    expect(await nameAfter({}, {})).toBe('Person')
+    expect(await nameAfter({ displayName: ' Grace ' }, {})).toBe('Grace')
+    expect(await nameAfter({ displayName: 'Grace' }, { displayName: 'Ada' })).toBe('Ada')
+    for (const displayName of ['', '   ', 'x'.repeat(81)])
+      await expect(nameAfter({ displayName }, {})).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it('asks for what a passkey must be', async () => {

@@ -1,6 +1,8 @@
 /** The sign-in page in a real browser, as a person uses it. */
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { secretOf, totpOf } from '../identity/signed-in.ts'
 import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
@@ -19,6 +21,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await browser?.close()
     await gateway?.stop()
   })
+
+  const signedInAs = (page: Page, name: string) =>
+    page.getByRole('heading', { name: `Signed in as ${name}` }).waitFor()
 
   it('makes an account with a passkey, signs out, and in again', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
@@ -91,5 +96,54 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Signed in as Grace' }).waitFor()
     expect(await page.getByRole('status').textContent()).toBe('Your account is made, and you are signed in.')
+  })
+
+  it('asks for the second factor of an account that has one, and goes on', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    const unplug = await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByText('Create an account').click()
+    await page.getByLabel('Your name').fill('Ada')
+    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+    await signedInAs(page, 'Ada')
+    const mfa = async (data: Record<string, string>) =>
+      z.looseObject({}).parse(
+        await (
+          await page.request.post(`${new URL(page.url()).origin}/api/security/mfa`, {
+            data,
+            headers: { origin: new URL(page.url()).origin },
+          })
+        ).json(),
+      )
+    const secret = secretOf((await mfa({ action: 'enroll' })).otpauthUri)
+    const now = new Date()
+    expect(await mfa({ action: 'activate', code: totpOf(secret, now) })).toHaveProperty('recoveryCodes')
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await signedInAs(page, 'Ada')
+    await unplug()
+    await addAuthenticator()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    // Each code is taken once: this is the next one's turn.
+    const next = new Date(now.getTime() + 30_000)
+    await page.getByLabel('Code of your authenticator app').fill(totpOf(secret, next))
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('The passkey is added.').waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(2)
+  })
+
+  it('makes no new account for somebody whose session has ended', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await signedInAs(page, 'Guest')
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('No passkey was used').waitFor()
   })
 })

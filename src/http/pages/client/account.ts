@@ -4,13 +4,12 @@ import { attempt, find, show, tell } from './elements.ts'
 
 /** Shows the account, and says what just happened. */
 export async function showAccount(news: string): Promise<void> {
-  const { account } = await ask('GET', '/api/auth/session')
+  const account = await readAccount()
   const { passkeys, isMore } = await readPasskeys()
-  const shown: Answer = isObject(account) ? account : {}
   const who = find('who', HTMLElement)
-  if (who !== null) who.textContent = textOf(shown, 'displayName')
+  if (who !== null) who.textContent = textOf(account, 'displayName')
   const id = find('account-id', HTMLElement)
-  if (id !== null) id.textContent = textOf(shown, 'id')
+  if (id !== null) id.textContent = textOf(account, 'id')
   const list = find('passkeys', HTMLElement)
   list?.replaceChildren(...passkeys.map(rowOf))
   if (passkeys.length === 0) list?.append(lineOf('None yet.'))
@@ -19,6 +18,15 @@ export async function showAccount(news: string): Promise<void> {
   show('signed-in', true)
   document.title = 'Your account · Bursar'
   tell(news)
+}
+
+/** The account that is signed in. @throws Error where the session has ended; the ways in are shown then. */
+export async function readAccount(): Promise<Answer> {
+  const { account } = await ask('GET', '/api/auth/session').catch((error: unknown) => {
+    if (error instanceof Error && error.cause === 'unauthenticated') showWaysIn('')
+    throw error
+  })
+  return isObject(account) ? account : {}
 }
 
 /** Shows the ways in. */

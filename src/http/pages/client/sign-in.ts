@@ -1,5 +1,5 @@
 /** The script of the sign-in page: which form does what. */
-import { showAccount, showWaysIn } from './account.ts'
+import { readAccount, showAccount, showWaysIn } from './account.ts'
 import { ask, textOf } from './api.ts'
 import { attempt, fieldOf, find, onSubmit, resume, show, tell } from './elements.ts'
 import { canUsePasskeys, makePasskey, signInWithPasskey } from './passkeys.ts'
@@ -17,6 +17,8 @@ onSubmit(formOf('passkey-create'), async (form) => {
   await showAccount('Your account is made, and you are signed in.')
 })
 onSubmit(formOf('passkey-add'), async () => {
+  // On a session that has ended, a passkey would make a new account.
+  await readAccount()
   await makePasskey()
   await showAccount('The passkey is added.')
 })
