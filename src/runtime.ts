@@ -6,11 +6,14 @@ import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { Failure } from './failure.ts'
-import { newId } from './ids.ts'
+import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
+import { joinMessages } from './providers/messages/joined.ts'
 import { createOutboxMessages } from './providers/messages/outbox.ts'
+import { createSmtpMessages } from './providers/messages/smtp.ts'
+import { createTwilioMessages } from './providers/messages/twilio.ts'
 import type { Messages } from './providers/messages.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
@@ -49,14 +52,6 @@ const noScreening: AddressScreening = {
     ),
 }
 
-const noMessages: Messages = {
-  channels: [],
-  send: () =>
-    Promise.reject(
-      new Failure('provider_unavailable', 'No provider of messages is configured.', { retryAfter: 60 }),
-    ),
-}
-
 /** Opens the database of a configuration. @throws Error that says what to do where it cannot be had. */
 export async function openDatabase(config: Config, log: Log): Promise<Database> {
   if (config.databaseUrl !== null)
@@ -89,7 +84,7 @@ export async function createRuntime(
     const services: Services = {
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
-      messages: config.mode === 'sandbox' ? createOutboxMessages(parts) : noMessages,
+      messages: createMessages(config, parts),
       identityProviders: new Map(),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
@@ -178,6 +173,19 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
       ? createDatabaseRailControls({ database, defaultEnabled: mode === 'sandbox' })
       : createRemoteRailControls({ url: railControlsUrl })
   return cachedRailControls({ controls, clock: systemClock })
+}
+
+/** A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
+function createMessages(
+  { smtp, twilio, mode }: Config,
+  parts: { database: Database; newId: NewId; log: Log },
+): Messages {
+  const { log } = parts
+  return joinMessages([
+    ...(smtp === null ? [] : [createSmtpMessages({ ...smtp, log })]),
+    ...(twilio === null ? [] : [createTwilioMessages({ ...twilio, log })]),
+    ...(mode === 'sandbox' ? [createOutboxMessages(parts)] : []),
+  ])
 }
 
 function createRateLimiter(

@@ -8,6 +8,10 @@ import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
 import authLogout from './auth/logout.ts'
+import authOtpStart from './auth/otp/start.ts'
+import authOtpVerify from './auth/otp/verify.ts'
+import authRecoveryComplete from './auth/recovery/complete.ts'
+import authRecoveryStart from './auth/recovery/start.ts'
 import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
@@ -19,6 +23,7 @@ import developerKeysRevoke from './developer/keys/revoke.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
+import sandboxOutbox from './sandbox/outbox.ts'
 import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
@@ -36,6 +41,10 @@ export const tools: readonly Tool[] = [
   agentsKeysCreate,
   authGuest,
   authLogout,
+  authOtpStart,
+  authOtpVerify,
+  authRecoveryComplete,
+  authRecoveryStart,
   authSession,
   authSessionsList,
   authSessionsRevoke,
@@ -47,6 +56,7 @@ export const tools: readonly Tool[] = [
   sandboxAdmin,
   sandboxCredentials,
   sandboxFaucet,
+  sandboxOutbox,
   securityLock,
   securityMfa,
   securityPasskeysList,

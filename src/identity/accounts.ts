@@ -59,10 +59,11 @@ export async function createAccount(
   return account
 }
 
-/** Refuses a locked account. @throws Failure `account_locked`. */
+/** Refuses a locked account. @throws Failure `account_locked`; what it has just shown itself by is used up all the same. */
 export function requireUnlocked(account: Account): void {
   if (account.status === 'locked')
     throw new Failure('account_locked', 'The account is locked.', {
+      isCommitted: true,
       hint: 'Unlock it through POST /api/auth/recovery/start.',
     })
 }

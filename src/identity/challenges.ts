@@ -16,13 +16,12 @@ export interface Challenge {
   readonly facts: Json
 }
 
-/** Opens a challenge. @param seconds its life. */
+/** Opens a challenge. @param seconds its life. @param challenge.id where it was given out before: its facts may depend on it. */
 export async function openChallenge(
   { database, newId }: { database: Connection; newId: NewId },
-  challenge: Omit<Challenge, 'id'> & { kind: ChallengeKind; at: Date; seconds: number },
+  challenge: Omit<Challenge, 'id'> & { id?: string; kind: ChallengeKind; at: Date; seconds: number },
 ): Promise<{ id: string; expiresAt: Date }> {
-  const { kind, subject, accountId, facts, at, seconds } = challenge
-  const id = newId('chal', at)
+  const { kind, subject, accountId, facts, at, seconds, id = newId('chal', at) } = challenge
   const expiresAt = new Date(at.getTime() + seconds * 1000)
   await database.kysely
     .insertInto('challenge')

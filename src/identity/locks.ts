@@ -1,4 +1,5 @@
 /** Locks: who is locked and what locks. A lock is read with the account on every request, so it binds the very next one. */
+import { sql } from 'kysely'
 import type { Connection } from '../storage/database.ts'
 import { revokeSessions } from './store.ts'
 
@@ -44,7 +45,11 @@ export async function unlockAccount(
   return true
 }
 
-/** Counts a wrong code against an account and locks it at the tenth in an hour. @returns whether it is locked now. */
+/**
+ * Counts a wrong code against an account and locks it at the tenth in an hour. For an id that is nobody's it asks the same
+ * and changes nothing, so that its time does not tell who exists.
+ * @returns whether it is locked now.
+ */
 export async function recordFailedFactor(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
@@ -56,7 +61,16 @@ export async function recordFailedFactor(
     .where('id', '=', accountId)
     .forNoKeyUpdate()
     .executeTakeFirst()
-  await database.kysely.insertInto('failed_factor').values({ account_id: accountId, at }).execute()
+  await database.kysely
+    .insertInto('failed_factor')
+    .columns(['account_id', 'at'])
+    .expression((query) =>
+      query
+        .selectFrom('account')
+        .select(['account.id', sql<Date>`${at}::timestamptz`.as('at')])
+        .where('account.id', '=', accountId),
+    )
+    .execute()
   const { failures } = await database.kysely
     .selectFrom('failed_factor')
     .select(({ fn }) => fn.countAll<bigint>().as('failures'))

@@ -9,6 +9,13 @@ export interface RateLimit {
   readonly seconds: number
 }
 
+/** One count to take. @property client whom it is counted for. @property endsAt when its window is over at the latest. */
+export interface RateBudget {
+  readonly rateClass: string
+  readonly client: string
+  readonly endsAt: Date | null
+}
+
 /** The verdict on one request. @property resetSeconds whole seconds to the window's end, rounded up, at least 1. */
 export interface RateVerdict {
   readonly allowed: boolean

@@ -1,6 +1,6 @@
 /** Limits on how often a client may ask. */
 import { Failure } from '../../failure.ts'
-import type { RateVerdict } from '../../providers/rate-limiter.ts'
+import type { RateBudget, RateVerdict } from '../../providers/rate-limiter.ts'
 import type { Services, Settings } from '../context.ts'
 
 /** What a limit found, for the RateLimit headers. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
@@ -53,4 +53,27 @@ export function requireWithinLimit(reading: RateReading): void {
     retryAfter: reading.resetSeconds,
     hint: `Wait ${reading.resetSeconds} s; an earlier request starts the wait anew.`,
   })
+}
+
+/**
+ * Counts one request in every budget, in order; the first that is used up refuses it, and those after it are not touched.
+ * @returns whole seconds until all of them take another; 0 where they would at once.
+ * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` where the shared store cannot be reached.
+ */
+export async function takeBudgets(
+  services: Parameters<typeof countRequest>[0],
+  budgets: readonly RateBudget[],
+  now: Date,
+): Promise<number> {
+  let waitSeconds = 0
+  for (const { endsAt, ...budget } of budgets) {
+    const reading = await countRequest(services, { ...budget, now, failClosed: true })
+    if (reading === null) continue
+    const leftSeconds =
+      endsAt === null ? Number.POSITIVE_INFINITY : Math.ceil((endsAt.getTime() - now.getTime()) / 1000)
+    const resetSeconds = Math.min(reading.resetSeconds, leftSeconds)
+    requireWithinLimit({ ...reading, resetSeconds })
+    if (reading.remaining === 0) waitSeconds = Math.max(waitSeconds, resetSeconds)
+  }
+  return waitSeconds
 }

@@ -1,0 +1,88 @@
+/** In by a one-time code: to the account that the destination signs in, or to a new one. */
+import type { z } from 'zod'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { Account, Session } from '../principal.ts'
+import type { Connection } from '../storage/database.ts'
+import { createAccount, type RoleSettings } from './accounts.ts'
+import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
+import { type CodeSettings, type ProvenDestination, spendCode, tryCode } from './one-time-codes.ts'
+import { type sessionAnswer, signIn, viewOf } from './session-answer.ts'
+import { renewToken, type TokenSettings } from './sessions.ts'
+
+/** What signing in needs. */
+interface Parts {
+  readonly database: Connection
+  readonly newId: NewId
+  readonly settings: CodeSettings & TokenSettings & RoleSettings
+}
+
+/** A code as its reader shows it. */
+interface ShownCode {
+  readonly challengeId: string
+  readonly code: string
+  readonly now: Date
+}
+
+/**
+ * Signs in whoever reads a destination; where it is new, with a new account.
+ * @param furnish gives a new account what every account has.
+ * @throws Failure `unauthenticated`, `account_locked`; `conflict` where the destination was taken in this moment.
+ */
+export async function signInByCode(
+  parts: Parts & { furnish: (accountId: string) => Promise<unknown> },
+  shown: ShownCode,
+): Promise<z.input<typeof sessionAnswer>> {
+  const proven = await provenBy(parts, shown)
+  const { now: at } = shown
+  const account = (await findOwner(parts.database, proven.hash)) ?? (await openAccount(parts, proven, at))
+  return signIn(parts, { account, method: proven.channel, at })
+}
+
+/**
+ * Adds the destination to the account of somebody who is signed in and asked for it. A session alone never does: a session
+ * that was planted in a stranger's browser would catch their address. The same session goes on, with its second factor.
+ * @throws Failure `unauthenticated`, `conflict` where it belongs to another account, or the account is a guest's.
+ */
+export async function linkByCode(
+  parts: Parts,
+  { account, session, ...shown }: ShownCode & { account: Account; session: Session },
+): Promise<z.input<typeof sessionAnswer>> {
+  if (account.guest)
+    throw new Failure('conflict', 'A guest account has no way to sign in again.', {
+      hint: 'Send the same code without "link" to get an account of your own.',
+    })
+  const { hash, channel } = await provenBy(parts, shown)
+  const { now: at } = shown
+  const isNew = await claimDestination(parts.database, { hash, channel, accountId: account.id, at })
+  if (!isNew && (await findOwnerId(parts.database, hash)) !== account.id)
+    throw new Failure('conflict', 'This destination signs another account in.', {
+      hint: 'Send the same code without "link" to sign that account in.',
+    })
+  const { sessionToken, expiresAt } = await renewToken(parts.settings, { account, session, at })
+  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+}
+
+async function provenBy(
+  { database, settings }: Parts,
+  { challengeId, code, now }: ShownCode,
+): Promise<ProvenDestination> {
+  const proven = await tryCode({ database, settings }, { kind: 'otp', challengeId, code, now })
+  await spendCode(database, { kind: 'otp', challengeId, now })
+  return proven
+}
+
+async function openAccount(
+  { furnish, ...parts }: Parts & { furnish: (accountId: string) => Promise<unknown> },
+  { hash, channel, masked }: ProvenDestination,
+  at: Date,
+): Promise<Account> {
+  const account = await createAccount(parts, { displayName: masked, guest: false, at })
+  const isOurs = await claimDestination(parts.database, { hash, channel, accountId: account.id, at })
+  if (!isOurs)
+    throw new Failure('conflict', 'This destination was given to an account in this moment.', {
+      hint: 'Send the same code again to sign that account in.',
+    })
+  await furnish(account.id)
+  return account
+}

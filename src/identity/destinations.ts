@@ -1,0 +1,67 @@
+/**
+ * Destinations: where a one-time code goes. What a person types is brought to one form, and from there on only its keyed
+ * hash is kept: whoever reads the database learns no address from it.
+ */
+import { z } from 'zod'
+import { Failure } from '../failure.ts'
+import type { Channel } from '../providers/messages.ts'
+import { keyedHash } from '../seal.ts'
+
+/** An e-mail address or phone number in its one form. */
+export interface Destination {
+  readonly channel: Channel
+  /** Lower case, or E.164. For the message alone: never stored, never logged. */
+  readonly address: string
+  /** What it is known by. */
+  readonly hash: string
+  /** Country calling code of a phone number, such as `49`. */
+  readonly callingCode: string | null
+  /** Enough of it for its owner to recognise, such as `a•••@example.com`. */
+  readonly masked: string
+}
+
+const email = z.string().trim().toLowerCase().max(254).pipe(z.email())
+
+/** The destination that a person typed. @throws Failure `invalid_request` on `destination`. */
+export async function destinationOf(
+  { dataKey }: { readonly dataKey: Uint8Array },
+  { channel, destination }: { channel: Channel; destination: string },
+): Promise<Destination> {
+  const found = channel === 'email' ? mailbox(destination) : await phone(destination)
+  if (found === undefined)
+    throw invalid(
+      channel === 'email'
+        ? 'must be an e-mail address'
+        : 'must be a phone number with its country, such as +4915112345678',
+    )
+  return { channel, ...found, hash: keyedHash(dataKey, 'destination', `${channel}:${found.address}`) }
+}
+
+function mailbox(text: string) {
+  const { data: address } = email.safeParse(text)
+  if (address === undefined) return undefined
+  return {
+    address,
+    callingCode: null,
+    masked: `${address.charAt(0)}•••${address.slice(address.indexOf('@'))}`,
+  }
+}
+
+/** Without a leading + the country would be a guess. */
+async function phone(text: string) {
+  const given = text.trim()
+  if (!given.startsWith('+')) return undefined
+  // Loaded with the first phone number: 100 KB of numbering plans.
+  const { parsePhoneNumberFromString } = await import('libphonenumber-js/min')
+  const number = parsePhoneNumberFromString(given, { extract: false })
+  if (number === undefined || !number.isValid() || number.ext !== undefined) return undefined
+  const { number: address, countryCallingCode: callingCode } = number
+  return { address, callingCode, masked: `+${callingCode}•••${address.slice(-2)}` }
+}
+
+function invalid(message: string): Failure {
+  return new Failure('invalid_request', `destination: ${message}`, {
+    issues: [{ path: 'destination', message }],
+    hint: 'Correct the members named in "issues" and send the request again.',
+  })
+}

@@ -1,0 +1,35 @@
+/** Which account a destination signs in. */
+import type { Account } from '../principal.ts'
+import type { Channel } from '../providers/messages.ts'
+import type { Connection } from '../storage/database.ts'
+import { findAccount } from './store.ts'
+
+/** The id of the account that a destination signs in. @param hash the destination's keyed hash. */
+export async function findOwnerId(database: Connection, hash: string): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('login_destination')
+    .select('account_id')
+    .where('destination_hash', '=', hash)
+    .executeTakeFirst()
+  return row?.account_id
+}
+
+/** The account that a destination signs in. @param hash the destination's keyed hash. */
+export async function findOwner(database: Connection, hash: string): Promise<Account | undefined> {
+  const id = await findOwnerId(database, hash)
+  return id === undefined ? undefined : findAccount(database, id)
+}
+
+/** Gives a destination to an account. @returns false where it belongs to one already. */
+export async function claimDestination(
+  database: Connection,
+  { hash, channel, accountId, at }: { hash: string; channel: Channel; accountId: string; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .insertInto('login_destination')
+    .values({ destination_hash: hash, account_id: accountId, channel, created_at: at })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('destination_hash')
+    .executeTakeFirst()
+  return row !== undefined
+}

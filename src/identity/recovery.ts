@@ -1,0 +1,85 @@
+/** Recovery: the way back into an account that is locked or in the wrong hands, by a code and, where there is one, a passkey. */
+import type { z } from 'zod'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { Connection } from '../storage/database.ts'
+import type { RoleSettings } from './accounts.ts'
+import type { Destination } from './destinations.ts'
+import { unlockAccount } from './locks.ts'
+import { findOwner, findOwnerId } from './login-destinations.ts'
+import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './one-time-codes.ts'
+import type { AuthenticationResponse } from './passkey-response.ts'
+import type { RelyingParty } from './passkeys.ts'
+import { type sessionAnswer, signIn } from './session-answer.ts'
+import type { TokenSettings } from './sessions.ts'
+
+/** What recovery asks of passkeys. */
+export interface RecoveryPasskeys {
+  readonly loginOptions: (
+    parts: { database: Connection; newId: NewId; settings: RelyingParty },
+    at: Date,
+  ) => Promise<{ publicKey: Record<string, unknown> }>
+  /** @throws Failure `unauthenticated`, committed. */
+  readonly assertPasskey: (
+    parts: { database: Connection; settings: RelyingParty },
+    shown: { credential: AuthenticationResponse; now: Date },
+  ) => Promise<{ accountId: string }>
+  readonly countPasskeys: (database: Connection, accountId: string) => Promise<number>
+}
+
+/** Opens a recovery code and passkey options beside it, whoever is behind the destination. Runs in a transaction. */
+export async function startRecovery(
+  parts: {
+    database: Connection
+    newId: NewId
+    settings: CodeSettings & RelyingParty
+    passkeys: Pick<RecoveryPasskeys, 'loginOptions'>
+  },
+  { destination, at }: { destination: Destination; at: Date },
+): Promise<{ challengeId: string; code: string; expiresAt: Date; publicKey: Record<string, unknown> }> {
+  const opened = await openCode(parts, { kind: 'recovery', destination, at })
+  const { publicKey } = await parts.passkeys.loginOptions(parts, at)
+  return { ...opened, publicKey }
+}
+
+/**
+ * Gives an account back: unlocks it, ends all its sessions and opens a new one.
+ * @param credential a passkey assertion; needed where the account has a passkey.
+ * @throws Failure `unauthenticated`, `step_up_required` where the assertion is missing; the code stays good then.
+ */
+export async function completeRecovery(
+  parts: {
+    database: Connection
+    newId: NewId
+    settings: CodeSettings & RelyingParty & TokenSettings & RoleSettings
+    passkeys: Pick<RecoveryPasskeys, 'assertPasskey' | 'countPasskeys'>
+  },
+  {
+    challengeId,
+    code,
+    credential,
+    now,
+  }: { challengeId: string; code: string; credential: AuthenticationResponse | undefined; now: Date },
+): Promise<z.input<typeof sessionAnswer>> {
+  const { database, passkeys } = parts
+  const { hash } = await tryCode(parts, { kind: 'recovery', challengeId, code, now })
+  const accountId = await findOwnerId(database, hash)
+  if (accountId === undefined) throw codeRefused()
+  if ((await passkeys.countPasskeys(database, accountId)) > 0) {
+    if (credential === undefined) throw assertionMissing()
+    const asserted = await passkeys.assertPasskey(parts, { credential, now })
+    if (asserted.accountId !== accountId) throw codeRefused()
+  }
+  await spendCode(database, { kind: 'recovery', challengeId, now })
+  await unlockAccount(database, { accountId, at: now })
+  const account = await findOwner(database, hash)
+  if (account === undefined) throw codeRefused()
+  return signIn(parts, { account, method: 'recovery', at: now })
+}
+
+function assertionMissing(): Failure {
+  return new Failure('step_up_required', 'This account has a passkey: its assertion is needed too.', {
+    isCommitted: true,
+    hint: 'Get an assertion with the "publicKey" of POST /api/auth/recovery/start and send it as "credential" with the same code.',
+  })
+}

@@ -1,0 +1,18 @@
+/** Several adapters as one: each channel is sent by the first that offers it. */
+import { Failure } from '../../failure.ts'
+import type { Messages } from '../messages.ts'
+
+/** The messages port over others. With none of them nothing is offered. */
+export function joinMessages(adapters: readonly Messages[]): Messages {
+  return {
+    channels: [...new Set(adapters.flatMap(({ channels }) => channels))],
+    send: async (message) => {
+      const adapter = adapters.find(({ channels }) => channels.includes(message.channel))
+      if (adapter === undefined)
+        throw new Failure('provider_unavailable', `No provider sends by ${message.channel}.`, {
+          retryAfter: 60,
+        })
+      await adapter.send(message)
+    },
+  }
+}

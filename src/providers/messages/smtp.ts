@@ -1,0 +1,84 @@
+/** E-mail over SMTP (`SMTP_URL`). @see https://www.rfc-editor.org/rfc/rfc5321 */
+import type { Log } from '../../log.ts'
+import type { Messages } from '../messages.ts'
+import { notSent } from './not-sent.ts'
+
+/** Where mail is handed in, and as whom. */
+export interface SmtpOptions {
+  /** `smtps://user:password@host:465` speaks TLS from the first byte; `smtp://` upgrades where the server offers it. */
+  readonly url: string
+  /** The sender, such as `Bursar <no-reply@example.com>`. */
+  readonly from: string
+  readonly log: Log
+  /** For the whole delivery: a person waits for it. */
+  readonly timeoutMs?: number
+}
+
+/** The messages port over SMTP. */
+export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOptions): Messages {
+  const server = serverOf(url)
+  return {
+    channels: ['email'],
+    send: async ({ destination, subject, text, at }) => {
+      // Loaded with the first mail: most processes never send one.
+      const { createTransport } = await import('nodemailer')
+      const transport = createTransport({
+        ...server,
+        dnsTimeout: timeoutMs,
+        connectionTimeout: timeoutMs,
+        greetingTimeout: timeoutMs,
+        socketTimeout: timeoutMs,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      })
+      const deadline = deadlineIn(timeoutMs)
+      try {
+        const mail = {
+          from,
+          to: { name: '', address: destination },
+          subject,
+          text,
+          date: at,
+          xMailer: false,
+        } as const
+        await Promise.race([transport.sendMail(mail), deadline.passed])
+      } catch (error) {
+        throw notSent(log, 'mail server', reasonOf(error))
+      } finally {
+        deadline.clear()
+        transport.close()
+      }
+    },
+  }
+}
+
+/** The URL taken apart here, because a password may have any character once it is decoded. */
+function serverOf(url: string) {
+  const { protocol, hostname, port, username, password } = new URL(url)
+  const isTls = protocol === 'smtps:'
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (isTls ? 465 : 587) : Number(port),
+    secure: isTls,
+    ...(username === ''
+      ? {}
+      : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+  }
+}
+
+/** A server that keeps talking passes every limit on silence: this one holds for all of it. */
+function deadlineIn(timeoutMs: number) {
+  let timer: NodeJS.Timeout | undefined
+  const passed = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })), timeoutMs)
+  })
+  return { passed, clear: () => clearTimeout(timer) }
+}
+
+/** What went wrong by its codes alone: the server's own words repeat the address. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+  const status = 'responseCode' in error && typeof error.responseCode === 'number' ? error.responseCode : ''
+  return `${code} ${status}`.trim()
+}

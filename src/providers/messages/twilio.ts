@@ -1,0 +1,61 @@
+/** SMS by Twilio's Programmable Messaging. @see https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource */
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type { Log } from '../../log.ts'
+import type { Messages } from '../messages.ts'
+import { notSent } from './not-sent.ts'
+
+/** The account that sends. @property from a number of the account in E.164, or a sender name. */
+export interface TwilioOptions {
+  readonly url: string
+  readonly accountSid: string
+  readonly authToken: string
+  readonly from: string
+  readonly log: Log
+  /** For the whole answer: a person waits for it. */
+  readonly timeoutMs?: number
+}
+
+const created = z.object({ sid: z.string().min(1), status: z.string() })
+const refused = z.object({ code: z.int().nullish() })
+
+/** A message that Twilio took and gave up in one breath. */
+const givenUp: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled'])
+
+/** The messages port over Twilio. */
+export function createTwilioMessages(options: TwilioOptions): Messages {
+  const { url, accountSid, authToken, from, log, timeoutMs = 5000 } = options
+  const endpoint = `${url.replace(/\/+$/, '')}/2010-04-01/Accounts/${accountSid}/Messages.json`
+  const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`
+  return {
+    channels: ['sms'],
+    send: async ({ destination, text }) => {
+      try {
+        const response = await fetch(endpoint, {
+          method: 'POST',
+          headers: { authorization, accept: 'application/json' },
+          body: new URLSearchParams({ To: destination, From: from, Body: text }),
+          redirect: 'error',
+          signal: AbortSignal.timeout(timeoutMs),
+        })
+        const answer: unknown = await response.json().catch(() => null)
+        if (!response.ok)
+          throw notSent(
+            log,
+            'twilio',
+            `${response.status} ${refused.safeParse(answer).data?.code ?? ''}`.trim(),
+            wholeSeconds(response.headers.get('retry-after')),
+          )
+        const { status } = created.parse(answer)
+        if (givenUp.has(status)) throw notSent(log, 'twilio', status)
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        throw notSent(log, 'twilio', error instanceof Error ? error.name : 'unknown')
+      }
+    },
+  }
+}
+
+function wholeSeconds(text: string | null): number | undefined {
+  return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
+}

@@ -1,0 +1,196 @@
+import { expect, it } from 'vitest'
+import { lockAccount } from '../../src/identity/locks.ts'
+import { countPasskeys } from '../../src/identity/passkeys.ts'
+import { completeRecovery, type RecoveryPasskeys } from '../../src/identity/recovery.ts'
+import { openSession } from '../../src/identity/sessions.ts'
+import { findAccount } from '../../src/identity/store.ts'
+import { newId } from '../../src/ids.ts'
+import type { Account } from '../../src/principal.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon } from '../kernel/scene.ts'
+import { codeScene, failuresOf, inSeconds, limitsOf, newMailbox, otherThan } from './code-scene.ts'
+
+const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
+
+/** An assertion as far as a stand-in for passkeys reads it. */
+const credential = {
+  id: 'Y3JlZGVudGlhbA',
+  rawId: 'Y3JlZGVudGlhbA',
+  type: 'public-key' as const,
+  response: { clientDataJSON: 'e30', authenticatorData: 'AA', signature: 'AA' },
+}
+
+const liveSessions = (database: Database, accountId: string) =>
+  database.kysely
+    .selectFrom('session')
+    .select('method')
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .execute()
+
+const addPasskey = (database: Database, accountId: string) =>
+  database.kysely
+    .insertInto('passkey')
+    .values({
+      credential_id: `credential-${accountId}`,
+      id: newId('pk', noon),
+      account_id: accountId,
+      public_key: Buffer.from([1]),
+      counter: 0n,
+      transports: [],
+      device_type: 'multiDevice',
+      backed_up: true,
+      created_at: noon,
+      last_used_at: null,
+    })
+    .execute()
+
+onBothEngines('recovery', (database) => {
+  const locked = async (scene: Awaited<ReturnType<typeof codeScene>>, mailbox: string): Promise<Account> => {
+    const account = await scene.person(mailbox)
+    await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
+    return account
+  }
+
+  it('unlocks the account, ends its sessions, forgets its failures and opens a session', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await scene.person(mailbox)
+    await openSession(scene.services, { accountId: id, method: 'email', at: noon })
+    const given = await scene.start(mailbox)
+    for (let tries = 0; tries < 3; tries += 1)
+      await scene.verify({ ...given, code: otherThan(given.code) }).catch(() => undefined)
+    await lockAccount(database(), { accountId: id, reason: 'person', at: noon })
+    const { account, sessionToken } = await scene.complete(await scene.recover(mailbox))
+    expect([account.id, sessionToken === '']).toEqual([id, false])
+    expect((await findAccount(database(), id))?.status).toBe('active')
+    expect(await liveSessions(database(), id)).toEqual([{ method: 'recovery' }])
+    expect(await failuresOf(database(), id)).toBe(0)
+  })
+
+  it('also gives an account back that is not locked, and ends the sessions of whoever was in it', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await scene.person(mailbox)
+    await openSession(scene.services, { accountId: id, method: 'email', at: noon })
+    await scene.complete(await scene.recover(mailbox))
+    expect(await liveSessions(database(), id)).toEqual([{ method: 'recovery' }])
+  })
+
+  it('refuses a wrong, used, expired and unknown code, and one for nobody, alike', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await locked(scene, mailbox)
+    const given = await scene.recover(mailbox)
+    await expect(scene.complete({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+    expect(await failuresOf(database(), id)).toBe(1)
+    await expect(scene.complete(given, { now: inSeconds(600) })).rejects.toMatchObject(refused)
+    await expect(scene.verify(given)).rejects.toMatchObject(refused)
+    await scene.complete(given)
+    await expect(scene.complete(given)).rejects.toMatchObject(refused)
+    await expect(scene.complete(await scene.recover(newMailbox()))).rejects.toMatchObject(refused)
+    await expect(
+      scene.complete({ challengeId: 'chal_01k00000000000000000000000', code: '000000' }),
+    ).rejects.toMatchObject(refused)
+  })
+
+  it('is gone after five wrong tries, and the tenth locks', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await scene.person(mailbox)
+    for (let round = 0; round < 2; round += 1) {
+      const given = await scene.recover(mailbox)
+      const guesses = Array.from({ length: 12 }, () =>
+        scene.complete({ ...given, code: otherThan(given.code) }),
+      )
+      await Promise.allSettled(guesses)
+      await expect(scene.complete(given)).rejects.toMatchObject(refused)
+      expect(await failuresOf(database(), id)).toBe((round + 1) * 5)
+    }
+    expect((await findAccount(database(), id))?.status).toBe('locked')
+  })
+
+  it('asks for a passkey too where there is one; the code stays good, and its tries count', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await locked(scene, mailbox)
+    await addPasskey(database(), id)
+    const given = await scene.recover(mailbox)
+    for (let tries = 0; tries < 5; tries += 1)
+      await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required', status: 401 })
+    await expect(scene.complete(given)).rejects.toMatchObject(refused)
+    expect((await findAccount(database(), id))?.status).toBe('locked')
+    expect(await failuresOf(database(), id)).toBe(0)
+  })
+
+  it('takes the assertion of that account and of no other', async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await locked(scene, mailbox)
+    await addPasskey(database(), id)
+    const { challengeId, code } = await scene.recover(mailbox)
+    const shown: unknown[] = []
+    const asserting = (accountId: string): Pick<RecoveryPasskeys, 'assertPasskey' | 'countPasskeys'> => ({
+      countPasskeys,
+      assertPasskey: async (_parts, { credential: given }) => {
+        shown.push(given)
+        return { accountId }
+      },
+    })
+    const complete = (accountId: string) =>
+      completeRecovery(
+        { ...scene.services, passkeys: asserting(accountId) },
+        { challengeId, code, credential, now: noon },
+      )
+    await expect(complete((await scene.person(newMailbox())).id)).rejects.toMatchObject(refused)
+    expect((await findAccount(database(), id))?.status).toBe('locked')
+    await expect(complete(id)).resolves.toMatchObject({ account: { id } })
+    expect(shown).toEqual([credential, credential])
+  })
+
+  it('tells nobody who has an account: same answers, same messages, same limits', async () => {
+    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const [known, unknown] = [newMailbox(), newMailbox()]
+    const { id } = await locked(scene, known)
+    await addPasskey(database(), id)
+    const told = async (mailbox: string) => {
+      const given = await scene.recover(mailbox)
+      const { challengeId: _, publicKey, ...answer } = given.answer
+      const wrong = await scene
+        .complete({ ...given, code: otherThan(given.code) })
+        .catch((error: unknown) => error)
+      const soon = await scene.recover(mailbox).catch((error: unknown) => error)
+      return { answer, options: Object.keys(publicKey ?? {}), wrong, soon }
+    }
+    expect(await told(known)).toEqual(await told(unknown))
+    expect(scene.sent.map(({ text }) => text.slice(6))).toEqual(Array(2).fill(scene.sent[0]?.text.slice(6)))
+    expect(scene.sent[0]?.text).toContain('account recovery code')
+  })
+
+  it('has budgets of its own: sign-in codes do not use them up, nor the other way round', async () => {
+    const scene = await codeScene(database(), { rateLimits: limitsOf() })
+    const mailbox = newMailbox()
+    await scene.start(mailbox)
+    await expect(scene.recover(mailbox)).resolves.toMatchObject({ answer: { resendAfter: 60 } })
+    await expect(scene.recover(mailbox, inSeconds(30))).rejects.toMatchObject({
+      code: 'rate_limited',
+      members: { retryAfter: 60 },
+    })
+    for (let minute = 2; minute < 6; minute += 1) await scene.recover(mailbox, inSeconds(minute * 60))
+    await expect(scene.recover(mailbox, inSeconds(420))).rejects.toMatchObject({
+      members: { retryAfter: 3600 },
+    })
+    await expect(scene.start(mailbox, inSeconds(420))).resolves.toBeDefined()
+  })
+
+  it('shares the day’s caps with sign-in codes', async () => {
+    const scene = await codeScene(database(), {
+      rateLimits: limitsOf({ otp_total: { count: 2, seconds: 86_400 } }),
+    })
+    await scene.start(newMailbox())
+    await scene.recover(newMailbox())
+    await expect(scene.recover(newMailbox())).rejects.toMatchObject({ code: 'rate_limited' })
+    await expect(scene.start(newMailbox())).rejects.toMatchObject({ code: 'rate_limited' })
+  })
+})

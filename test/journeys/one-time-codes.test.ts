@@ -1,0 +1,330 @@
+/** People who come in by one-time codes, over real HTTP: new and known, by mail and phone, locked out and back in. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text as textOf } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { startSmtp } from '../smtp.ts'
+import { type Agent, newAgent } from './agent.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const redisUrl = process.env.TEST_REDIS_URL
+const worlds = [
+  { name: 'embedded parts', isReal: false, isThere: true },
+  {
+    name: 'PostgreSQL and Redis',
+    isReal: true,
+    isThere: testServerUrl !== undefined && redisUrl !== undefined,
+  },
+]
+
+const started = z.object({ challengeId: z.string(), expiresAt: z.string(), resendAfter: z.int() })
+const session = z.object({
+  account: z.object({ id: z.string(), displayName: z.string() }),
+  sessionToken: z.string(),
+})
+const outbox = z.strictObject({
+  messages: z.array(
+    z.strictObject({
+      channel: z.enum(['email', 'sms']),
+      destination: z.string(),
+      code: z.string(),
+      text: z.string(),
+      sentAt: z.string(),
+    }),
+  ),
+})
+const problem = z.object({ code: z.string(), retryAfter: z.int().optional() })
+
+/** A client of one gateway. */
+function clientOf(gateway: () => Gateway) {
+  const api = (path: string, init: RequestInit = {}) => fetch(`${gateway().origin}${path}`, init)
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    api(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  const messages = async () => outbox.parse(await (await api('/sandbox/outbox')).json()).messages
+  const ask = async (kind: 'otp' | 'recovery', destination: string) => {
+    const channel = destination.includes('@') ? 'email' : 'sms'
+    const response = await post(`/api/auth/${kind}/start`, { channel, destination })
+    expect(response.status).toBe(200)
+    return started.parse(await response.json())
+  }
+  return {
+    api,
+    post,
+    bearer,
+    messages,
+    ask,
+    /** Asks for a code and reads it in the outbox. */
+    codeFor: async (kind: 'otp' | 'recovery', destination: string) => {
+      const { challengeId } = await ask(kind, destination)
+      const message = (await messages()).find((sent) => sent.destination === destination)
+      return { challengeId, code: message?.code ?? '' }
+    },
+    show: (kind: 'otp' | 'recovery', shown: object, headers: Record<string, string> = {}) =>
+      post(`/api/auth/${kind}/${kind === 'otp' ? 'verify' : 'complete'}`, shown, headers),
+    statusOf: async (token: string) => (await api('/api/wallets', { headers: bearer(token) })).status,
+  }
+}
+
+const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+const mailbox = 'Ada.Lovelace@example.com'
+const asSent = mailbox.toLowerCase()
+
+describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
+  describe.runIf(isThere)('', () => {
+    let dropDatabase = async () => {}
+    let gateway: Gateway
+    const { api, post, bearer, messages, ask, codeFor, show, statusOf } = clientOf(() => gateway)
+    let first: z.output<typeof session>
+
+    beforeAll(async () => {
+      let env: Record<string, string> = {}
+      if (isReal) {
+        const database = await createTestDatabase(testServerUrl ?? '')
+        dropDatabase = database.drop
+        // A database of Redis that no other test counts in.
+        const redis = new URL(redisUrl ?? '')
+        redis.pathname = '/9'
+        env = { DATABASE_URL: database.url, REDIS_URL: redis.href }
+      }
+      gateway = await startGateway({
+        CHAIN: 'simulated',
+        RATE_MUTATIONS: '100000/60',
+        RATE_OTP_IP: '1000/60',
+        RATE_OTP_TOTAL: '9999999/60',
+        RATE_OTP_COUNTRY: '9999999/60',
+        RATE_OTP_RESEND: '1000/60',
+        RATE_OTP_DESTINATION: '1000/60',
+        RATE_RECOVERY: '1000/60',
+        ...env,
+      })
+    })
+    afterAll(async () => {
+      await gateway?.stop()
+      await dropDatabase()
+    })
+
+    it('a stranger signs in by mail and has a wallet and a cookie', async () => {
+      const { challengeId, resendAfter } = await ask('otp', mailbox)
+      expect(resendAfter).toBe(0)
+      const [message] = await messages()
+      expect(message).toMatchObject({ channel: 'email', destination: asSent })
+      expect(message?.text).toContain(message?.code)
+      const response = await show('otp', { challengeId, code: message?.code })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('set-cookie')).toMatch(/^bursar_session=eyJ.*HttpOnly/)
+      first = session.parse(await response.json())
+      expect(first.account.displayName).toBe('a•••@example.com')
+      expect(await statusOf(first.sessionToken)).toBe(200)
+    })
+
+    it('the same mailbox, written otherwise, reaches the same account', async () => {
+      const given = await codeFor('otp', asSent)
+      const again = session.parse(await (await show('otp', given)).json())
+      expect(again.account.id).toBe(first.account.id)
+      const used = await show('otp', given)
+      expect([used.status, problem.parse(await used.json()).code]).toEqual([401, 'unauthenticated'])
+    })
+
+    it('a phone signs in, and is added to the account that asks for it', async () => {
+      const linked = await show(
+        'otp',
+        { ...(await codeFor('otp', '+4915123456789')), link: true },
+        bearer(first.sessionToken),
+      )
+      expect(session.parse(await linked.json()).account.id).toBe(first.account.id)
+      const byPhone = await show('otp', await codeFor('otp', '+4915123456789'))
+      expect(session.parse(await byPhone.json()).account.id).toBe(first.account.id)
+      const [sms] = await messages()
+      expect(sms?.text.split('\n').at(-1)).toBe(`@localhost #${sms?.code}`)
+    })
+
+    it('another site’s page signs nobody in', async () => {
+      const response = await show('otp', await codeFor('otp', mailbox.toLowerCase()), {
+        origin: 'https://evil.example',
+      })
+      expect([response.status, problem.parse(await response.json()).code]).toEqual([
+        403,
+        'cross_site_request',
+      ])
+    })
+
+    describe('ten wrong codes', () => {
+      let agent: Agent
+      let apiKey: string
+      let agentRead: () => Promise<number>
+
+      beforeAll(async () => {
+        agent = await newAgent()
+        const grant = { name: 'Reports', scopes: ['wallets:read'] }
+        const registered = await post(
+          '/api/agents/keys',
+          { ...grant, publicKey: agent.jwk.x },
+          bearer(first.sessionToken),
+        )
+        expect(registered.status).toBe(200)
+        const created = await post('/api/developer/keys', grant, bearer(first.sessionToken))
+        apiKey = z.object({ key: z.string() }).parse(await created.json()).key
+        agentRead = async () =>
+          (await agent.fetch({ method: 'GET', url: `${gateway.origin}/api/wallets` })).status
+        expect([await agentRead(), await statusOf(apiKey)]).toEqual([200, 200])
+        for (let round = 0; round < 2; round += 1) {
+          const given = await codeFor('otp', asSent)
+          for (let tries = 0; tries < 5; tries += 1) {
+            const wrong = await show('otp', { ...given, code: otherThan(given.code) })
+            expect([wrong.status, problem.parse(await wrong.json()).code]).toEqual([401, 'unauthenticated'])
+          }
+        }
+      })
+
+      it('lock the account: its session, agent and API key, and whoever has the right code', async () => {
+        expect(await statusOf(first.sessionToken)).toBe(423)
+        expect([await agentRead(), await statusOf(apiKey)]).toEqual([423, 423])
+        const right = await show('otp', await codeFor('otp', asSent))
+        expect([right.status, problem.parse(await right.json()).code]).toEqual([423, 'account_locked'])
+      })
+
+      it('are undone by recovery, which ends the old sessions', async () => {
+        const given = await codeFor('recovery', asSent)
+        const wrong = await show('recovery', { ...given, code: otherThan(given.code) })
+        expect(wrong.status).toBe(401)
+        const response = await show('recovery', given)
+        const recovered = session.parse(await response.json())
+        expect(recovered.account.id).toBe(first.account.id)
+        expect(await statusOf(recovered.sessionToken)).toBe(200)
+        expect(await statusOf(first.sessionToken)).toBe(401)
+        expect([await agentRead(), await statusOf(apiKey)]).toEqual([200, 200])
+      })
+    })
+
+    it('a wrong request says where it is wrong', async () => {
+      for (const [body, path] of [
+        [{ channel: 'fax', destination: mailbox }, 'channel'],
+        [{ channel: 'email', destination: 'ada' }, 'destination'],
+        [{ channel: 'sms', destination: '015123456789' }, 'destination'],
+      ] as const) {
+        const response = await post('/api/auth/otp/start', body)
+        expect(response.status).toBe(400)
+        expect(await response.json()).toMatchObject({ code: 'invalid_request', issues: [{ path }] })
+      }
+    })
+
+    it('nothing of it was logged', async () => {
+      expect((await api('/healthz')).status).toBe(200)
+      const sent = await messages()
+      for (const secret of [asSent, mailbox, '+4915123456789', ...sent.map(({ code }) => code)])
+        expect(gateway.output()).not.toContain(secret)
+    })
+  })
+})
+
+describe('the limits of one-time codes', () => {
+  let gateway: Gateway
+  const { post } = clientOf(() => gateway)
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated' })
+  })
+  afterAll(() => gateway?.stop())
+
+  it('hold for a destination and for an address, and recovery has its own', async () => {
+    const start = (kind: string, destination: string) =>
+      post(`/api/auth/${kind}/start`, { channel: 'email', destination })
+    expect((await start('otp', mailbox)).status).toBe(200)
+    const soon = await start('otp', mailbox)
+    expect([soon.status, soon.headers.get('retry-after')]).toEqual([429, '60'])
+    for (const other of ['b', 'c', 'd']) expect((await start('otp', `${other}@example.com`)).status).toBe(200)
+    const sixth = await start('otp', 'e@example.com')
+    expect([sixth.status, sixth.headers.get('retry-after')]).toEqual([429, '3600'])
+    expect((await start('recovery', mailbox)).status).toBe(200)
+    expect((await start('recovery', mailbox)).status).toBe(429)
+  })
+})
+
+describe('one-time codes with a mail server', () => {
+  let gateway: Gateway
+  let smtp: Awaited<ReturnType<typeof startSmtp>>
+  const { ask, show, messages, codeFor, post } = clientOf(() => gateway)
+  beforeAll(async () => {
+    smtp = await startSmtp({ user: 'bursar', password: 'p@ss' })
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      SMTP_URL: `smtp://bursar:p%40ss@127.0.0.1:${smtp.port}`,
+      SMTP_FROM: 'Bursar <no-reply@bursar.example>',
+    })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    await smtp?.close()
+  })
+
+  it('arrive there and not in the outbox, where only what has no provider goes', async () => {
+    const { challengeId } = await ask('otp', mailbox)
+    const [mail] = smtp.mails
+    expect(mail?.to).toEqual([asSent])
+    expect(await messages()).toEqual([])
+    const code = /\d{6}/.exec(mail?.text ?? '')?.[0]
+    expect((await show('otp', { challengeId, code })).status).toBe(200)
+    expect((await show('otp', await codeFor('otp', '+4915123456789'))).status).toBe(200)
+    expect(smtp.mails).toHaveLength(1)
+  })
+
+  it('that the server does not take are a provider that is away, and nothing of them is told', async () => {
+    await smtp.close()
+    const response = await post('/api/auth/otp/start', { channel: 'email', destination: 'b@example.com' })
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '60'])
+    const told = await response.text()
+    expect(problem.parse(JSON.parse(told)).code).toBe('provider_unavailable')
+    for (const text of [told, gateway.output()]) {
+      expect(text).not.toContain('b@example.com')
+      expect(text).not.toContain('p@ss')
+      expect(text).not.toContain('p%40ss')
+    }
+    expect(gateway.output()).toContain('a message was not sent')
+  })
+})
+
+describe('one-time codes with an SMS provider', () => {
+  const sent: URLSearchParams[] = []
+  const provider = createServer((request, response) => {
+    void textOf(request).then((body) => {
+      sent.push(new URLSearchParams(body))
+      response.writeHead(201, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ sid: 'SM0123', status: 'queued' }))
+    })
+  })
+  let gateway: Gateway
+  const { ask, show, messages, codeFor } = clientOf(() => gateway)
+  beforeAll(async () => {
+    provider.listen(0, '127.0.0.1')
+    await once(provider, 'listening')
+    const address = provider.address()
+    if (address === null || typeof address === 'string') throw new Error('no port')
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      TWILIO_ACCOUNT_SID: 'AC0123456789abcdef',
+      TWILIO_AUTH_TOKEN: 'secret',
+      TWILIO_FROM: '+15005550006',
+      TWILIO_API_URL: `http://127.0.0.1:${address.port}`,
+    })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    provider.close()
+  })
+
+  it('arrive there, while mail goes to the outbox', async () => {
+    const { challengeId } = await ask('otp', '+4915123456789')
+    expect(sent.map((form) => form.get('To'))).toEqual(['+4915123456789'])
+    expect(await messages()).toEqual([])
+    const code = /#(\d{6})$/.exec(sent[0]?.get('Body') ?? '')?.[1]
+    expect((await show('otp', { challengeId, code })).status).toBe(200)
+    expect((await show('otp', await codeFor('otp', asSent))).status).toBe(200)
+    expect(sent).toHaveLength(1)
+  })
+})

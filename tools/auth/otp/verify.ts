@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { codeShown } from '../../../src/identity/code-fields.ts'
+import { linkByCode, signInByCode } from '../../../src/identity/code-sign-in.ts'
+import { sessionAnswer } from '../../../src/identity/session-answer.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { requireStepUpIfEnrolled } from '../../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { openWallet } from '../../../src/wallets/open-wallet.ts'
+
+export default defineTool({
+  name: 'auth.otp.verify',
+  title: 'Sign in by a code',
+  summary: 'Sign in with a one-time code; a new destination gets a new account with a wallet.',
+  description:
+    'A wrong, used, expired or unknown code is always the same 401. Ten wrong codes in an hour lock the account that the destination signs in. With "link" the destination is added to the account that is signed in, which needs a fresh second factor where one is enrolled.',
+  route: 'POST /api/auth/otp/verify',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  opensSession: true,
+  input: codeShown.extend({
+    link: z
+      .boolean()
+      .optional()
+      .describe('Whether to add the destination to the account that is signed in, instead of signing in.'),
+  }),
+  output: sessionAnswer,
+  failures: ['unauthenticated', 'step_up_required', 'account_locked', 'conflict'],
+  example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
+  run: async (context, { challengeId, code, link }) => {
+    const { now } = context
+    const shown = { challengeId, code, now }
+    if (link !== true) {
+      const furnish = (accountId: string) => openWallet(context, { accountId, at: now })
+      return signInByCode({ ...context, furnish }, shown)
+    }
+    const { account, session } = personOf(context)
+    requireStepUpIfEnrolled(context)
+    return linkByCode(context, { ...shown, account, session })
+  },
+})
