@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
 import {
   authenticationResponse,
   passkeyResponse,
@@ -87,14 +86,9 @@ async function sameSession({ settings, now: at }: Context, { account, session }:
   return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
 }
 
-/** A lock is told only to whoever proved to be its owner, and that proof is spent like any other. */
+/** A lock is told only here, to whoever has just proved to be the owner. */
 async function enter(context: Context, accountId: string) {
   const account = await findAccount(context.database, accountId)
   if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
-  try {
-    return await signIn(context, { account, method: 'passkey', at: context.now })
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    throw new Failure(error.code, error.message, { ...error.members, isCommitted: true })
-  }
+  return signIn(context, { account, method: 'passkey', at: context.now })
 }
