@@ -15,6 +15,7 @@ import authRecoveryStart from './auth/recovery/start.ts'
 import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
+import authWebauthn from './auth/webauthn.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
@@ -25,6 +26,8 @@ import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
+import securityPasskeysList from './security/passkeys/list.ts'
+import securityPasskeysRemove from './security/passkeys/remove.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
@@ -45,6 +48,7 @@ export const tools: readonly Tool[] = [
   authSession,
   authSessionsList,
   authSessionsRevoke,
+  authWebauthn,
   context,
   developerKeysCreate,
   developerKeysList,
@@ -55,6 +59,8 @@ export const tools: readonly Tool[] = [
   sandboxOutbox,
   securityLock,
   securityMfa,
+  securityPasskeysList,
+  securityPasskeysRemove,
   walletsGet,
   walletsTransfer,
   x402Fx,

@@ -11,6 +11,7 @@ import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { openApiDocument } from './openapi.ts'
+import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
@@ -66,6 +67,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
+  routePages(app, services)
   for (const [path, handle] of mounts) {
     app.post(path, (c) =>
       handle({

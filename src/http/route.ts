@@ -115,8 +115,10 @@ function renewCookie(services: Services, c: HttpContext): void {
   if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
 }
 
+/** A way in that takes several steps answers a session at its last one. */
 function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
   const { sessionToken, expiresAt } = body
+  if (sessionToken === undefined) return
   if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
     throw new Error('a session has a token and an end')
   const session = { sessionToken, expiresAt: new Date(expiresAt) }

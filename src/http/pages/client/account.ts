@@ -1,0 +1,74 @@
+/** What a person who is signed in sees: who they are, and their passkeys. */
+import { type Answer, ask, isObject, itemsOf, textOf } from './api.ts'
+import { attempt, find, show, tell } from './elements.ts'
+
+/** Shows the account, and says what just happened. */
+export async function showAccount(news: string): Promise<void> {
+  const account = await readAccount()
+  const { passkeys, isMore } = await readPasskeys()
+  const who = find('who', HTMLElement)
+  if (who !== null) who.textContent = textOf(account, 'displayName')
+  const id = find('account-id', HTMLElement)
+  if (id !== null) id.textContent = textOf(account, 'id')
+  const list = find('passkeys', HTMLElement)
+  list?.replaceChildren(...passkeys.map(rowOf))
+  if (passkeys.length === 0) list?.append(lineOf('None yet.'))
+  if (isMore) list?.append(lineOf('And older ones.'))
+  show('signed-out', false)
+  show('signed-in', true)
+  document.title = 'Your account · Bursar'
+  tell(news)
+}
+
+/** The account that is signed in. @throws Error where the session has ended; the ways in are shown then. */
+export async function readAccount(): Promise<Answer> {
+  const { account } = await ask('GET', '/api/auth/session').catch((error: unknown) => {
+    if (error instanceof Error && error.cause === 'unauthenticated') showWaysIn('')
+    throw error
+  })
+  return isObject(account) ? account : {}
+}
+
+/** Shows the ways in. */
+export function showWaysIn(news: string): void {
+  show('signed-in', false)
+  show('signed-out', true)
+  show('step-up', false)
+  document.title = 'Sign in · Bursar'
+  tell(news)
+}
+
+async function readPasskeys(): Promise<{ passkeys: readonly Answer[]; isMore: boolean }> {
+  const answer = await ask('GET', '/api/security/passkeys?limit=100')
+  return { passkeys: itemsOf(answer, 'passkeys'), isMore: answer.nextCursor !== null }
+}
+
+function rowOf(passkey: Answer): HTMLElement {
+  const made = dayOf(textOf(passkey, 'createdAt'))
+  const used = textOf(passkey, 'lastUsedAt')
+  const row = lineOf(`Made on ${made}, ${used === '' ? 'never used' : `used on ${dayOf(used)}`}`)
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.textContent = 'Remove'
+  button.setAttribute('aria-label', `Remove the passkey made on ${made}`)
+  button.addEventListener('click', () => void attempt(() => remove(textOf(passkey, 'id'))))
+  row.append(button)
+  return row
+}
+
+async function remove(id: string): Promise<void> {
+  await ask('DELETE', `/api/security/passkeys/${encodeURIComponent(id)}`)
+  await showAccount('The passkey is removed.')
+}
+
+function lineOf(text: string): HTMLElement {
+  const line = document.createElement('li')
+  const words = document.createElement('span')
+  words.textContent = text
+  line.append(words)
+  return line
+}
+
+function dayOf(time: string): string {
+  return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+}

@@ -1,0 +1,32 @@
+/** Signing in through an identity provider: there, and back with a code. */
+import { ask, textOf } from './api.ts'
+
+const nameOf = (provider: string) => `bursar sign-in ${provider}`
+
+/** Goes to a provider. What it brings back must carry the state that is kept here. */
+export async function goTo(provider: string): Promise<void> {
+  const answer = await ask('POST', `/api/auth/${encodeURIComponent(provider)}`, {})
+  const url = textOf(answer, 'authorizationUrl')
+  if (!/^https?:\/\//.test(url)) throw new Error('The provider cannot be reached.')
+  sessionStorage.setItem(nameOf(provider), textOf(answer, 'state'))
+  location.assign(url)
+}
+
+/** Comes back from a provider. @throws Error where this browser did not send anybody there. */
+export async function comeBack(provider: string): Promise<void> {
+  const brought = new URLSearchParams(location.search)
+  // The code must stay in no history.
+  history.replaceState(null, '', location.pathname)
+  const kept = sessionStorage.getItem(nameOf(provider))
+  sessionStorage.removeItem(nameOf(provider))
+  const [code, state, iss] = [brought.get('code'), brought.get('state'), brought.get('iss')]
+  if (kept === null || state !== kept)
+    throw new Error('This sign-in was not started here. Please start again.')
+  if (code === null) throw new Error('The provider did not sign you in. Please start again.')
+  await ask('POST', `/api/auth/${encodeURIComponent(provider)}`, {
+    code,
+    state,
+    ...(iss === null ? {} : { iss }),
+  })
+  location.replace('/sign-in')
+}

@@ -1,0 +1,57 @@
+/** The script of the sign-in page: which form does what. */
+import { readAccount, showAccount, showWaysIn } from './account.ts'
+import { ask, textOf } from './api.ts'
+import { attempt, fieldOf, find, onSubmit, resume, show, tell } from './elements.ts'
+import { canUsePasskeys, makePasskey, signInWithPasskey } from './passkeys.ts'
+import { comeBack, goTo } from './providers.ts'
+
+const formOf = (id: string) => find(id, HTMLFormElement)
+let challengeId = ''
+
+onSubmit(formOf('passkey-sign-in'), async () => {
+  await signInWithPasskey()
+  await showAccount('You are signed in.')
+})
+onSubmit(formOf('passkey-create'), async (form) => {
+  await makePasskey({ displayName: fieldOf(form, 'displayName') })
+  await showAccount('Your account is made, and you are signed in.')
+})
+onSubmit(formOf('passkey-add'), async () => {
+  // On a session that has ended, a passkey would make a new account.
+  await readAccount()
+  await makePasskey()
+  await showAccount('The passkey is added.')
+})
+onSubmit(formOf('code-start'), async (form) => {
+  const [channel, destination] = [fieldOf(form, 'channel'), fieldOf(form, 'destination')]
+  challengeId = textOf(await ask('POST', '/api/auth/otp/start', { channel, destination }), 'challengeId')
+  show('code-verify', true)
+  find('code', HTMLInputElement)?.focus()
+  tell('A code is on its way. It works for ten minutes.')
+})
+onSubmit(formOf('code-verify'), async (form) => {
+  await ask('POST', '/api/auth/otp/verify', { challengeId, code: fieldOf(form, 'code') })
+  form.reset()
+  show('code-verify', false)
+  await showAccount('You are signed in.')
+})
+for (const form of document.querySelectorAll('form'))
+  onSubmit(form.dataset.provider === undefined ? null : form, () => goTo(form.dataset.provider ?? ''))
+onSubmit(formOf('guest'), async () => {
+  await ask('POST', '/api/auth/guest', {})
+  await showAccount('You are signed in as a guest.')
+})
+onSubmit(formOf('sign-out'), async () => {
+  await ask('POST', '/api/auth/logout', {})
+  showWaysIn('You are signed out.')
+})
+onSubmit(formOf('step-up'), async (form) => {
+  await ask('POST', '/api/security/mfa', { action: 'verify', code: fieldOf(form, 'code') })
+  form.reset()
+  await resume()
+})
+
+const { page, provider = '' } = document.body.dataset
+if (page === 'account') void attempt(() => showAccount(''))
+if (page === 'callback') void attempt(() => comeBack(provider))
+if (page === 'sign-in' && !canUsePasskeys()) tell('This browser cannot use passkeys here.', 'error')

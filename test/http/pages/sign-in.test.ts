@@ -1,0 +1,169 @@
+/** The sign-in page as it is served: its headers, what it loads, and what each deployment shows on it. */
+import { Hono } from 'hono'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { routePages } from '../../../src/http/pages/routes.tsx'
+import type { Env } from '../../../src/http/request.ts'
+import type { Settings } from '../../../src/kernel/context.ts'
+import type { Principal } from '../../../src/principal.ts'
+import type { IdentityProvider } from '../../../src/providers/identity-provider.ts'
+import type { Channel } from '../../../src/providers/messages.ts'
+import { type Gateway, startGateway } from '../../journeys/gateway.ts'
+import { origin } from '../../kernel/scene.ts'
+
+describe('the sign-in page', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated' })
+  })
+  afterAll(() => gateway?.stop())
+  const get = (path: string, init: RequestInit = {}) =>
+    fetch(`http://localhost:${new URL(gateway.origin).port}${path}`, { redirect: 'manual', ...init })
+
+  it('runs and asks nothing but ours, is framed and stored by nobody, and tells nobody its address', async () => {
+    const { headers, status } = await get('/sign-in', { headers: { 'x-request-id': 'page-1' } })
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toMatch(/^text\/html; charset=utf-8/i)
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    )
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('x-request-id')).toBe('page-1')
+  })
+
+  it('loads a stylesheet, a script and the WebAuthn library, all of them from us', async () => {
+    const text = await (await get('/sign-in')).text()
+    expect(text).toMatch(/^<!doctype html><html lang="en">/)
+    const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? '')
+    expect(loaded.filter((path) => !path.startsWith('/'))).toEqual([])
+    const assets = loaded.filter((path) => path.startsWith('/assets/'))
+    expect(assets).toHaveLength(3)
+    const modules = ['api', 'elements', 'passkeys', 'providers', 'account'].map(
+      (name) => `/assets/${name}.js`,
+    )
+    for (const path of [...assets, ...modules]) {
+      const response = await get(path)
+      expect([path, response.status]).toEqual([path, 200])
+      expect(response.headers.get('content-type')).toMatch(/^text\/(css|javascript); charset=utf-8$/)
+      expect((await response.text()).length).toBeGreaterThan(100)
+    }
+  })
+
+  it('imports no module that is not served', async () => {
+    const text = await (await get('/assets/sign-in.js')).text()
+    const imported = [...text.matchAll(/from ['"]\.\/([\w-]+\.js)['"]/g)].map(([, name]) => name)
+    expect(imported.length).toBeGreaterThan(3)
+    for (const name of imported) expect((await get(`/assets/${name}`)).status).toBe(200)
+  })
+
+  it('is a route like any other', async () => {
+    for (const path of ['/sign-in', '/assets/sign-in.js']) {
+      const other = await get(path, { method: 'POST' })
+      expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET'])
+      expect((await get(path, { method: 'HEAD' })).status).toBe(200)
+    }
+    const leaking = await get('/sign-in?token=x')
+    expect([leaking.status, await leaking.json()]).toMatchObject([400, { code: 'credential_in_query' }])
+    for (const path of ['/assets/nothing.js', '/assets/..%2fapp.js', '/sign-in/nobody', '/sign-in/__proto__'])
+      expect((await get(path)).status).toBe(404)
+  })
+
+  it('knows who is signed in without being asked', async () => {
+    const guest = await get('/api/auth/guest', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    const [cookie = ''] = (guest.headers.get('set-cookie') ?? '').split(';')
+    expect(await (await get('/sign-in', { headers: { cookie } })).text()).toContain('data-page="account"')
+    expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
+  })
+})
+
+describe('a deployment’s sign-in page', () => {
+  const provider: IdentityProvider = {
+    authorizationUrl: () => Promise.reject(new Error('not asked')),
+    identify: () => Promise.reject(new Error('not asked')),
+  }
+  const pageOf = async (
+    {
+      channels = [],
+      providers = [],
+      ...settings
+    }: { channels?: readonly Channel[]; providers?: readonly string[] } & Partial<
+      Pick<Settings, 'mode' | 'guests' | 'webOrigins'>
+    >,
+    url = `${origin}/sign-in`,
+    headers: Record<string, string> = {},
+  ) => {
+    const app = new Hono<Env>()
+    const principal: Principal = { kind: 'public' }
+    app.use(async (c, next) => {
+      c.set('caller', { principal, renewed: null, refusal: null })
+      await next()
+    })
+    routePages(app, {
+      settings: { ...production, ...settings },
+      messages: { channels, send: () => Promise.reject(new Error('not asked')) },
+      identityProviders: new Map(providers.map((name) => [name, provider])),
+    })
+    return app.request(url, { headers })
+  }
+  const production: Settings = {
+    mode: 'production',
+    origin,
+    fxPrice: { asset: 'USDC', units: 1n },
+    x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+    trustedProxies: [],
+    rateLimits: new Map(),
+    sessionKey: new Uint8Array(),
+    dataKey: new Uint8Array(),
+    rpId: 'bursar.example',
+    webOrigins: [origin],
+    founderAccount: null,
+    guests: false,
+  }
+
+  it('shows the ways in that there are, and no others', async () => {
+    const bare = await (await pageOf({})).text()
+    expect(bare).toContain('Sign in with a passkey')
+    for (const absent of ['one-time code', 'Continue with', 'guest', 'outbox'])
+      expect(bare).not.toContain(absent)
+    const rich = await (
+      await pageOf({
+        mode: 'sandbox',
+        guests: true,
+        channels: ['email', 'sms'],
+        providers: ['google', 'apple'],
+      })
+    ).text()
+    for (const present of [
+      'E-mail',
+      'Phone',
+      'Continue with Google',
+      'Continue with Apple',
+      'guest',
+      'outbox',
+    ])
+      expect(rich).toContain(present)
+  })
+
+  it('has a page for each provider to come back to', async () => {
+    const response = await pageOf({ providers: ['google'] }, `${origin}/sign-in/google?code=a&state=b`)
+    expect(response.headers.get('referrer-policy')).toBe('no-referrer')
+    const text = await response.text()
+    expect(text).toContain('data-provider="google"')
+    expect(text).not.toContain('code=a')
+  })
+
+  it('stays where it is behind a proxy, and at a real domain', async () => {
+    const local = { webOrigins: ['http://localhost:8787', 'http://127.0.0.1:8787'] }
+    const at = 'http://127.0.0.1:8787/sign-in'
+    expect((await pageOf(local, at)).status).toBe(302)
+    for (const name of ['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via'])
+      expect((await pageOf(local, at, { [name]: 'x' })).status).toBe(200)
+    expect((await pageOf({}, at)).status).toBe(200)
+    expect((await pageOf({ webOrigins: ['http://localhost'] }, at)).status).toBe(200)
+  })
+})

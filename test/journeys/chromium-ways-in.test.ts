@@ -1,0 +1,62 @@
+/** The other ways in of the sign-in page, in a real browser: codes and identity providers. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const executable = findChromium()
+const outbox = z.object({ messages: z.array(z.looseObject({ destination: z.string(), code: z.string() })) })
+
+describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
+    browser = await openBrowser(executable ?? '')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+  const signedInAs = (page: Page, name: string) =>
+    page.getByRole('heading', { name: `Signed in as ${name}` }).waitFor()
+
+  it('signs in with a code that was sent', async () => {
+    const { page, complaints } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    await page.getByText('Use a one-time code').click()
+    await page.getByLabel('E-mail address or phone number').fill('ada@example.com')
+    await page.getByRole('button', { name: 'Send a code' }).click()
+    await page.getByText('A code is on its way.').waitFor()
+    const sent = outbox.parse(await (await fetch(`${gateway.origin}/sandbox/outbox`)).json())
+    await page.getByLabel('Six-digit code').fill(sent.messages[0]?.code ?? '')
+    await page.getByRole('button', { name: 'Sign in with the code' }).click()
+    await signedInAs(page, '')
+    await page.getByText('You are signed in.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('goes to an identity provider and comes back, leaving no code behind', async () => {
+    const { page, complaints } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Continue with Google' }).click()
+    await page.getByRole('heading', { name: 'Sandbox identity provider' }).waitFor()
+    await page.getByLabel('E-mail').fill('grace@example.com')
+    await page.getByLabel('Name').fill('Grace')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await signedInAs(page, 'Grace')
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/sign-in')
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  it('takes nothing from a provider that it sent nobody to', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in/google?code=planted&state=planted')
+    await page.getByText('This sign-in was not started here.').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    await page.getByRole('link', { name: 'Back to all ways in' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+  })
+})

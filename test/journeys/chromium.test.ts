@@ -1,0 +1,149 @@
+/** The sign-in page in a real browser, as a person uses it. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { secretOf, totpOf } from '../identity/signed-in.ts'
+import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const executable = findChromium()
+if (executable === undefined)
+  process.stderr.write('No Chromium here: the sign-in page is not tested. Install one or set CHROMIUM_BIN.\n')
+
+describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
+    browser = await openBrowser(executable ?? '')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+
+  const signedInAs = (page: Page, name: string) =>
+    page.getByRole('heading', { name: `Signed in as ${name}` }).waitFor()
+
+  it('makes an account with a passkey, signs out, and in again', async () => {
+    const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
+    const unplug = await addAuthenticator()
+    await page.goto('/sign-in')
+    // Passkeys belong to a domain: the address became one.
+    expect(new URL(page.url()).hostname).toBe('localhost')
+    await page.getByText('Create an account').click()
+    await page.getByLabel('Your name').fill('Ada <b>Lovelace</b>')
+    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+    await page.getByRole('heading', { name: 'Signed in as Ada <b>Lovelace</b>' }).waitFor()
+    await page.getByText('Your account is made').waitFor()
+    await page.getByText('never used').waitFor()
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.reload()
+    expect(await page.getByRole('heading', { name: 'Sign in to Bursar' }).isVisible()).toBe(true)
+
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
+    await page.getByText('used on').waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
+    expect(complaints).toEqual([])
+
+    // The same device again: its authenticator says that it holds one already.
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('This device already holds a passkey of this account.').waitFor()
+
+    // Another device: its passkey is added, and the first one can go.
+    await unplug()
+    await addAuthenticator()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('The passkey is added.').waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(2)
+    await page
+      .getByRole('button', { name: /^Remove the passkey/ })
+      .last()
+      .click()
+    await page.getByText('The passkey is removed.').waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(1)
+    expect(complaints).toEqual([])
+
+    await page.getByRole('button', { name: /^Remove the passkey/ }).click()
+    await page.getByText('only way into the account').waitFor()
+  })
+
+  it('lets a guest in, and says what went wrong with a passkey', async () => {
+    const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('No passkey was used').waitFor()
+    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await page.getByRole('heading', { name: 'Signed in as Guest' }).waitFor()
+    await page.getByText('None yet.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('can be used with the keyboard alone', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Grace')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Signed in as Grace' }).waitFor()
+    expect(await page.getByRole('status').textContent()).toBe('Your account is made, and you are signed in.')
+  })
+
+  it('asks for the second factor of an account that has one, and goes on', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    const unplug = await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByText('Create an account').click()
+    await page.getByLabel('Your name').fill('Ada')
+    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+    await signedInAs(page, 'Ada')
+    const mfa = async (data: Record<string, string>) =>
+      z.looseObject({}).parse(
+        await (
+          await page.request.post(`${new URL(page.url()).origin}/api/security/mfa`, {
+            data,
+            headers: { origin: new URL(page.url()).origin },
+          })
+        ).json(),
+      )
+    const secret = secretOf((await mfa({ action: 'enroll' })).otpauthUri)
+    const now = new Date()
+    expect(await mfa({ action: 'activate', code: totpOf(secret, now) })).toHaveProperty('recoveryCodes')
+
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await signedInAs(page, 'Ada')
+    await unplug()
+    await addAuthenticator()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    // Each code is taken once: this is the next one's turn.
+    const next = new Date(now.getTime() + 30_000)
+    await page.getByLabel('Code of your authenticator app').fill(totpOf(secret, next))
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('The passkey is added.').waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(2)
+  })
+
+  it('makes no new account for somebody whose session has ended', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await signedInAs(page, 'Guest')
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('No passkey was used').waitFor()
+  })
+})

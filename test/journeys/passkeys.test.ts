@@ -1,0 +1,144 @@
+/** A person with a passkey, over real HTTP against the built gateway. */
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Authenticator, newAuthenticator } from '../identity/authenticator.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const challenge = z.strictObject({
+  challengeId: z.string(),
+  publicKey: z.looseObject({ challenge: z.string() }),
+})
+const session = z.strictObject({
+  account: z.looseObject({ id: z.string(), displayName: z.string() }),
+  sessionToken: z.string(),
+  expiresAt: z.string(),
+})
+const list = z.strictObject({
+  passkeys: z.array(z.looseObject({ id: z.string() })),
+  nextCursor: z.string().nullable(),
+})
+
+let gateway: Gateway
+let device: Authenticator
+/** Where people see our pages. */
+let page: string
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
+  page = `http://localhost:${new URL(gateway.origin).port}`
+  device = newAuthenticator(page)
+})
+afterAll(() => gateway?.stop())
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  fetch(`${gateway.origin}/api/auth/webauthn`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+const begin = async (action: 'register' | 'login', headers?: Record<string, string>) => {
+  const response = await post({ action, credential: null, displayName: 'Ada' }, headers)
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([200, null])
+  return challenge.parse(await response.json())
+}
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const get = (path: string, headers: Record<string, string>, method = 'GET') =>
+  fetch(`${gateway.origin}${path}`, { method, headers })
+
+describe('a person with a passkey', () => {
+  it('registers, has a wallet, signs in again, adds, lists and removes passkeys', async () => {
+    const first = await begin('register')
+    const made = await post({
+      action: 'register',
+      challengeId: first.challengeId,
+      credential: device.create(first.publicKey),
+    })
+    expect(made.headers.get('set-cookie')).toMatch(/^bursar_session=.+; Path=\/; HttpOnly; SameSite=Lax$/)
+    const ada = session.parse(await made.json())
+    expect(ada.account).toMatchObject({ displayName: 'Ada', guest: false, role: 'user' })
+    const wallet = await get('/api/wallets', bearer(ada.sessionToken))
+    expect([wallet.status, await wallet.json()]).toMatchObject([
+      200,
+      { safeAddress: expect.stringMatching(/^0x/) },
+    ])
+
+    const again = await begin('login')
+    const entered = await post({ action: 'login', credential: device.get(again.publicKey) })
+    expect(entered.status).toBe(200)
+    const { account, sessionToken } = session.parse(await entered.json())
+    expect(account.id).toBe(ada.account.id)
+
+    const cookie = { cookie: `bursar_session=${sessionToken}`, origin: page }
+    const more = await begin('register', cookie)
+    const second = newAuthenticator(page)
+    const added = await post({ action: 'register', credential: second.create(more.publicKey) }, cookie)
+    expect([added.status, session.parse(await added.json()).account.id]).toEqual([200, account.id])
+
+    const { passkeys } = list.parse(await (await get('/api/security/passkeys', bearer(sessionToken))).json())
+    expect(passkeys).toHaveLength(2)
+    const removals = []
+    for (const { id } of passkeys)
+      removals.push((await get(`/api/security/passkeys/${id}`, bearer(sessionToken), 'DELETE')).status)
+    expect(removals).toEqual([200, 409])
+  })
+
+  it('is asked for a page of ours, and by a page of ours', async () => {
+    const evil = { origin: 'https://evil.example' }
+    const response = await post({ action: 'login' }, evil)
+    expect([response.status, await response.json()]).toMatchObject([403, { code: 'cross_site_request' }])
+    const listed = await get('/api/security/passkeys', {})
+    expect([listed.status, await listed.json()]).toMatchObject([401, { code: 'unauthenticated' }])
+  })
+
+  it('meets one refusal, whatever was wrong', async () => {
+    const { publicKey } = await begin('login')
+    const stranger = newAuthenticator(page)
+    stranger.create((await begin('register')).publicKey)
+    const response = await post({ action: 'login', credential: stranger.get(publicKey) })
+    expect([response.status, await response.json()]).toMatchObject([
+      401,
+      { code: 'unauthenticated', detail: 'The passkey was not accepted.' },
+    ])
+    expect(response.headers.get('set-cookie')).toBeNull()
+  })
+})
+
+describe('the Host header', () => {
+  const answerTo = (host: string, path: string, body?: string) =>
+    new Promise<{ status: number; location: string | undefined; text: string }>((resolve, reject) => {
+      const sent = request(`${gateway.origin}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { host, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      })
+      sent.on('error', reject).on('response', (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part: string) => {
+          text += part
+        })
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, location: response.headers.location, text }),
+        )
+      })
+      sent.end(body)
+    })
+
+  it('says nothing about the relying party', async () => {
+    for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1:1']) {
+      const login = await answerTo(host, '/api/auth/webauthn', '{"action":"login"}')
+      expect(challenge.parse(JSON.parse(login.text)).publicKey).toMatchObject({ rpId: 'localhost' })
+      const register = await answerTo(host, '/api/auth/webauthn', '{"action":"register"}')
+      expect(challenge.parse(JSON.parse(register.text)).publicKey).toMatchObject({ rp: { id: 'localhost' } })
+    }
+  })
+
+  it('moves nobody elsewhere, but from our own address to its name', async () => {
+    const { port } = new URL(gateway.origin)
+    for (const host of [`127.0.0.1:${port}`, `127.0.0.2:${port}`, `[::1]:${port}`])
+      expect(await answerTo(host, '/sign-in?a=b')).toMatchObject({
+        status: 302,
+        location: `${page}/sign-in?a=b`,
+      })
+    for (const host of [`localhost:${port}`, 'evil.example', '127.0.0.1:1', '10.0.0.1', '127.evil.example'])
+      expect(await answerTo(host, '/sign-in')).toMatchObject({ status: 200, location: undefined })
+  })
+})

@@ -1,0 +1,103 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { countPasskeys } from '../../../src/identity/passkeys.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import { run } from '../../../src/kernel/run.ts'
+import type { Principal } from '../../../src/principal.ts'
+import removePasskey from '../../../tools/security/passkeys/remove.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newAuthenticator } from '../../identity/authenticator.ts'
+import { notAccepted, type PasskeyScene, passkeyScene } from '../../identity/passkey-scene.ts'
+import { callOf, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
+
+onBothEngines('a person’s passkeys', (database) => {
+  let services: Services
+  let register: PasskeyScene['register']
+  let login: PasskeyScene['login']
+  let passkeysOf: PasskeyScene['passkeysOf']
+  beforeEach(async () => {
+    services = await servicesOn(database())
+    ;({ register, login, passkeysOf } = passkeyScene(services))
+  })
+
+  describe('the list', () => {
+    it('shows a person’s own passkeys in pages', async () => {
+      const ada = await newPerson(database())
+      const eve = await newPerson(database())
+      for (let count = 0; count < 3; count += 1) await register(ada, newAuthenticator(origin))
+      await register(eve, newAuthenticator(origin))
+      const whole = await passkeysOf(ada)
+      expect(whole.passkeys).toHaveLength(3)
+      expect(whole.nextCursor).toBeNull()
+      expect(whole.passkeys[0]).toMatchObject({
+        id: expect.stringMatching(/^pk_/),
+        createdAt: noon.toISOString(),
+        lastUsedAt: null,
+        deviceType: expect.stringMatching(/Device$/),
+        backedUp: expect.any(Boolean),
+      })
+      const first = await passkeysOf(ada, { limit: '2' })
+      const rest = await passkeysOf(ada, { limit: '2', cursor: first.nextCursor })
+      expect([...first.passkeys, ...rest.passkeys]).toEqual(whole.passkeys)
+      expect(rest.nextCursor).toBeNull()
+    })
+
+    it.each([{ cursor: 'x' }, { cursor: '' }, { cursor: '%00' }, { limit: '0' }, { limit: '101' }])(
+      'refuses %j',
+      async (page) => {
+        const ada = await newPerson(database())
+        await expect(passkeysOf(ada, page)).rejects.toMatchObject({ code: 'invalid_request' })
+      },
+    )
+  })
+
+  describe('removing', () => {
+    const remove = (as: Principal, id: string, through = services) =>
+      run(removePasskey, callOf(through, as), { id })
+
+    it('takes a passkey away, but never the last way in', async () => {
+      const ada = await newPerson(database())
+      await register(ada)
+      const [first] = (await passkeysOf(ada)).passkeys.map(({ id }) => id)
+      await register(ada, newAuthenticator(origin))
+      const [second] = (await passkeysOf(ada)).passkeys.map(({ id }) => id).filter((id) => id !== first)
+      expect((await remove(ada, first ?? '')).body).toEqual({ removed: true })
+      await expect(login()).rejects.toMatchObject(notAccepted)
+      await expect(remove(ada, second ?? '')).rejects.toMatchObject({ code: 'conflict' })
+      await database()
+        .kysely.insertInto('federated_identity')
+        .values({
+          issuer: 'https://id.example',
+          subject: ada.account.id,
+          account_id: ada.account.id,
+          created_at: noon,
+        })
+        .execute()
+      await remove(ada, second ?? '')
+      expect(await countPasskeys(database(), ada.account.id)).toBe(0)
+    })
+
+    it('knows nobody else’s', async () => {
+      const [ada, eve] = [await newPerson(database()), await newPerson(database())]
+      await register(eve)
+      const [theirs] = (await passkeysOf(eve)).passkeys
+      for (const id of [theirs?.id ?? '', 'pk_nothing'])
+        await expect(remove(ada, id)).rejects.toMatchObject({ code: 'not_found' })
+    })
+
+    it('leaves one of two passkeys that are removed at once', async () => {
+      const ada = await newPerson(database())
+      await register(ada)
+      await register(ada, newAuthenticator(origin))
+      const { passkeys } = await passkeysOf(ada)
+      const removals = await Promise.allSettled(passkeys.map(({ id }) => remove(ada, id)))
+      expect(removals.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+      expect(await countPasskeys(database(), ada.account.id)).toBe(1)
+    })
+
+    it('is privileged', async () => {
+      const ada = await newPerson(database())
+      const enrolled = { ...ada, account: { ...ada.account, mfaEnrolled: true } }
+      await expect(remove(enrolled, 'pk_any')).rejects.toMatchObject({ code: 'step_up_required' })
+    })
+  })
+})

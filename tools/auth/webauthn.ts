@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import {
+  authenticationResponse,
+  passkeyResponse,
+  registrationResponse,
+} from '../../src/identity/passkey-response.ts'
+import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
+import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
+import { sessionAnswer, signIn, viewOf } from '../../src/identity/session-answer.ts'
+import { renewToken } from '../../src/identity/sessions.ts'
+import { findAccount } from '../../src/identity/store.ts'
+import type { Context, personOf } from '../../src/kernel/context.ts'
+import { requireStepUpIfEnrolled } from '../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { openWallet } from '../../src/wallets/open-wallet.ts'
+
+type Person = ReturnType<typeof personOf>
+
+const request = z
+  .strictObject({
+    action: z.enum(['register', 'login']).describe('Make a passkey, or use one.'),
+    credential: passkeyResponse
+      .nullish()
+      .describe('What `navigator.credentials` answered, as JSON. Null or missing: get a challenge.'),
+    challengeId: z.string().max(64).optional().describe('The challenge that the credential answers.'),
+    displayName: z
+      .string()
+      .trim()
+      .min(1)
+      .max(80)
+      .optional()
+      .describe('What to call the person of a new account.'),
+  })
+  .transform(({ credential, ...rest }, context) => {
+    const made = rest.action === 'register' ? registrationResponse.nullish().safeParse(credential) : null
+    const used = rest.action === 'login' ? authenticationResponse.nullish().safeParse(credential) : null
+    for (const { path, message } of [...(made?.error?.issues ?? []), ...(used?.error?.issues ?? [])])
+      context.addIssue({ code: 'custom', path: ['credential', ...path], message })
+    return { ...rest, made: made?.data ?? null, used: used?.data ?? null }
+  })
+
+export default defineTool({
+  name: 'auth.webauthn',
+  title: 'Passkey',
+  summary: 'Sign in with a passkey, or register one: first a challenge, then a session.',
+  description:
+    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, good for one use within five minutes. With the credential it is a session. A passkey that is registered without a session makes a new account; on a session it is added to that account.',
+  route: 'POST /api/auth/webauthn',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  opensSession: true,
+  input: request,
+  output: z.strictObject({
+    challengeId: z.string().optional().describe('`chal_…`; with `publicKey`, the first answer.'),
+    publicKey: z
+      .looseObject({})
+      .optional()
+      .describe('WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON.'),
+    ...sessionAnswer.partial().shape,
+  }),
+  failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
+  example: { action: 'register', credential: null, displayName: 'Ada' },
+  run: async (context, { action, made, used, challengeId, displayName }) => {
+    const { principal, now: at } = context
+    if (action === 'login') {
+      if (used === null) return loginOptions(context, at)
+      const { accountId } = await assertPasskey(context, { credential: used, challengeId, now: at })
+      return enter(context, accountId)
+    }
+    if (principal.kind === 'session') requireStepUpIfEnrolled(context)
+    const signedIn = principal.kind === 'session' ? principal : null
+    const account = signedIn?.account ?? null
+    if (made === null) return registrationOptions(context, { account, displayName, at })
+    const owner = await registerPasskey(context, { credential: made, challengeId, account, displayName, at })
+    if (signedIn !== null) return sameSession(context, signedIn)
+    await openWallet(context, { accountId: owner.id, at })
+    return signIn(context, { account: owner, method: 'passkey', at })
+  },
+})
+
+/** Who adds a passkey stays on their session, with its second factor. */
+async function sameSession({ settings, now: at }: Context, { account, session }: Person) {
+  const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
+  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+}
+
+/** A lock is told only here, to whoever has just proved to be the owner. */
+async function enter(context: Context, accountId: string) {
+  const account = await findAccount(context.database, accountId)
+  if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
+  return signIn(context, { account, method: 'passkey', at: context.now })
+}
