@@ -1,0 +1,54 @@
+/** Recovery of an account that has a passkey: the code alone is not enough, and no other passkey will do. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { lockAccount } from '../../src/identity/locks.ts'
+import { run } from '../../src/kernel/run.ts'
+import type { Principal } from '../../src/principal.ts'
+import webauthn from '../../tools/auth/webauthn.ts'
+import { onBothEngines } from '../engines.ts'
+import { callOf, newPerson, noon, origin } from '../kernel/scene.ts'
+import { newAuthenticator } from './authenticator.ts'
+import { codeScene, inSeconds, newMailbox } from './code-scene.ts'
+
+const challenge = z.looseObject({ challengeId: z.string(), publicKey: z.unknown() })
+const refused = { code: 'unauthenticated' }
+
+onBothEngines('recovery with a passkey', (database) => {
+  /** A locked account with a mailbox and a passkey, and the device that holds it. */
+  const lockedOut = async () => {
+    const scene = await codeScene(database())
+    const mailbox = newMailbox()
+    const account = await scene.person(mailbox)
+    const device = newAuthenticator(origin)
+    const as: Principal = { ...(await newPerson(database())), account }
+    const call = async (input: object) => (await run(webauthn, callOf(scene.services, as), input)).body
+    const { challengeId, publicKey } = challenge.parse(await call({ action: 'register' }))
+    await call({ action: 'register', challengeId, credential: device.create(publicKey) })
+    await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
+    return { scene, mailbox, account, device }
+  }
+
+  it('takes the code with an assertion over the options that came with it', async () => {
+    const { scene, mailbox, account, device } = await lockedOut()
+    const { answer, ...given } = await scene.recover(mailbox)
+    await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required' })
+    const recovered = await scene.complete(given, { credential: device.get(answer.publicKey) })
+    expect(recovered.account.id).toBe(account.id)
+  })
+
+  it('refuses another account’s passkey, an assertion that was used and one without the code', async () => {
+    const [victim, thief] = [await lockedOut(), await lockedOut()]
+    const { answer, ...given } = await victim.scene.recover(victim.mailbox)
+    const stolen = thief.device.get(answer.publicKey)
+    await expect(victim.scene.complete(given, { credential: stolen })).rejects.toMatchObject(refused)
+    const own = victim.device.get(answer.publicKey)
+    await expect(victim.scene.complete(given, { credential: own })).rejects.toMatchObject(refused)
+    const again = await victim.scene.recover(victim.mailbox, inSeconds(1))
+    const credential = victim.device.get(again.answer.publicKey)
+    const wrong = { ...again, code: again.code === '000000' ? '000001' : '000000' }
+    await expect(victim.scene.complete(wrong, { credential })).rejects.toMatchObject(refused)
+    await expect(victim.scene.complete(again, { credential })).resolves.toMatchObject({
+      account: { id: victim.account.id },
+    })
+  })
+})
