@@ -3,6 +3,7 @@ import type { Tool } from '../src/kernel/tool.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
+import authIdentityProvider from './auth/identity-provider.ts'
 import context from './context.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
@@ -14,6 +15,7 @@ export const tools: readonly Tool[] = [
   agentsKeysChallenge,
   agentsKeysCreate,
   authGuest,
+  authIdentityProvider,
   context,
   sandboxCredentials,
   sandboxFaucet,
