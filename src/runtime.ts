@@ -10,6 +10,8 @@ import { newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
+import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
+import type { IdentityProvider } from './providers/identity-provider.ts'
 import { createOutboxMessages } from './providers/messages/outbox.ts'
 import type { Messages } from './providers/messages.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
@@ -25,7 +27,7 @@ import type { Rates } from './providers/rates.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
-import { prepareSandbox } from './sandbox.ts'
+import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
 import type { Database } from './storage/database.ts'
 
@@ -90,7 +92,7 @@ export async function createRuntime(
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: config.mode === 'sandbox' ? createOutboxMessages(parts) : noMessages,
-      identityProviders: new Map(),
+      identityProviders: await createIdentityProviders(config, { origin, database, log }),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
@@ -170,6 +172,23 @@ async function startChain({ chain }: Config, log: Log): Promise<Chain> {
     case 'simulated':
       return (await import('./providers/chain/simulated.ts')).createSimulatedChain(parts)
   }
+}
+
+/** Who signs people in. Where the configuration names no issuer, the sandbox's own stands in; production always names one. */
+async function createIdentityProviders(
+  { identityProviders }: Config,
+  { origin, database, log }: { origin: string; database: Database; log: Log },
+): Promise<ReadonlyMap<string, IdentityProvider>> {
+  const clients = identityProviders.map(async ({ name, issuer, clientId, clientSecret, scope }) => ({
+    name,
+    issuer: issuer ?? `${origin}${SANDBOX_OPENID_PATH}`,
+    clientId: clientId ?? sandboxClientId(name),
+    clientSecret: clientSecret ?? (await sandboxClientSecret(database)),
+    scope,
+  }))
+  return new Map(
+    (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),
+  )
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

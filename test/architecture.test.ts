@@ -114,6 +114,8 @@ describe('the import table', () => {
     ['the MCP SDK', /^@modelcontextprotocol\//, /^mcp\//],
     ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
+    ['the OpenID provider', /^oidc-provider$/, /^src\/http\/openid\//],
+    ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
   ])('keeps %s in its own room', (_name, packages, room) => {
     const strangers = files.filter(

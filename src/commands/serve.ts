@@ -5,7 +5,9 @@ import { getRequestListener } from '@hono/node-server'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
+import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
 import { createPaywall } from '../http/x402/paywall.ts'
+import { redirectUriOf } from '../identity/federation.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
@@ -15,6 +17,7 @@ import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { createLog } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
+import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
 import { banner } from './banner.ts'
 
 /** How long requests under way may take to finish once the process is told to end. */
@@ -90,6 +93,10 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     services,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]),
+    below:
+      config.mode === 'sandbox'
+        ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])
+        : new Map(),
   })
   const { log } = services
   const jobs = [
@@ -103,6 +110,19 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
       await paywall.close()
     },
   }
+}
+
+/** Signs people in for every provider that has no issuer of its own. */
+function sandboxProvider({ identityProviders }: Config, services: Services) {
+  const { settings, database } = services
+  return createSandboxProvider({
+    ...services,
+    issuer: new URL(`${settings.origin}${SANDBOX_OPENID_PATH}`),
+    clients: identityProviders
+      .filter(({ issuer }) => issuer === null)
+      .map(({ name }) => ({ clientId: sandboxClientId(name), redirectUri: redirectUriOf(settings, name) })),
+    secrets: () => sandboxOpenIdSecrets(database),
+  })
 }
 
 /** @returns the origin that it listens on. @throws Error that says what to do where the port is taken. */
