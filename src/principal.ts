@@ -22,6 +22,8 @@ export interface Session {
   readonly tokenHolder: 'client' | 'browser'
   /** When the token that it was shown by ends. */
   readonly tokenExpiresAt: Date
+  /** When it ends, renewed or not. */
+  readonly expiresAt: Date
 }
 
 /** A key that acts for an account: an agent's, a developer's or an OAuth grant's. */

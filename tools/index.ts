@@ -1,24 +1,52 @@
 /** The catalogue: every tool of the product, once. A test proves that no file is missing. Tools may import base, kernel, ledger, domains and policies. */
 import type { Tool } from '../src/kernel/tool.ts'
+import adminAccountsLock from './admin/accounts/lock.ts'
+import adminAccountsUnlock from './admin/accounts/unlock.ts'
+import adminRailsList from './admin/rails/list.ts'
+import adminRailsSet from './admin/rails/set.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
 import authIdentityProvider from './auth/identity-provider.ts'
+import authLogout from './auth/logout.ts'
+import authSession from './auth/session.ts'
+import authSessionsList from './auth/sessions/list.ts'
+import authSessionsRevoke from './auth/sessions/revoke.ts'
 import context from './context.ts'
+import developerKeysCreate from './developer/keys/create.ts'
+import developerKeysList from './developer/keys/list.ts'
+import developerKeysRevoke from './developer/keys/revoke.ts'
+import sandboxAdmin from './sandbox/admin.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
+import securityLock from './security/lock.ts'
+import securityMfa from './security/mfa.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
 
 export const tools: readonly Tool[] = [
+  adminAccountsLock,
+  adminAccountsUnlock,
+  adminRailsList,
+  adminRailsSet,
   agentsKeysChallenge,
   agentsKeysCreate,
   authGuest,
   authIdentityProvider,
+  authLogout,
+  authSession,
+  authSessionsList,
+  authSessionsRevoke,
   context,
+  developerKeysCreate,
+  developerKeysList,
+  developerKeysRevoke,
+  sandboxAdmin,
   sandboxCredentials,
   sandboxFaucet,
+  securityLock,
+  securityMfa,
   walletsGet,
   walletsTransfer,
   x402Fx,

@@ -1,7 +1,7 @@
 /** Failures on the wire. @see https://www.rfc-editor.org/rfc/rfc9457 */
 import { HTTPException } from 'hono/http-exception'
-import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
 import { Failure } from '../failure.ts'
+import { stepUpMaxAge } from '../kernel/gates/step-up.ts'
 import type { Log } from '../log.ts'
 
 /** What a 401 tells a client about how to come in. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */
@@ -12,7 +12,7 @@ const challenges = {
 }
 
 /** What a 401 asks for where a second factor is missing. @see https://www.rfc-editor.org/rfc/rfc9470#section-3 */
-const stepUpChallenge = `Bearer realm="bursar", error="insufficient_user_authentication", error_description="A second factor of the last five minutes is needed", acr_values="mfa", max_age="${STEP_UP_SECONDS}"`
+const stepUpChallenge = `Bearer realm="bursar", error="insufficient_user_authentication", error_description="A second factor of the last five minutes is needed", acr_values="mfa", max_age="${stepUpMaxAge}"`
 
 /** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
 export function problemResponse(

@@ -66,3 +66,8 @@ export function requireUnlocked(account: Account): void {
       hint: 'Unlock it through POST /api/auth/recovery/start.',
     })
 }
+
+/** Gives an account the role that counts in the sandbox alone: see {@link roleOf}. */
+export async function makeSandboxAdmin(database: Connection, accountId: string): Promise<void> {
+  await database.kysely.updateTable('account').set({ role: 'admin' }).where('id', '=', accountId).execute()
+}

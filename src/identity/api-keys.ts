@@ -1,11 +1,14 @@
 /** Developer API keys: a secret shown once, kept as its SHA-256. The secret has 256 random bits, so a plain hash is enough. */
 import { createHash } from 'node:crypto'
+import type { Policy } from '../../policies/policy.ts'
+import type { Scope } from '../../policies/scopes.ts'
 import { Failure } from '../failure.ts'
-import { randomToken } from '../ids.ts'
-import type { Principal } from '../principal.ts'
+import { type NewId, randomToken } from '../ids.ts'
+import type { AccessKey, Principal } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnlocked } from './accounts.ts'
-import { findKey } from './store.ts'
+import { policyHashOf } from './agent-keys.ts'
+import { findKey, insertKey } from './store.ts'
 
 /** How every API key starts. */
 export const API_KEY_PREFIX = 'bsk_'
@@ -18,6 +21,37 @@ export function newApiKey(mode: 'sandbox' | 'production'): string {
 /** What is stored of an API key. */
 export function hashApiKey(secret: string): Uint8Array {
   return createHash('sha256').update(secret).digest()
+}
+
+/** A developer's key, and its secret: shown once. */
+export async function createApiKey(
+  { database, newId, mode }: { database: Connection; newId: NewId; mode: 'sandbox' | 'production' },
+  grant: {
+    accountId: string
+    name: string
+    scopes: readonly Scope[]
+    policy: Policy | null
+    expiresAt: Date | null
+    at: Date
+  },
+): Promise<{ key: AccessKey; secret: string }> {
+  const secret = newApiKey(mode)
+  const key: AccessKey = {
+    id: newId('key', grant.at),
+    kind: 'developer',
+    name: grant.name,
+    thumbprint: null,
+    publicKey: null,
+    scopes: grant.scopes,
+    status: 'active',
+    policy: grant.policy,
+    policyVersion: 1,
+    policyHash: policyHashOf(grant.policy),
+    createdAt: grant.at,
+    expiresAt: grant.expiresAt,
+  }
+  await insertKey(database, grant.accountId, { ...key, secretHash: hashApiKey(secret) })
+  return { key, secret }
 }
 
 /** Who an API key acts for. @throws Failure `unknown_key`, `account_locked`. */

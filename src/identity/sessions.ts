@@ -4,7 +4,7 @@ import { errors, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
-import type { Principal, Session } from '../principal.ts'
+import type { Account, Principal, Session } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from './accounts.ts'
 import { findSession } from './store.ts'
@@ -78,6 +78,19 @@ async function signToken(
   return { sessionToken, expiresAt }
 }
 
+/** A fresh token of a session that has just been shown to hold. */
+export function renewToken(
+  settings: TokenSettings,
+  { account, session, at }: { account: Account; session: Session; at: Date },
+): Promise<IssuedSession> {
+  return signToken(settings, {
+    accountId: account.id,
+    sessionId: session.id,
+    endsAt: session.expiresAt,
+    at,
+  })
+}
+
 /** A caller whose token held. @property renewed a fresh token, where the old one is past half its life. */
 export interface SessionCaller {
   readonly principal: Extract<Principal, { kind: 'session' }>
@@ -103,7 +116,13 @@ export async function authenticateSession(
     : null
   const account = { ...found.account, role: roleOf(found.account, settings) }
   const { steppedUpAt } = found
-  const session = { id: sessionId, steppedUpAt, tokenHolder, tokenExpiresAt: expiresAt }
+  const session = {
+    id: sessionId,
+    steppedUpAt,
+    tokenHolder,
+    tokenExpiresAt: expiresAt,
+    expiresAt: found.expiresAt,
+  }
   return { principal: { kind: 'session', account, session }, renewed }
 }
 

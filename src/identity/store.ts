@@ -1,8 +1,9 @@
 /** The rows of identity, as the types of the base. */
-import type { ExpressionBuilder, SqlBool } from 'kysely'
+import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
+import type { Page } from '../page.ts'
 import type { AccessKey, Account } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
-import type { Schema } from '../storage/schema.ts'
+import type { AccessKeyTable, Schema } from '../storage/schema.ts'
 
 const accountColumns = [
   'account.id as account_id',
@@ -39,6 +40,8 @@ const keyColumns = [
   'access_key.created_at',
   'access_key.expires_at',
 ] as const
+
+type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash'>
 
 interface AccountRow {
   account_id: string
@@ -109,6 +112,23 @@ export async function revokeSessions(
   return rows.length
 }
 
+/** An account's sessions that still work, newest first: one more than the page's limit. */
+export async function listSessions(
+  database: Connection,
+  { accountId, page, now }: { accountId: string; page: Page; now: Date },
+) {
+  const query = database.kysely
+    .selectFrom('session')
+    .select(['id', 'method', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now)
+  return (page.after === null ? query : query.where('id', '<', page.after))
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+}
+
 /** Notes that a second factor was shown on a session. */
 export async function stepUpSession(database: Connection, sessionId: string, at: Date): Promise<void> {
   await database.kysely
@@ -139,20 +159,24 @@ export async function findKey(
   if (row === undefined) return undefined
   return {
     account: accountOf(row),
-    key: {
-      id: row.id,
-      kind: row.kind,
-      name: row.name,
-      thumbprint: row.thumbprint,
-      publicKey: row.public_key,
-      scopes: row.scopes,
-      status: row.status,
-      policy: row.policy,
-      policyVersion: row.policy_version,
-      policyHash: row.policy_hash,
-      createdAt: row.created_at,
-      expiresAt: row.expires_at,
-    },
+    key: keyOf(row),
+  }
+}
+
+function keyOf(row: KeyRow): AccessKey {
+  return {
+    id: row.id,
+    kind: row.kind,
+    name: row.name,
+    thumbprint: row.thumbprint,
+    publicKey: row.public_key,
+    scopes: row.scopes,
+    status: row.status,
+    policy: row.policy,
+    policyVersion: row.policy_version,
+    policyHash: row.policy_hash,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
   }
 }
 
@@ -184,6 +208,41 @@ export async function insertKey(
     .returning('id')
     .executeTakeFirst()
   return inserted !== undefined
+}
+
+/** An account's developer keys that were not revoked, newest first: one more than the page's limit. */
+export async function listDeveloperKeys(
+  database: Connection,
+  { accountId, page }: { accountId: string; page: Page },
+): Promise<AccessKey[]> {
+  const query = database.kysely
+    .selectFrom('access_key')
+    .select(keyColumns)
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'developer')
+    .where('status', '!=', 'revoked')
+  const rows = await (page.after === null ? query : query.where('id', '<', page.after))
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  return rows.map(keyOf)
+}
+
+/** Revokes an account's developer key. @returns false where it has no such key. */
+export async function revokeDeveloperKey(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<boolean> {
+  const row = await database.kysely
+    .updateTable('access_key')
+    .set({ status: 'revoked' })
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'developer')
+    .where('status', '!=', 'revoked')
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Spends a signature's nonce, once a key. @returns false where it was spent before. */

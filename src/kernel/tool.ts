@@ -63,7 +63,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly closesSession?: true
   /** Members of the answer that are secrets: a repeated answer has null there, and they are stored nowhere. */
   readonly shownOnce?: readonly string[]
-  /** It asks others on the way, or counts limits: it opens its transactions itself. For public tools, which keep no answers. */
+  /** It asks others on the way, or counts limits: it opens its transactions itself, and keeps no answers by idempotency key. */
   readonly ownTransactions?: true
   /** The values that a parameter of the path can have, where the deployment decides. */
   readonly pathValues?: Readonly<

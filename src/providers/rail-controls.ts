@@ -18,4 +18,6 @@ export interface RailControl {
 export interface RailControls {
   /** @throws Failure `controls_unavailable` with `reason` and `retryAfter` where the answer is not known. */
   read(rail: RailId): Promise<RailControl>
+  /** Switches a rail. @throws Failure `conflict` where the controls are kept elsewhere, `controls_unavailable`. */
+  write(control: RailControl, at: Date): Promise<void>
 }

@@ -45,6 +45,15 @@ describe('rail controls: database', () => {
     expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true, reason: null })
   })
 
+  it('says what was switched last', async () => {
+    const controls = createDatabaseRailControls({ database, defaultEnabled: true })
+    for (const enabled of [false, true, false]) {
+      await controls.write({ rail: 'x402-fx', enabled, reason: enabled ? null : 'Off.' }, start)
+      expect(await controls.read('x402-fx')).toMatchObject({ enabled, reason: enabled ? null : 'Off.' })
+    }
+    expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true })
+  })
+
   it('has a rail without a row off where it must be switched on first', async () => {
     const controls = createDatabaseRailControls({ database, defaultEnabled: false })
     expect(await controls.read('x402-fx')).toMatchObject({ enabled: false, reason: expect.any(String) })
@@ -123,6 +132,13 @@ describe('rail controls: remote', () => {
     expect(await refusalOf(read())).toMatchObject(unknownFor(retryAfter))
   })
 
+  it('leaves switching to the control plane', async () => {
+    const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
+    await expect(
+      controls.write({ rail: 'x402-fx', enabled: true, reason: null }, start),
+    ).rejects.toMatchObject({ code: 'conflict' })
+  })
+
   it('fails closed where nothing listens', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
     expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
@@ -130,6 +146,14 @@ describe('rail controls: remote', () => {
 })
 
 describe('cachedRailControls', () => {
+  it('forgets what it knew of a rail that is switched', async () => {
+    const { controls, reads } = setUp(async (rail) => ({ rail, enabled: true, reason: null }))
+    await controls.read('x402-fx')
+    await controls.write({ rail: 'x402-fx', enabled: false, reason: null }, start)
+    await controls.read('x402-fx')
+    expect(reads()).toBe(2)
+  })
+
   const setUp = (read: RailControls['read']) => {
     let now = start
     let reads = 0
@@ -138,6 +162,7 @@ describe('cachedRailControls', () => {
         reads += 1
         return read(rail)
       },
+      write: async () => {},
     }
     const times = { ttlMs: 1500, failureTtlMs: 500 }
     return {

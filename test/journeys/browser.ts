@@ -31,10 +31,10 @@ export function newBrowser(stopsAt: (url: URL) => boolean): Browser {
       let body = form === undefined ? null : new URLSearchParams(form)
       for (let hop = 0; hop < 10; hop += 1) {
         if (stopsAt(url)) return { url, response: null }
-        const cookie = [...(jars.get(url.host) ?? [])].map((pair) => pair.join('=')).join('; ')
+        const cookie = [...(jars.get(url.hostname) ?? [])].map((pair) => pair.join('=')).join('; ')
         const method = body === null ? 'GET' : 'POST'
         const response = await fetch(url, { method, body, redirect: 'manual', headers: { cookie } })
-        keep(url.host, response.headers.getSetCookie())
+        keep(url.hostname, response.headers.getSetCookie())
         const location = response.headers.get('location')
         if (location === null) return { url, response }
         url = new URL(location, url)

@@ -70,6 +70,7 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
     steppedUpAt: null,
     tokenHolder: 'client' as const,
     tokenExpiresAt: new Date(noon.getTime() + 15 * 60_000),
+    expiresAt: new Date(noon.getTime() + 12 * 60 * 60_000),
   }
   return { kind: 'session', account, session }
 }

@@ -1,7 +1,10 @@
 /** Whether this person may do something privileged now. @see https://www.rfc-editor.org/rfc/rfc9470 */
-import { judgeStepUp } from '../../../policies/step-up.ts'
+import { judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
 import { Failure } from '../../failure.ts'
 import { type Context, personOf } from '../context.ts'
+
+/** How old a second factor may be, in seconds: `max_age` of the challenge. */
+export const stepUpMaxAge = STEP_UP_SECONDS
 
 /** @throws Failure `step_up_required`, `mfa_enrollment_required`, `unauthenticated`. */
 export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {

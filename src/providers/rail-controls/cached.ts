@@ -30,5 +30,11 @@ export function cachedRailControls(
     asked.then(keepFor(ttlMs), keepFor(failureTtlMs))
     return asked
   }
-  return { read: (rail) => answers.get(rail) ?? ask(rail) }
+  return {
+    read: (rail) => answers.get(rail) ?? ask(rail),
+    write: async (control, at) => {
+      await controls.write(control, at)
+      answers.delete(control.rail)
+    },
+  }
 }

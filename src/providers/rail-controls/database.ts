@@ -32,5 +32,13 @@ export function createDatabaseRailControls({
         throw controlsUnavailable('the database did not answer', { cause })
       }
     },
+    write: async ({ rail, enabled, reason }, at) => {
+      const values = { enabled, reason, updated_at: at }
+      await database.kysely
+        .insertInto('rail_control')
+        .values({ rail, ...values })
+        .onConflict((conflict) => conflict.column('rail').doUpdateSet(values))
+        .execute()
+    },
   }
 }

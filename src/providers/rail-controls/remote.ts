@@ -30,6 +30,11 @@ export function createRemoteRailControls({
         )
       return { rail, enabled: control.enabled, reason: control.reason ?? null }
     },
+    write: async () => {
+      throw new Failure('conflict', 'The rail controls are kept by another control plane.', {
+        hint: 'Switch the rail there (RAIL_CONTROLS_URL).',
+      })
+    },
   }
 }
 

@@ -1,14 +1,11 @@
 import { z } from 'zod'
-import { spendPolicy } from '../../../policies/policy.ts'
-import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
+import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
 import { provesKey } from '../../../src/identity/key-proof.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { showUsage, usageView } from '../../../src/spending/usage.ts'
-
-const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
 
 const publicKey = z
   .union([
@@ -31,16 +28,10 @@ const publicKey = z
 
 const registration = z
   .strictObject({
-    name: z.string().trim().min(1).max(80).describe('What the owner calls the agent.'),
+    ...grantMembers,
     publicKey: publicKey.describe(
       'The agent’s own Ed25519 public key; the private key never leaves the agent.',
     ),
-    scopes: z
-      .array(z.enum(scopeNames))
-      .max(32)
-      .transform((held) => [...new Set(held)])
-      .describe('What the agent may do.'),
-    policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
     proof: z
       .string()
       .regex(/^[A-Za-z0-9_-]{86}$/, 'must be an Ed25519 signature, 64 bytes as base64url')
@@ -48,12 +39,8 @@ const registration = z
       .describe(
         'The key’s signature over the challenge of POST /api/agents/keys/challenge. Required in production.',
       ),
-    expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
   })
-  .superRefine(({ scopes: held, policy }, context) => {
-    if (policy === undefined && needsPolicy(held))
-      context.addIssue({ code: 'custom', path: ['policy'], message: 'is required: these scopes can spend' })
-  })
+  .superRefine(requirePolicy)
 
 export default defineTool({
   name: 'agents.keys.create',
@@ -63,6 +50,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
+  stepUp: true,
   mcp: false,
   input: registration,
   output: z.strictObject({
@@ -85,7 +73,7 @@ export default defineTool({
   },
   run: async (context, input) => {
     const { account } = callerOf(context)
-    if (input.expiresAt !== undefined && new Date(input.expiresAt) <= context.now) throw pastExpiry()
+    const expiresAt = endOf(input, context.now)
     requireProof(context, { accountId: account.id, publicKey: input.publicKey, proof: input.proof })
     const policy = input.policy ?? null
     const key = await registerAgentKey(context, {
@@ -94,7 +82,7 @@ export default defineTool({
       publicKey: input.publicKey,
       scopes: input.scopes,
       policy,
-      expiresAt: input.expiresAt === undefined ? null : new Date(input.expiresAt),
+      expiresAt,
       at: context.now,
     })
     return {
@@ -110,11 +98,6 @@ export default defineTool({
     }
   },
 })
-
-function pastExpiry(): Failure {
-  const message = 'is in the past'
-  return new Failure('invalid_request', `expiresAt: ${message}`, { issues: [{ path: 'expiresAt', message }] })
-}
 
 /** Nobody registers another's public key; the sandbox takes a caller's word where it sends no proof. */
 function requireProof(

@@ -1,0 +1,170 @@
+/**
+ * The second factor: time-based one-time passwords and recovery codes. Its tables are written here and nowhere else, and
+ * these functions are called by POST /api/security/mfa alone (spec 5.2.6). @see https://www.rfc-editor.org/rfc/rfc6238
+ */
+import { Failure } from '../failure.ts'
+import { randomToken } from '../ids.ts'
+import { keyedHash, seal, unseal } from '../seal.ts'
+import type { Connection } from '../storage/database.ts'
+
+/** How far an authenticator's clock may be off, in seconds: one step either way. */
+const TOLERANCE_SECONDS = 30
+const RECOVERY_CODES = 10
+
+/** What the functions need. */
+interface MfaParts {
+  readonly database: Connection
+  readonly settings: { readonly dataKey: Uint8Array }
+}
+
+/** How far a second factor has come. */
+export interface MfaStatus {
+  readonly status: 'none' | 'pending' | 'active'
+  /** Recovery codes that were not used yet. */
+  readonly recoveryCodesLeft: number
+}
+
+/** Reads the state of an account's second factor. */
+export async function mfaStatus(database: Connection, accountId: string): Promise<MfaStatus> {
+  const row = await database.kysely
+    .selectFrom('mfa')
+    .select('status')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  const codes = await database.kysely
+    .selectFrom('mfa_recovery_code')
+    .select('code_hash')
+    .where('account_id', '=', accountId)
+    .where('used_at', 'is', null)
+    .execute()
+  return { status: row?.status ?? 'none', recoveryCodesLeft: codes.length }
+}
+
+/**
+ * Begins an enrollment; one that was begun before is replaced. @returns the base32 secret, shown once.
+ * @throws Failure `conflict` where a second factor is active.
+ */
+export async function beginEnrollment(
+  { database, settings }: MfaParts,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<string> {
+  const { generateSecret } = await import('otplib')
+  const secret = generateSecret()
+  const sealed = seal(settings.dataKey, { purpose: 'mfa', owner: accountId }, secret)
+  const begun = await database.kysely
+    .insertInto('mfa')
+    .values({
+      account_id: accountId,
+      sealed_secret: sealed,
+      status: 'pending',
+      created_at: at,
+      activated_at: null,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .column('account_id')
+        .doUpdateSet({ sealed_secret: sealed, created_at: at })
+        .where('mfa.status', '=', 'pending'),
+    )
+    .returning('account_id')
+    .executeTakeFirst()
+  if (begun !== undefined) return secret
+  throw new Failure('conflict', 'A second factor is active.', {
+    hint: 'Disable it first: POST /api/security/mfa {"action":"disable","code":"…"}.',
+  })
+}
+
+/** Uses a TOTP code, which is then spent. @returns false where it is wrong, was used, or there is no such second factor. */
+export async function useTotp(
+  { database, settings }: MfaParts,
+  {
+    accountId,
+    code,
+    status,
+    at,
+  }: { accountId: string; code: string; status: 'pending' | 'active'; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('mfa')
+    .select(['sealed_secret', 'last_time_step'])
+    .where('account_id', '=', accountId)
+    .where('status', '=', status)
+    .executeTakeFirst()
+  if (row === undefined) return false
+  const { verify } = await import('otplib')
+  const verdict = await verify({
+    secret: unseal(settings.dataKey, { purpose: 'mfa', owner: accountId }, row.sealed_secret),
+    token: code,
+    epoch: Math.floor(at.getTime() / 1000),
+    epochTolerance: TOLERANCE_SECONDS,
+    afterTimeStep: Number(row.last_time_step),
+  })
+  if (!verdict.valid || !('timeStep' in verdict)) return false
+  // Of two requests with one code, one moves the step on.
+  const spent = await database.kysely
+    .updateTable('mfa')
+    .set({ last_time_step: BigInt(verdict.timeStep) })
+    .where('account_id', '=', accountId)
+    .where('status', '=', status)
+    .where('last_time_step', '<', BigInt(verdict.timeStep))
+    .returning('account_id')
+    .executeTakeFirst()
+  return spent !== undefined
+}
+
+/** Uses a recovery code, which is then spent. @returns false where it is wrong or was used. */
+export async function useRecoveryCode(
+  { database, settings }: MfaParts,
+  { accountId, recoveryCode, at }: { accountId: string; recoveryCode: string; at: Date },
+): Promise<boolean> {
+  const spent = await database.kysely
+    .updateTable('mfa_recovery_code')
+    .set({ used_at: at })
+    .where('account_id', '=', accountId)
+    .where('code_hash', '=', hashOf(settings.dataKey, accountId, recoveryCode))
+    .where('used_at', 'is', null)
+    .returning('account_id')
+    .executeTakeFirst()
+  return spent !== undefined
+}
+
+/** Makes a begun second factor the account's. @returns its recovery codes, shown once. */
+export async function activate(
+  { database, settings }: MfaParts,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<readonly string[]> {
+  await database.kysely
+    .updateTable('mfa')
+    .set({ status: 'active', activated_at: at })
+    .where('account_id', '=', accountId)
+    .execute()
+  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
+  await database.kysely
+    .insertInto('mfa_recovery_code')
+    .values(
+      codes.map((code) => ({
+        account_id: accountId,
+        code_hash: hashOf(settings.dataKey, accountId, code),
+        used_at: null,
+      })),
+    )
+    .execute()
+  return codes
+}
+
+/** Takes a second factor away, with its recovery codes. */
+export async function disable(database: Connection, accountId: string): Promise<void> {
+  await database.kysely.deleteFrom('mfa').where('account_id', '=', accountId).execute()
+}
+
+/** 80 random bits in four groups, without letters that look like digits. */
+function newRecoveryCode(): string {
+  const bytes = Buffer.from(randomToken(16), 'base64url')
+  const letters = [...bytes].map((byte) => 'abcdefghjkmnpqrstvwxyz0123456789'.charAt(byte & 31)).join('')
+  return letters.replace(/(.{4})(?=.)/g, '$1-')
+}
+
+function hashOf(dataKey: Uint8Array, accountId: string, code: string): string {
+  const written = code.toLowerCase().replaceAll(/[^0-9a-z]/g, '')
+  return keyedHash(dataKey, 'recovery code', `${accountId}:${written}`)
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { unlockAccount } from '../../../src/identity/locks.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'admin.accounts.unlock',
+  title: 'Unlock an account',
+  summary: 'Unlock somebody’s account and end all its sessions; its keys and agents work again.',
+  route: 'POST /api/admin/accounts/{id}/unlock',
+  who: 'admin',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
+  output: z.strictObject({
+    id: z.string().describe('`acct_…`'),
+    status: z.literal('active').describe('What it is now.'),
+  }),
+  failures: ['not_found'],
+  example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },
+  run: async ({ database, now: at }, { id }) => {
+    if (!(await unlockAccount(database, { accountId: id, at })))
+      throw new Failure('not_found', 'There is no such account.')
+    return { id, status: 'active' as const }
+  },
+})

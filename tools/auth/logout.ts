@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { revokeSessions } from '../../src/identity/store.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'auth.logout',
+  title: 'Sign out',
+  summary: 'End the session that the request was made with; its token never works again.',
+  route: 'POST /api/auth/logout',
+  who: 'public',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  closesSession: true,
+  input: z.strictObject({}),
+  output: z.strictObject({ revoked: z.boolean().describe('False where there was no session to end.') }),
+  failures: [],
+  example: {},
+  run: async ({ database, principal, now: at }) => {
+    if (principal.kind !== 'session') return { revoked: false }
+    const sessionId = principal.session.id
+    return {
+      revoked: (await revokeSessions(database, { accountId: principal.account.id, sessionId, at })) > 0,
+    }
+  },
+})

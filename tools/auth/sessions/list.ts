@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { listSessions } from '../../../src/identity/store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+
+export default defineTool({
+  name: 'auth.sessions.list',
+  title: 'Sessions',
+  summary: 'List the account’s sessions that still work, newest first.',
+  route: 'GET /api/auth/sessions',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({
+    sessions: z
+      .array(
+        z.strictObject({
+          id: z.string().describe('`sess_…`'),
+          method: z
+            .enum(['passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery'])
+            .describe('How the person came in.'),
+          current: z.boolean().describe('Whether this request was made with it.'),
+          createdAt: z.string().describe('ISO 8601 UTC.'),
+          expiresAt: z.string().describe('When it ends, renewed or not: ISO 8601 UTC.'),
+        }),
+      )
+      .describe('Sessions that still work.'),
+    nextCursor,
+  }),
+  failures: [],
+  example: {},
+  run: async ({ database, principal, now }, input) => {
+    const { account, session } = personOf({ principal })
+    const page = pageOf(input)
+    const { rows, nextCursor } = onePage(
+      await listSessions(database, { accountId: account.id, page, now }),
+      page,
+    )
+    return {
+      sessions: rows.map(({ id, method, createdAt, expiresAt }) => ({
+        id,
+        method,
+        current: id === session.id,
+        createdAt: createdAt.toISOString(),
+        expiresAt: expiresAt.toISOString(),
+      })),
+      nextCursor,
+    }
+  },
+})

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { revokeSessions } from '../../../src/identity/store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'auth.sessions.revoke',
+  title: 'End a session',
+  summary: 'End one of the account’s sessions: its token is refused from the next request on.',
+  route: 'DELETE /api/auth/sessions/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`sess_…`') }),
+  output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
+  failures: ['not_found'],
+  example: { id: 'sess_01h455vb4pex5vsknk084sn02q' },
+  run: async ({ database, principal, now: at }, { id: sessionId }) => {
+    const accountId = personOf({ principal }).account.id
+    if ((await revokeSessions(database, { accountId, sessionId, at })) === 0)
+      throw new Failure('not_found', 'There is no such session of yours.', {
+        hint: 'GET /api/auth/sessions lists those that still work.',
+      })
+    return { revoked: true }
+  },
+})

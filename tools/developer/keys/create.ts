@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { createApiKey } from '../../../src/identity/api-keys.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
+import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'developer.keys.create',
+  title: 'Create an API key',
+  summary: 'Create a developer API key with scopes and a spend policy; the secret is shown once.',
+  description:
+    'Only a hash of the secret is kept. An API key never opens what is for a signed-in person, and never switches a rail on.',
+  route: 'POST /api/developer/keys',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  shownOnce: ['key'],
+  input: z.strictObject(grantMembers).superRefine(requirePolicy),
+  output: developerKeyView.extend({
+    key: z
+      .string()
+      .nullable()
+      .describe('The secret: "bsk_…". Null where the answer is a repeated one: it is shown once.'),
+  }),
+  failures: [],
+  example: { name: 'Reports', scopes: ['wallets:read'] },
+  run: async (context, input) => {
+    const { database, newId, settings, now: at } = context
+    const { key, secret } = await createApiKey(
+      { database, newId, mode: settings.mode },
+      {
+        accountId: personOf(context).account.id,
+        name: input.name,
+        scopes: input.scopes,
+        policy: input.policy ?? null,
+        expiresAt: endOf(input, at),
+        at,
+      },
+    )
+    return { ...developerKeyOf(key), key: secret }
+  },
+})

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
+import { listDeveloperKeys } from '../../../src/identity/store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+
+export default defineTool({
+  name: 'developer.keys.list',
+  title: 'API keys',
+  summary: 'List the account’s developer API keys that were not revoked, newest first; never their secrets.',
+  route: 'GET /api/developer/keys',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({ keys: z.array(developerKeyView).describe('The keys.'), nextCursor }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const page = pageOf(input)
+    const accountId = personOf(context).account.id
+    const { rows, nextCursor } = onePage(await listDeveloperKeys(context.database, { accountId, page }), page)
+    return { keys: rows.map(developerKeyOf), nextCursor }
+  },
+})

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { revokeDeveloperKey } from '../../../src/identity/store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'developer.keys.revoke',
+  title: 'Revoke an API key',
+  summary: 'Revoke a developer API key: it is refused from the next request on, everywhere.',
+  route: 'DELETE /api/developer/keys/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`key_…`') }),
+  output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
+  failures: ['not_found'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    if (!(await revokeDeveloperKey(context.database, { accountId: personOf(context).account.id, id })))
+      throw new Failure('not_found', 'There is no such API key of yours.', {
+        hint: 'GET /api/developer/keys lists those that were not revoked.',
+      })
+    return { revoked: true }
+  },
+})

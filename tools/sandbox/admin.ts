@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { makeSandboxAdmin } from '../../src/identity/accounts.ts'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'sandbox.admin',
+  title: 'Become an administrator of the sandbox',
+  summary: 'Make the caller’s account an administrator, to try the admin routes. Never a guest’s.',
+  route: 'POST /sandbox/admin',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  only: 'sandbox',
+  input: z.strictObject({}),
+  output: z.strictObject({ role: z.literal('admin').describe('What the account is now.') }),
+  failures: ['conflict'],
+  example: {},
+  run: async (context) => {
+    const { account } = personOf(context)
+    if (account.guest)
+      throw new Failure('conflict', 'A guest is never an administrator.', {
+        hint: 'Sign in with a passkey, a one-time code or an identity provider.',
+      })
+    await makeSandboxAdmin(context.database, account.id)
+    return { role: 'admin' as const }
+  },
+})

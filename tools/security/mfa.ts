@@ -1,0 +1,168 @@
+import { renderSVG } from 'uqr'
+import { z } from 'zod'
+import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
+import { Failure } from '../../src/failure.ts'
+import { recordFailedFactor } from '../../src/identity/locks.ts'
+import {
+  activate,
+  beginEnrollment,
+  disable,
+  type MfaStatus,
+  mfaStatus,
+  useRecoveryCode,
+  useTotp,
+} from '../../src/identity/mfa.ts'
+import { stepUpSession } from '../../src/identity/store.ts'
+import { type Context, personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+
+const needs = {
+  status: [],
+  enroll: [],
+  activate: ['code'],
+  verify: ['code', 'recoveryCode'],
+  disable: ['code'],
+} as const
+
+const request = z
+  .strictObject({
+    action: z
+      .enum(['status', 'enroll', 'activate', 'verify', 'disable'])
+      .describe(
+        '`enroll` shows a new secret, `activate` makes it the second factor, `verify` steps this session up for five minutes, `disable` removes it.',
+      ),
+    code: z
+      .string()
+      .regex(/^\d{6}$/, 'must be six digits')
+      .optional()
+      .describe('The six digits that the authenticator shows. Each is taken once.'),
+    recoveryCode: z
+      .string()
+      .min(16)
+      .max(32)
+      .optional()
+      .describe('One of the recovery codes, in place of `code` in `verify`. Each is taken once.'),
+  })
+  .superRefine((input, context) => {
+    const taken: readonly string[] = needs[input.action]
+    const given = (['code', 'recoveryCode'] as const).filter((name) => input[name] !== undefined)
+    for (const name of given.filter((member) => !taken.includes(member)))
+      context.addIssue({ code: 'custom', path: [name], message: `is not for ${input.action}` })
+    if (taken.length > 0 && given.length !== 1)
+      context.addIssue({
+        code: 'custom',
+        path: ['code'],
+        message: `exactly one of ${taken.join(', ')} is needed`,
+      })
+  })
+
+export default defineTool({
+  name: 'security.mfa',
+  title: 'Second factor',
+  summary: 'Enroll, activate, show or disable the account’s second factor (TOTP), or read its state.',
+  description:
+    'The only operation that writes second factors. Privileged operations answer 401 step_up_required until `verify` was called on the same session in the last five minutes. Ten wrong codes in an hour lock the account.',
+  route: 'POST /api/security/mfa',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  shownOnce: ['otpauthUri', 'qr', 'recoveryCodes'],
+  input: request,
+  output: z.strictObject({
+    status: z.enum(['none', 'pending', 'active']).describe('How far the second factor has come.'),
+    enrolled: z.boolean().describe('Whether it is active.'),
+    recoveryCodesLeft: z.int().describe('Recovery codes that were not used yet.'),
+    steppedUpUntil: z
+      .string()
+      .nullable()
+      .describe('Until when this session may do what is privileged, ISO 8601 UTC.'),
+    otpauthUri: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('After `enroll`, once: what an authenticator reads.'),
+    qr: z.string().nullable().optional().describe('After `enroll`, once: the same as an SVG data URI.'),
+    recoveryCodes: z.array(z.string()).nullable().optional().describe('After `activate`, once.'),
+  }),
+  failures: ['step_up_required', 'conflict'],
+  example: { action: 'status' },
+  run: async (context, input) => {
+    switch (input.action) {
+      case 'status':
+        return state(context)
+      case 'enroll':
+        return enroll(context)
+      case 'activate': {
+        await requireFactor(context, input, 'pending')
+        const { account, session } = personOf(context)
+        const recoveryCodes = await activate(context, { accountId: account.id, at: context.now })
+        await stepUpSession(context.database, session.id, context.now)
+        return { ...(await state(context, context.now)), recoveryCodes: [...recoveryCodes] }
+      }
+      case 'verify': {
+        await requireFactor(context, input, 'active')
+        await stepUpSession(context.database, personOf(context).session.id, context.now)
+        return state(context, context.now)
+      }
+      case 'disable': {
+        await requireFactor(context, input, 'active')
+        await disable(context.database, personOf(context).account.id)
+        return state(context, null)
+      }
+    }
+  },
+})
+
+/** @param steppedUpAt where this call has changed it. */
+async function state(context: Context, steppedUpAt = personOf(context).session.steppedUpAt) {
+  const found: MfaStatus = await mfaStatus(context.database, personOf(context).account.id)
+  const until = steppedUpAt === null ? null : new Date(steppedUpAt.getTime() + STEP_UP_SECONDS * 1000)
+  const isFresh = found.status === 'active' && until !== null && until > context.now
+  return {
+    ...found,
+    enrolled: found.status === 'active',
+    steppedUpUntil: isFresh ? until.toISOString() : null,
+  }
+}
+
+async function enroll(context: Context) {
+  const { account } = personOf(context)
+  const secret = await beginEnrollment(context, { accountId: account.id, at: context.now })
+  const { generateURI } = await import('otplib')
+  const otpauthUri = generateURI({ issuer: 'Bursar', label: account.displayName, secret })
+  const qr = `data:image/svg+xml;base64,${Buffer.from(renderSVG(otpauthUri)).toString('base64')}`
+  return { ...(await state(context)), otpauthUri, qr }
+}
+
+/** Takes a code or counts the failure, which then stands although the call is refused. */
+async function requireFactor(
+  context: Context,
+  { code, recoveryCode }: z.output<typeof request>,
+  status: 'pending' | 'active',
+): Promise<void> {
+  const { database, now: at } = context
+  const accountId = personOf(context).account.id
+  const isShown =
+    code === undefined
+      ? recoveryCode !== undefined && (await useRecoveryCode(context, { accountId, recoveryCode, at }))
+      : await useTotp(context, { accountId, code, status, at })
+  if (isShown) return
+  if ((await mfaStatus(database, accountId)).status !== status)
+    throw new Failure(
+      'conflict',
+      status === 'pending' ? 'No enrollment was begun.' : 'No second factor is active.',
+      {
+        hint: 'POST /api/security/mfa {"action":"status"} tells how far it has come.',
+      },
+    )
+  if (await recordFailedFactor(database, { accountId, at }))
+    throw new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
+      isCommitted: true,
+      hint: 'Unlock it through POST /api/auth/recovery/start.',
+    })
+  throw new Failure('step_up_required', 'The code is wrong or was used before.', {
+    isCommitted: true,
+    hint: 'Wait for the authenticator’s next code. Ten wrong codes in an hour lock the account.',
+  })
+}
