@@ -70,10 +70,10 @@ export async function openDatabase(config: Config, log: Log): Promise<Database> 
   })
 }
 
-/** Joins everything. @param origin that clients use. @throws Error that says what to do where a part cannot be had. */
+/** Joins everything. @param origin that clients use. @param ownOrigin where this process is reached once it listens. @throws Error that says what to do where a part cannot be had. */
 export async function createRuntime(
   config: Config,
-  { origin, log }: { origin: string; log: Log },
+  { origin, ownOrigin, log }: { origin: string; ownOrigin: () => string; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
   const [chain, database] = await startTogether(
@@ -92,7 +92,7 @@ export async function createRuntime(
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: config.mode === 'sandbox' ? createOutboxMessages(parts) : noMessages,
-      identityProviders: await createIdentityProviders(config, { origin, database, log }),
+      identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
@@ -177,7 +177,12 @@ async function startChain({ chain }: Config, log: Log): Promise<Chain> {
 /** Who signs people in. Where the configuration names no issuer, the sandbox's own stands in; production always names one. */
 async function createIdentityProviders(
   { identityProviders }: Config,
-  { origin, database, log }: { origin: string; database: Database; log: Log },
+  {
+    origin,
+    ownOrigin,
+    database,
+    log,
+  }: { origin: string; ownOrigin: () => string; database: Database; log: Log },
 ): Promise<ReadonlyMap<string, IdentityProvider>> {
   const clients = identityProviders.map(async ({ name, issuer, clientId, clientSecret, scope }) => ({
     name,
@@ -185,6 +190,7 @@ async function createIdentityProviders(
     clientId: clientId ?? sandboxClientId(name),
     clientSecret: clientSecret ?? (await sandboxClientSecret(database)),
     scope,
+    ...(issuer === null ? { reachedAt: ownOrigin } : {}),
   }))
   return new Map(
     (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),

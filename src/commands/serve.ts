@@ -43,7 +43,11 @@ export async function serve(
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
   // Until all is up a signal simply ends the process, and with it whatever it waits for.
-  const runtime = await createRuntime(config, { origin, log }).catch((error: unknown) => {
+  const runtime = await createRuntime(config, {
+    origin,
+    ownOrigin: () => ownOrigin(server, config),
+    log,
+  }).catch((error: unknown) => {
     server.close()
     throw error
   })
@@ -135,13 +139,15 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
           : new Error(`HOST, PORT: ${error.message}`),
       )
     })
-    server.listen(port, host, () => {
-      const address = server.address()
-      const bound = isAddressInfo(address) ? address.port : port
-      // As clients write it: without the port where it is 80.
-      resolve(new URL(`http://${nameOf(host)}:${bound}`).origin)
-    })
+    server.listen(port, host, () => resolve(ownOrigin(server, { host, port })))
   })
+}
+
+/** Where a server that listens is reached from this machine, as clients write it: without the port where it is 80. */
+function ownOrigin(server: Server, { host, port }: Pick<Config, 'host' | 'port'>): string {
+  const address = server.address()
+  const bound = isAddressInfo(address) ? address.port : port
+  return new URL(`http://${nameOf(host)}:${bound}`).origin
 }
 
 /** How clients on this machine name a host that is listened on: every address is none to connect to. */

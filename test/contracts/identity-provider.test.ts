@@ -210,6 +210,25 @@ describe('identity provider: OpenID Connect', () => {
     expect(world.asked.filter((path) => path.includes('well-known'))).toHaveLength(1)
   })
 
+  it('asks a provider of this process where that listens', async () => {
+    const named = {
+      name: 'test',
+      issuer: 'https://idp.example',
+      clientId: 'bursar',
+      clientSecret,
+      scope: null,
+    }
+    const client = createOpenIdProvider({ ...named, reachedAt: () => world.issuer }, { log: silentLog })
+    const described = {
+      issuer: named.issuer,
+      authorization_endpoint: `${named.issuer}/auth`,
+      token_endpoint: `${named.issuer}/token`,
+      jwks_uri: 'https://elsewhere.example/jwks',
+    }
+    world.misbehave(answering(/well-known/, JSON.stringify(described)))
+    expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(`${named.issuer}/auth?`)
+  })
+
   it('cannot be had where nobody listens, nor in the clear elsewhere than on loopback', async () => {
     const gone = await openIdWorld()
     await gone.close()

@@ -257,3 +257,32 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     })
   })
 })
+
+describe('identity providers behind a proxy', () => {
+  it('are asked where the gateway listens, by an origin that only clients can reach', async () => {
+    const port = await freePort()
+    const own = `http://127.0.0.1:${port}`
+    const gateway = await startGateway({
+      CHAIN: 'simulated',
+      PORT: String(port),
+      PUBLIC_ORIGIN: 'https://bursar.example',
+    })
+    try {
+      const start = () =>
+        fetch(`${own}/api/auth/google`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{}',
+        })
+      const { authorizationUrl } = started.parse(await (await start()).json())
+      const { origin, pathname, search } = new URL(authorizationUrl)
+      expect([origin, pathname]).toEqual(['https://bursar.example', '/sandbox/openid/auth'])
+      // What the proxy would do.
+      const asked = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
+      expect(asked.status).toBe(303)
+      expect(asked.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
+    } finally {
+      await gateway.stop()
+    }
+  })
+})

@@ -28,8 +28,8 @@ export interface SandboxClient {
 /** What it is made of. */
 export interface SandboxProviderParts {
   /**
-   * Below the origin that clients use, where the gateway itself asks too. A browser that came from a page at localhost is
-   * sent to the same process at 127.0.0.1, keeps this provider's cookies there, and is sent back.
+   * Below the origin that clients use. A browser that came from a page at localhost is sent to the same process at
+   * 127.0.0.1, keeps this provider's cookies there, and is sent back; the gateway itself asks where it listens.
    */
   readonly issuer: URL
   readonly clients: readonly SandboxClient[]

@@ -4,7 +4,7 @@
  * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
  * @see https://www.rfc-editor.org/rfc/rfc9700
  */
-import type { ClientAuth, Configuration, IDToken } from 'openid-client'
+import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
 import { rootCause } from '../../root-cause.ts'
@@ -18,17 +18,24 @@ export interface OpenIdClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scope: string | null
+  /** Where we ask a provider that this very process serves: its public origin may not be reachable from here. */
+  readonly reachedAt?: () => string
 }
 
 /** For each request to a provider. A person waits. */
 const TIMEOUT_SECONDS = 5
+/** For a provider in this process, which is loaded by the first request: nobody else is answered meanwhile either. */
+const OWN_TIMEOUT_SECONDS = 20
 const RETRY_SECONDS = 5
 const LONGEST_NAME = 100
 
 /** An identity provider by its issuer. Nothing is loaded or asked before somebody signs in. */
 export function createOpenIdProvider(
   client: OpenIdClient,
-  { log, timeoutSeconds = TIMEOUT_SECONDS }: { log: Log; timeoutSeconds?: number },
+  {
+    log,
+    timeoutSeconds = client.reachedAt === undefined ? TIMEOUT_SECONDS : OWN_TIMEOUT_SECONDS,
+  }: { log: Log; timeoutSeconds?: number },
 ): IdentityProvider {
   let discovered: Promise<Configuration> | undefined
   const configuration = async (): Promise<Configuration> => {
@@ -95,7 +102,7 @@ function impliedIssuer(config: Configuration): string | null {
 }
 
 async function discover(
-  { issuer, clientId, clientSecret }: OpenIdClient,
+  { issuer, clientId, clientSecret, reachedAt }: OpenIdClient,
   timeout: number,
 ): Promise<Configuration> {
   const openid = await import('openid-client')
@@ -104,19 +111,36 @@ async function discover(
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     return (methods.includes('client_secret_post') ? post : basic)(server, ...rest)
   }
+  // In the clear only where nobody is in between.
+  const isOpen = reachedAt !== undefined || isLoopback(issuer)
   const config = await openid.discovery(new URL(issuer), clientId, undefined, authenticate, {
     timeout,
     execute: [
       // Without it the library takes an ID token on the word of the connection that it came by.
       openid.enableNonRepudiationChecks,
-      ...(isLoopback(issuer) ? [openid.allowInsecureRequests] : []),
+      ...(isOpen ? [openid.allowInsecureRequests] : []),
     ],
+    ...(reachedAt === undefined ? {} : { [openid.customFetch]: askingAt(issuer, reachedAt) }),
   })
   const { authorization_endpoint, token_endpoint, jwks_uri } = config.serverMetadata()
   for (const endpoint of [authorization_endpoint, token_endpoint, jwks_uri])
-    if (endpoint === undefined || !(endpoint.startsWith('https://') || isLoopback(endpoint)))
+    if (endpoint === undefined || !(endpoint.startsWith('https://') || (isOpen && isNear(endpoint, issuer))))
       throw new Error('its discovery document lacks an endpoint that can be used')
   return config
+}
+
+/** Asks at one origin what a URL of the issuer's names. */
+function askingAt(issuer: string, origin: () => string): CustomFetch {
+  return (url, options) => {
+    const { pathname, search } = new URL(url)
+    if (new URL(url).origin !== new URL(issuer).origin) throw new TypeError('the URL is not of the issuer')
+    return fetch(`${origin()}${pathname}${search}`, { ...options, body: options.body ?? null })
+  }
+}
+
+/** Whether a URL is the issuer's own or leads nowhere but here. */
+function isNear(text: string, issuer: string): boolean {
+  return isLoopback(text) || (URL.canParse(text) && new URL(text).origin === new URL(issuer).origin)
 }
 
 function isLoopback(text: string): boolean {
