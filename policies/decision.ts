@@ -9,6 +9,9 @@ export type RuleName =
   | 'asset'
   | 'chain'
   | 'counterparty'
+  | 'mcc'
+  | 'symbol'
+  | 'time_window'
   | 'not_yet_valid'
   | 'expired'
 

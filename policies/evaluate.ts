@@ -6,14 +6,28 @@ import { category } from './rules/category.ts'
 import { chain } from './rules/chain.ts'
 import { counterparty } from './rules/counterparty.ts'
 import { expired } from './rules/expired.ts'
+import { mcc } from './rules/mcc.ts'
 import { notYetValid } from './rules/not-yet-valid.ts'
 import { perTransaction } from './rules/per-transaction.ts'
+import { symbol } from './rules/symbol.ts'
+import { timeWindow } from './rules/time-window.ts'
 import type { SpendFacts } from './spend.ts'
 
 /** One static rule: what the spend violates, or undefined where it keeps the rule. Pure and total. */
 type Rule = (policy: Policy, spend: SpendFacts, now: Date) => Violation | undefined
 
-const rules: readonly Rule[] = [perTransaction, category, asset, chain, counterparty, notYetValid, expired]
+const rules: readonly Rule[] = [
+  perTransaction,
+  category,
+  asset,
+  chain,
+  counterparty,
+  mcc,
+  symbol,
+  timeWindow,
+  notYetValid,
+  expired,
+]
 
 /**
  * Every static rule of the policy that the spend violates; empty where none is. The counters of the day are not here:

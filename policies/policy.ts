@@ -4,6 +4,7 @@
  * What a field does not allow is denied; deny beats allow; an empty list allows nothing.
  */
 import { z } from 'zod'
+import { timeWindow } from './time-windows.ts'
 import { policyAmount, usdMicrosOf } from './usd.ts'
 
 /** What a spend can be for. The server derives it from the operation; a caller never names it. */
@@ -31,6 +32,17 @@ const payee = z
   .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address: 0x and 40 hex digits')
   .toLowerCase()
   .describe('EVM address, 0x and 40 hex digits; upper and lower case are the same.')
+
+const merchantCodes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)
+const tickers = z
+  .array(
+    z
+      .string()
+      .trim()
+      .toUpperCase()
+      .regex(/^[A-Z0-9.]{1,12}$/, 'must be a ticker'),
+  )
+  .max(1000)
 
 const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as 2026-11-20T09:00:00Z' })
 
@@ -87,6 +99,25 @@ const lists = {
     .max(16)
     .optional()
     .describe('The only chains to spend on, by name. Absent: any. An empty list denies all.'),
+  mcc: z
+    .strictObject({
+      allow: merchantCodes.optional().describe('Only merchants of these categories. Absent: any not denied.'),
+      deny: merchantCodes.optional().describe('Never merchants of these, even where `allow` lists them.'),
+    })
+    .optional()
+    .describe('Merchants that a card may pay, by category code (ISO 18245).'),
+  symbols: z
+    .strictObject({
+      allow: tickers.optional().describe('Only these. Absent: any not denied.'),
+      deny: tickers.optional().describe('Never these, even where `allow` lists them.'),
+    })
+    .optional()
+    .describe('What may be invested in, by ticker.'),
+  timeWindows: z
+    .array(timeWindow)
+    .max(32)
+    .optional()
+    .describe('When may be spent. Absent: at any time. An empty list denies all.'),
 }
 
 /** The spend policy of a key, with amounts in USD. What is not named here is refused, so that no limit is misspelt away. */

@@ -12,4 +12,8 @@ export interface SpendFacts {
   readonly chain: string | null
   /** Who is paid: an EVM address in any case; null where nobody is known. */
   readonly counterparty: string | null
+  /** The merchant's category, four digits of ISO 18245; null where there is no merchant or it is not known. */
+  readonly mcc: string | null
+  /** Ticker of what is bought or sold; null where nothing is or it is not known. */
+  readonly symbol: string | null
 }

@@ -23,6 +23,10 @@ export interface Spending<Facts = unknown> {
   readonly place: string
   readonly chain: string | null
   readonly counterparty: string | null
+  /** The merchant's category code, of card purchases. */
+  readonly mcc?: string | null
+  /** The ticker, of investments. */
+  readonly symbol?: string | null
   /** What was found out on the way and `run` will need. */
   readonly facts: Facts
 }

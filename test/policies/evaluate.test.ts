@@ -22,6 +22,8 @@ const spendWith = (parts: Partial<SpendFacts>): SpendFacts => ({
   usdMicros: 10_000_000n,
   chain: 'base-sepolia',
   counterparty: payee,
+  mcc: null,
+  symbol: null,
   ...parts,
 })
 
@@ -79,6 +81,34 @@ describe('evaluate', () => {
     expect(rulesOf({ deny: [payee] })).toEqual(['counterparty'])
     expect(rulesOf({ deny: [] })).toEqual([])
     expect(rulesOf({})).toEqual([])
+  })
+
+  it('minds the merchant’s category of card purchases alone', () => {
+    const policy = policyWith({
+      categories: { allow: ['transfer', 'card'] },
+      mcc: { allow: ['5411', '5812'], deny: ['5812'] },
+    })
+    const rulesOf = (parts: Partial<SpendFacts>) =>
+      evaluate(policy, spendWith(parts), now).map(({ rule }) => rule)
+    expect(rulesOf({})).toEqual([])
+    expect(rulesOf({ category: 'card', mcc: '5411' })).toEqual([])
+    for (const mcc of ['5812', '7995', null]) expect(rulesOf({ category: 'card', mcc })).toEqual(['mcc'])
+    const denying = policyWith({ categories: { allow: ['card'] }, mcc: { deny: ['7995'] } })
+    const denied = (mcc: string | null) => evaluate(denying, spendWith({ category: 'card', mcc }), now).length
+    expect([denied('7995'), denied('5411'), denied(null)]).toEqual([1, 0, 1])
+  })
+
+  it('minds the symbol of investments alone, in any case', () => {
+    const policy = policyWith({
+      categories: { allow: ['transfer', 'invest'] },
+      symbols: { allow: ['vti', 'BRK.B'], deny: ['BRK.B'] },
+    })
+    const rulesOf = (parts: Partial<SpendFacts>) =>
+      evaluate(policy, spendWith(parts), now).map(({ rule }) => rule)
+    expect(rulesOf({})).toEqual([])
+    expect(rulesOf({ category: 'invest', symbol: 'vti' })).toEqual([])
+    for (const symbol of ['BRK.B', 'brk.b', 'TSLA', null])
+      expect(rulesOf({ category: 'invest', symbol })).toEqual(['symbol'])
   })
 
   it('allows from notBefore until just before expiresAt', () => {

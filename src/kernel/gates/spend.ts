@@ -47,10 +47,10 @@ interface Parts {
 }
 
 function requestOf(operation: string, { call, caller, context, spending, value }: Parts): SpendRequest {
-  const { category, money, chain, counterparty, place } = spending
+  const { category, money, chain, counterparty, place, mcc = null, symbol = null } = spending
   const key = caller.kind === 'key' ? caller.key : null
   const policy = key === null ? null : policyOf(key)
-  const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty }
+  const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty, mcc, symbol }
   return {
     decisionId: context.newId('dec', context.now),
     accountId: caller.account.id,
@@ -65,6 +65,8 @@ function requestOf(operation: string, { call, caller, context, spending, value }
       usdMicros: String(value.usdMicros),
       chain,
       counterparty,
+      mcc,
+      symbol,
       found: toJson(spending.facts),
     },
     violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),

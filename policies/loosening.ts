@@ -1,0 +1,67 @@
+/**
+ * Whether a changed policy could allow what the one before did not. Tightening takes effect at once; loosening is privileged.
+ * In doubt it loosens: what cannot be compared member by member counts as looser.
+ */
+import type { Policy } from './policy.ts'
+import type { TimeWindow } from './time-windows.ts'
+import { usdMicrosOf } from './usd.ts'
+
+/** A list that allows; undefined allows everything. */
+type Allowed = readonly unknown[] | undefined
+
+/** The members of a policy that are looser after the change; empty where the change only tightens. A key without a policy may spend nothing. */
+export function loosenings(before: Policy | null, after: Policy | null): readonly string[] {
+  if (after === null) return []
+  if (before === null) return ['policy']
+  const checks: Readonly<Record<string, boolean>> = {
+    perTransaction: usdMicrosOf(after.perTransaction.max) > usdMicrosOf(before.perTransaction.max),
+    dailyBudget:
+      usdMicrosOf(after.dailyBudget.max) > usdMicrosOf(before.dailyBudget.max) ||
+      exceeds(after.dailyBudget.maxCount, before.dailyBudget.maxCount),
+    categories: widens(before.categories.allow, after.categories.allow),
+    counterparties: widensLists(before.counterparties, after.counterparties),
+    assets: widens(before.assets, after.assets),
+    chains: widens(before.chains, after.chains),
+    mcc: widensLists(before.mcc, after.mcc),
+    symbols: widensLists(before.symbols, after.symbols),
+    timeWindows:
+      before.timeWindows !== undefined &&
+      (after.timeWindows === undefined ||
+        after.timeWindows.some((window) => !before.timeWindows?.some((open) => lies(window, open)))),
+    notBefore: timeOf(after.notBefore, -Infinity) < timeOf(before.notBefore, -Infinity),
+    expiresAt: timeOf(after.expiresAt, Infinity) > timeOf(before.expiresAt, Infinity),
+  }
+  return Object.entries(checks).flatMap(([member, isLooser]) => (isLooser ? [member] : []))
+}
+
+/** Whether a count rose, or its limit went away. */
+function exceeds(after: number | undefined, before: number | undefined): boolean {
+  return before !== undefined && (after === undefined || after > before)
+}
+
+/** Whether a list allows something that it did not before. */
+function widens(before: Allowed, after: Allowed): boolean {
+  if (before === undefined) return false
+  return after === undefined || after.some((entry) => !before.includes(entry))
+}
+
+interface Lists {
+  readonly allow?: readonly string[] | undefined
+  readonly deny?: readonly string[] | undefined
+}
+
+function widensLists(before: Lists = {}, after: Lists = {}): boolean {
+  const lifted = (before.deny ?? []).some((entry) => !(after.deny ?? []).includes(entry))
+  const unasked = (before.deny ?? []).length > 0 && (after.deny ?? []).length === 0
+  return widens(before.allow, after.allow) || lifted || unasked
+}
+
+/** Whether a window lies within another: the same hours, on no other days. */
+function lies({ days, ...hours }: TimeWindow, open: TimeWindow): boolean {
+  const { days: openDays, ...openHours } = open
+  return JSON.stringify(hours) === JSON.stringify(openHours) && days.every((day) => openDays.includes(day))
+}
+
+function timeOf(text: string | undefined, none: number): number {
+  return text === undefined ? none : Date.parse(text)
+}

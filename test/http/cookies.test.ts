@@ -1,0 +1,138 @@
+/** Sessions in browsers: the cookie, whose pages may use it, and that nobody is signed in as somebody else. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { sessionCookie } from '../../src/http/authenticate.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' })
+})
+afterAll(() => gateway?.stop())
+
+const post = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${gateway.origin}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: '{}',
+  })
+const whoIs = async (cookie: string) => {
+  const response = await fetch(`${gateway.origin}/api/auth/session`, { headers: { cookie } })
+  return z
+    .object({ account: z.object({ id: z.string() }).optional(), sessionToken: z.null().optional() })
+    .parse(await response.json()).account?.id
+}
+const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+const signIn = async () => cookieOf(await post('/api/auth/guest'))
+const codeIn = (body: unknown) => z.object({ code: z.string() }).parse(body).code
+const port = () => new URL(gateway.origin).port
+
+describe('the session cookie', () => {
+  it('is kept from scripts and other sites, and ends with its token', async () => {
+    const [line = ''] = (await post('/api/auth/guest')).headers.getSetCookie()
+    expect(line).toMatch(
+      /^bursar_session=eyJ[\w-]+\.[\w-]+\.[\w-]+; Max-Age=900; Path=\/; HttpOnly; SameSite=Lax$/,
+    )
+  })
+
+  it('is bound to its host where the origin is https', () => {
+    const session = { sessionToken: 'x', expiresAt: new Date(900_000) }
+    expect(sessionCookie('https://bursar.example', session, new Date(0))).toBe(
+      '__Host-bursar_session=x; Max-Age=900; Path=/; HttpOnly; Secure; SameSite=Lax',
+    )
+  })
+
+  it('never shows its token to a script that reads the session', async () => {
+    const cookie = await signIn()
+    const { sessionToken, account } = z
+      .looseObject({ sessionToken: z.null(), account: z.looseObject({ guest: z.literal(true) }) })
+      .parse(await (await fetch(`${gateway.origin}/api/auth/session`, { headers: { cookie } })).json())
+    expect([sessionToken, account.guest]).toEqual([null, true])
+  })
+
+  it('goes when its session ends', async () => {
+    const cookie = await signIn()
+    const out = await post('/api/auth/logout', { cookie, origin: gateway.origin })
+    expect(out.headers.getSetCookie()[0]).toMatch(/^bursar_session=; Max-Age=0; Path=\//)
+    expect(await whoIs(cookie)).toBeUndefined()
+  })
+})
+
+describe('a change by cookie', () => {
+  it.each([
+    ['no origin', () => ({})],
+    ['another site', () => ({ origin: 'https://evil.example' })],
+    ['a neighbouring port', () => ({ origin: 'http://127.0.0.1:1' })],
+    ['another scheme', () => ({ origin: `https://127.0.0.1:${port()}` })],
+    ['a sandboxed page', () => ({ origin: 'null' })],
+    ['another site, by Sec-Fetch-Site', () => ({ 'sec-fetch-site': 'cross-site' })],
+    ['a sister site', () => ({ 'sec-fetch-site': 'same-site' })],
+    [
+      'an origin that contradicts Sec-Fetch-Site',
+      () => ({ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }),
+    ],
+  ])('is refused from %s', async (_name, headers) => {
+    const response = await post('/api/security/lock', { cookie: await signIn(), ...headers() })
+    expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])
+  })
+
+  it.each([
+    ['its own origin', () => ({ origin: gateway.origin })],
+    ['its own origin by its other name', () => ({ origin: `http://localhost:${port()}` })],
+    ['a page of its own that names no origin', () => ({ 'sec-fetch-site': 'same-origin' })],
+  ])('is taken from %s', async (_name, headers) => {
+    const response = await post('/api/security/lock', { cookie: await signIn(), ...headers() })
+    expect(response.status).toBe(200)
+  })
+
+  it('needs JSON', async () => {
+    const cookie = await signIn()
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
+      expect(
+        (await post('/api/security/lock', { cookie, origin: gateway.origin, 'content-type': type })).status,
+      ).toBe(415)
+    expect(await whoIs(cookie)).toBeDefined()
+  })
+
+  it('is not made with two cookies, whichever came first', async () => {
+    const [mine, planted] = [await signIn(), await signIn()]
+    const response = await post('/api/security/lock', {
+      cookie: `${planted}; ${mine}`,
+      origin: gateway.origin,
+    })
+    expect([response.status, codeIn(await response.json())]).toEqual([400, 'ambiguous_credentials'])
+  })
+})
+
+describe('signing in', () => {
+  it('is nothing another site’s page can do for somebody', async () => {
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { origin: 'null' },
+    ])
+      for (const path of ['/api/auth/guest', '/api/auth/logout']) {
+        const response = await post(path, headers)
+        expect([path, response.status, response.headers.getSetCookie()]).toEqual([path, 403, []])
+      }
+  })
+
+  it('never goes on with a session that was there before: what was planted stays the planter’s', async () => {
+    const planted = await signIn()
+    const planter = await whoIs(planted)
+    const response = await post('/api/auth/guest', { cookie: planted, origin: gateway.origin })
+    const mine = cookieOf(response)
+    expect(mine).not.toBe(planted)
+    expect(await whoIs(mine)).not.toBe(planter)
+    expect(await whoIs(planted)).toBe(planter)
+  })
+
+  it('takes no session id from the client', async () => {
+    const response = await fetch(`${gateway.origin}/api/auth/guest`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"sessionId":"sess_00000000000000000000000000"}',
+    })
+    expect(response.status).toBe(400)
+  })
+})

@@ -1,0 +1,70 @@
+/** People over real HTTP: guests, and persons who came in by a code that the sandbox's outbox shows. */
+import { z } from 'zod'
+import { secretOf, totpOf } from '../identity/signed-in.ts'
+
+const session = z.object({ sessionToken: z.string(), account: z.looseObject({ id: z.string() }) })
+const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
+
+/** Somebody who is signed in. */
+export interface Person {
+  readonly token: string
+  readonly accountId: string
+  /** Sends JSON and reads JSON, as this person. */
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: Record<string, unknown> }>
+}
+
+/** One JSON request. */
+export async function askJson(
+  origin: string,
+  method: string,
+  path: string,
+  { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${origin}${path}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+}
+
+function personOf(origin: string, answer: unknown): Person {
+  const { sessionToken: token, account } = session.parse(answer)
+  return {
+    token,
+    accountId: account.id,
+    ask: (method, path, body) =>
+      askJson(origin, method, path, { body, headers: { authorization: `Bearer ${token}` } }),
+  }
+}
+
+/** A new guest. */
+export async function newGuest(origin: string): Promise<Person> {
+  return personOf(origin, (await askJson(origin, 'POST', '/api/auth/guest')).body)
+}
+
+/** Signs in by e-mail; a new address is a new account. */
+export async function signInByEmail(origin: string, destination: string): Promise<Person> {
+  const { body: started } = await askJson(origin, 'POST', '/api/auth/otp/start', {
+    body: { channel: 'email', destination },
+  })
+  const { challengeId } = started
+  const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
+  const code = messages.find((message) => message.destination === destination)?.code
+  const { body } = await askJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
+  return personOf(origin, body)
+}
+
+/** Enrolls and activates a second factor, which steps this session up. @returns its base32 secret. */
+export async function enrollMfa(person: Person): Promise<string> {
+  const { body } = await person.ask('POST', '/api/security/mfa', { action: 'enroll' })
+  const secret = secretOf(body.otpauthUri)
+  const code = totpOf(secret, new Date())
+  const { status } = await person.ask('POST', '/api/security/mfa', { action: 'activate', code })
+  if (status !== 200) throw new Error(`the second factor was not activated: ${status}`)
+  return secret
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { isWithin, nextOpening, timeWindow, windowText } from '../../policies/time-windows.ts'
+
+const windowOf = (days: string[], start: string, end: string, tz = 'UTC') =>
+  timeWindow.parse({ days, start, end, tz })
+const at = (text: string) => new Date(text)
+
+describe('a time window', () => {
+  // 2026-11-20 is a Friday.
+  it('opens on its days, from its start until just before its end', () => {
+    const office = windowOf(['mon', 'fri'], '09:00', '17:00')
+    for (const [moment, isOpen] of [
+      ['2026-11-20T08:59:59.999Z', false],
+      ['2026-11-20T09:00:00Z', true],
+      ['2026-11-20T16:59:59.999Z', true],
+      ['2026-11-20T17:00:00Z', false],
+      ['2026-11-21T12:00:00Z', false],
+      ['2026-11-23T12:00:00Z', true],
+    ] as const)
+      expect([moment, isWithin(office, at(moment))]).toEqual([moment, isOpen])
+  })
+
+  it('goes on past midnight where its end is before its start, and all day where they are one', () => {
+    const night = windowOf(['fri'], '22:00', '06:00')
+    expect(isWithin(night, at('2026-11-20T23:00:00Z'))).toBe(true)
+    expect(isWithin(night, at('2026-11-21T05:59:00Z'))).toBe(true)
+    expect(isWithin(night, at('2026-11-21T06:00:00Z'))).toBe(false)
+    expect(isWithin(night, at('2026-11-20T05:00:00Z'))).toBe(false)
+    const day = windowOf(['fri'], '08:00', '08:00')
+    expect(isWithin(day, at('2026-11-20T07:59:00Z'))).toBe(false)
+    expect(isWithin(day, at('2026-11-20T08:00:00Z'))).toBe(true)
+    expect(isWithin(day, at('2026-11-21T07:59:00Z'))).toBe(true)
+    expect(isWithin(day, at('2026-11-21T08:00:00Z'))).toBe(false)
+  })
+
+  it('is on the clock of its time zone, through the change of the clocks', () => {
+    const berlin = windowOf(['fri', 'mon'], '09:00', '17:00', 'Europe/Berlin')
+    expect(isWithin(berlin, at('2026-11-20T08:00:00Z'))).toBe(true)
+    expect(isWithin(berlin, at('2026-11-20T16:00:00Z'))).toBe(false)
+    // In July Berlin is two hours ahead.
+    expect(isWithin(berlin, at('2026-07-03T07:00:00Z'))).toBe(true)
+    expect(isWithin(berlin, at('2026-07-03T15:00:00Z'))).toBe(false)
+    const kolkata = windowOf(['sat'], '00:00', '01:00', 'Asia/Kolkata')
+    expect(isWithin(kolkata, at('2026-11-20T18:30:00Z'))).toBe(true)
+    expect(isWithin(kolkata, at('2026-11-20T19:30:00Z'))).toBe(false)
+  })
+
+  it('says when it opens next', () => {
+    const berlin = windowOf(['mon', 'fri'], '09:00', '17:00', 'Europe/Berlin')
+    const night = windowOf(['sun'], '22:00', '06:00')
+    const next = (...windows: (typeof berlin)[]) =>
+      nextOpening(windows, at('2026-11-20T18:00:00Z'))?.toISOString()
+    expect(next(berlin)).toBe('2026-11-23T08:00:00.000Z')
+    expect(next(berlin, night)).toBe('2026-11-22T22:00:00.000Z')
+    expect(next(windowOf(['fri'], '09:00', '17:00'))).toBe('2026-11-27T09:00:00.000Z')
+    expect(next()).toBeUndefined()
+    // The clocks go forward on 2027-03-28 at two: half past two is not, and the window opens when three strikes or later.
+    const skipped = nextOpening(
+      [windowOf(['sun'], '02:30', '05:00', 'Europe/Berlin')],
+      at('2027-03-27T12:00:00Z'),
+    )
+    expect(skipped?.toISOString()).toMatch(/^2027-03-28T0(0:30|1:30):00/)
+  })
+
+  it('opens at the moment it names, wherever it is', () => {
+    for (const tz of ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Apia'])
+      for (let hour = 0; hour < 24 * 9; hour += 7) {
+        const window = windowOf(['tue', 'sat'], '13:30', '14:00', tz)
+        const from = new Date(Date.UTC(2026, 9, 20, hour))
+        if (isWithin(window, from)) continue
+        const opening = nextOpening([window], from)
+        expect(opening === undefined || isWithin(window, opening)).toBe(true)
+        expect(opening !== undefined && isWithin(window, new Date(opening.getTime() - 1))).toBe(false)
+      }
+  })
+
+  it('is written in words', () => {
+    expect(windowText(windowOf(['mon', 'tue'], '09:00', '17:00'))).toBe('mon,tue 09:00-17:00 UTC')
+  })
+
+  it.each([
+    [{ days: [], start: '09:00', end: '17:00', tz: 'UTC' }],
+    [{ days: ['monday'], start: '09:00', end: '17:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '9:00', end: '17:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '09:00', end: '24:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'Mars/Olympus' }],
+    [{ days: ['mon'], start: '09:00', end: '17:00' }],
+    [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'UTC', until: 'never' }],
+  ])('is not %j', (document) => {
+    expect(timeWindow.safeParse(document).success).toBe(false)
+  })
+})
