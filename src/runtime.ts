@@ -10,6 +10,8 @@ import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
+import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
+import type { IdentityProvider } from './providers/identity-provider.ts'
 import { joinMessages } from './providers/messages/joined.ts'
 import { createOutboxMessages } from './providers/messages/outbox.ts'
 import { createSmtpMessages } from './providers/messages/smtp.ts'
@@ -28,7 +30,7 @@ import type { Rates } from './providers/rates.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
-import { prepareSandbox } from './sandbox.ts'
+import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
 import type { Database } from './storage/database.ts'
 
@@ -63,10 +65,10 @@ export async function openDatabase(config: Config, log: Log): Promise<Database> 
   })
 }
 
-/** Joins everything. @param origin that clients use. @throws Error that says what to do where a part cannot be had. */
+/** Joins everything. @param origin that clients use. @param ownOrigin where this process is reached once it listens. @throws Error that says what to do where a part cannot be had. */
 export async function createRuntime(
   config: Config,
-  { origin, log }: { origin: string; log: Log },
+  { origin, ownOrigin, log }: { origin: string; ownOrigin: () => string; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
   const [chain, database] = await startTogether(
@@ -85,7 +87,7 @@ export async function createRuntime(
       ...parts,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
-      identityProviders: new Map(),
+      identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
@@ -165,6 +167,29 @@ async function startChain({ chain }: Config, log: Log): Promise<Chain> {
     case 'simulated':
       return (await import('./providers/chain/simulated.ts')).createSimulatedChain(parts)
   }
+}
+
+/** Who signs people in. Where the configuration names no issuer, the sandbox's own stands in; production always names one. */
+async function createIdentityProviders(
+  { identityProviders }: Config,
+  {
+    origin,
+    ownOrigin,
+    database,
+    log,
+  }: { origin: string; ownOrigin: () => string; database: Database; log: Log },
+): Promise<ReadonlyMap<string, IdentityProvider>> {
+  const clients = identityProviders.map(async ({ name, issuer, clientId, clientSecret, scope }) => ({
+    name,
+    issuer: issuer ?? `${origin}${SANDBOX_OPENID_PATH}`,
+    clientId: clientId ?? sandboxClientId(name),
+    clientSecret: clientSecret ?? (await sandboxClientSecret(database)),
+    scope,
+    ...(issuer === null ? { reachedAt: ownOrigin } : {}),
+  }))
+  return new Map(
+    (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),
+  )
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

@@ -2,6 +2,7 @@
  * The sandbox's own furniture: secrets that it makes for itself, a demo account with an API key, a funded x402 payer, and a
  * chain that is brought up to the ledger. Part of the runtime; production never comes here.
  */
+import { generateKeyPairSync } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
@@ -75,6 +76,32 @@ export async function sandboxSecret(
     .where('name', '=', name)
     .executeTakeFirstOrThrow()
   return value
+}
+
+/** Where the sandbox's identity provider is served, below the gateway's origin. */
+export const SANDBOX_OPENID_PATH = '/sandbox/openid'
+
+/** How the sandbox's identity provider knows us as one that the configuration names, such as `google`. */
+export function sandboxClientId(name: string): string {
+  return `bursar-${name}`
+}
+
+/** The secret that we are a client of the sandbox's identity provider by. */
+export function sandboxClientSecret(database: Connection): Promise<string> {
+  return sandboxSecret(database, 'openid-client-secret')
+}
+
+/** What the sandbox's identity provider shares with its like on the same database. @property signingKey a private JWK, Ed25519. */
+export async function sandboxOpenIdSecrets(
+  database: Connection,
+): Promise<{ clientSecret: string; cookieKey: string; signingKey: Readonly<Record<string, unknown>> }> {
+  const newKey = () => JSON.stringify(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }))
+  const signingKey: unknown = JSON.parse(await sandboxSecret(database, 'openid-signing-key', newKey))
+  return {
+    clientSecret: await sandboxClientSecret(database),
+    cookieKey: await sandboxSecret(database, 'openid-cookie-key'),
+    signingKey: { ...(typeof signingKey === 'object' ? signingKey : null) },
+  }
 }
 
 async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Promise<void> {

@@ -116,6 +116,8 @@ describe('the import table', () => {
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],
     ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
+    ['the OpenID provider', /^oidc-provider$/, /^src\/http\/openid\//],
+    ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
   ])('keeps %s in its own room', (_name, packages, room) => {
     const strangers = files.filter(

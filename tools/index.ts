@@ -7,6 +7,7 @@ import adminRailsSet from './admin/rails/set.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import authGuest from './auth/guest.ts'
+import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
 import authOtpStart from './auth/otp/start.ts'
 import authOtpVerify from './auth/otp/verify.ts'
@@ -40,6 +41,7 @@ export const tools: readonly Tool[] = [
   agentsKeysChallenge,
   agentsKeysCreate,
   authGuest,
+  authIdentityProvider,
   authLogout,
   authOtpStart,
   authOtpVerify,

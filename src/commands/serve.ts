@@ -5,7 +5,9 @@ import { getRequestListener } from '@hono/node-server'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
+import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
 import { createPaywall } from '../http/x402/paywall.ts'
+import { redirectUriOf } from '../identity/federation.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
@@ -15,6 +17,7 @@ import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { createLog } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
+import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
 import { banner } from './banner.ts'
 
 /** How long requests under way may take to finish once the process is told to end. */
@@ -40,7 +43,11 @@ export async function serve(
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
   // Until all is up a signal simply ends the process, and with it whatever it waits for.
-  const runtime = await createRuntime(config, { origin, log }).catch((error: unknown) => {
+  const runtime = await createRuntime(config, {
+    origin,
+    ownOrigin: () => ownOrigin(server, config),
+    log,
+  }).catch((error: unknown) => {
     server.close()
     throw error
   })
@@ -90,6 +97,10 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     services,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]),
+    below:
+      config.mode === 'sandbox'
+        ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])
+        : new Map(),
   })
   const { log } = services
   const jobs = [
@@ -105,6 +116,19 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   }
 }
 
+/** Signs people in for every provider that has no issuer of its own. */
+function sandboxProvider({ identityProviders }: Config, services: Services) {
+  const { settings, database } = services
+  return createSandboxProvider({
+    ...services,
+    issuer: new URL(`${settings.origin}${SANDBOX_OPENID_PATH}`),
+    clients: identityProviders
+      .filter(({ issuer }) => issuer === null)
+      .map(({ name }) => ({ clientId: sandboxClientId(name), redirectUri: redirectUriOf(settings, name) })),
+    secrets: () => sandboxOpenIdSecrets(database),
+  })
+}
+
 /** @returns the origin that it listens on. @throws Error that says what to do where the port is taken. */
 function listen(server: Server, { host, port }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -115,13 +139,15 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
           : new Error(`HOST, PORT: ${error.message}`),
       )
     })
-    server.listen(port, host, () => {
-      const address = server.address()
-      const bound = isAddressInfo(address) ? address.port : port
-      // As clients write it: without the port where it is 80.
-      resolve(new URL(`http://${nameOf(host)}:${bound}`).origin)
-    })
+    server.listen(port, host, () => resolve(ownOrigin(server, { host, port })))
   })
+}
+
+/** Where a server that listens is reached from this machine, as clients write it: without the port where it is 80. */
+function ownOrigin(server: Server, { host, port }: Pick<Config, 'host' | 'port'>): string {
+  const address = server.address()
+  const bound = isAddressInfo(address) ? address.port : port
+  return new URL(`http://${nameOf(host)}:${bound}`).origin
 }
 
 /** How clients on this machine name a host that is listened on: every address is none to connect to. */

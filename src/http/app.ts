@@ -34,10 +34,12 @@ export interface AppParts {
   readonly seller: Seller
   /** Other transports by path, such as `/mcp`; they take POST. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
+  /** Answers everything below a path by itself, such as the sandbox's identity provider. */
+  readonly below?: ReadonlyMap<string, (c: HttpContext) => Promise<Response>>
 }
 
 /** The gateway's HTTP application. */
-export function createApp({ catalogue, services, seller, mounts }: AppParts): Hono<Env> {
+export function createApp({ catalogue, services, seller, mounts, below = new Map() }: AppParts): Hono<Env> {
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
   app.use(async (c, next) => {
@@ -48,7 +50,9 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
     await next()
     finish(c)
     const { method, path } = c.req
-    const facts = { requestId: c.get('requestId'), method, path: path.slice(0, 200), status: c.res.status }
+    // Who answered by Node's own response left none of Hono's.
+    const status = c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
+    const facts = { requestId: c.get('requestId'), method, path: path.slice(0, 200), status }
     services.log.info({ ...facts, ms: services.clock().getTime() - startedAt }, 'request')
   })
   app.use(async (c, next) => {
@@ -79,6 +83,7 @@ export function createApp({ catalogue, services, seller, mounts }: AppParts): Ho
       }),
     )
   }
+  for (const [path, answer] of below) app.all(`${path}/*`, answer)
   refuseOtherMethods(app)
   app.notFound((c) => {
     throw new Failure('not_found', `There is nothing at ${new URL(c.req.url).pathname.slice(0, 200)}.`, {

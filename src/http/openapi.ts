@@ -5,6 +5,7 @@ import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { VERSION } from '../version.ts'
 import { mutatingMethods } from './request.ts'
+import { pathsOf } from './tool-paths.ts'
 
 /** Describes every route that this deployment serves. */
 export function openApiDocument(
@@ -15,7 +16,7 @@ export function openApiDocument(
   const paths: Record<string, Record<string, unknown>> = {}
   for (const entry of catalogue) {
     const [method = '', path = ''] = entry.tool.route.split(' ')
-    for (const { name, at } of pathsOf(entry.tool, path, services))
+    for (const { name, at } of pathsOf(entry.tool, services))
       paths[at] = { ...paths[at], [method.toLowerCase()]: operationOf(entry, { method, path, name, at }) }
   }
   return {
@@ -32,20 +33,6 @@ export function openApiDocument(
     paths,
     components: { schemas: { Problem: problemSchema }, securitySchemes },
   }
-}
-
-/** A path of ours for each value that the deployment gives its parameter. */
-function pathsOf(
-  tool: Tool,
-  path: string,
-  services: Pick<Services, 'identityProviders'>,
-): { name: string; at: string }[] {
-  const [[parameter, values] = []] = Object.entries(tool.pathValues ?? {})
-  if (parameter === undefined || values === undefined) return [{ name: tool.name, at: path }]
-  return values(services).map((value) => ({
-    name: `${tool.name}.${value}`,
-    at: path.replace(`{${parameter}}`, value),
-  }))
 }
 
 function operationOf(

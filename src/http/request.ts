@@ -1,5 +1,5 @@
 /** A request as it arrived: what node-server knows and Hono's URL no longer does. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context as HonoContext } from 'hono'
 import { Failure } from '../failure.ts'
 import type { RawRequest } from '../identity/request-signature.ts'
@@ -31,7 +31,7 @@ export interface Variables {
 
 /** The environment of the app. */
 export interface Env {
-  Bindings: { incoming?: IncomingMessage }
+  Bindings: { incoming?: IncomingMessage; outgoing?: ServerResponse }
   Variables: Variables
 }
 

@@ -8,6 +8,7 @@ import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { callerOf, refuseForeignPage, sessionCookie } from './authenticate.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
+import { pathsOf, type ToolPath } from './tool-paths.ts'
 
 /** Sells one delivery to anybody who pays the challenge. */
 export interface Seller {
@@ -26,14 +27,19 @@ interface RouteParts {
   readonly limit: (services: Services, c: HttpContext, rateClass: string, how: Limiting) => Promise<void>
 }
 
-/** Adds a tool's route to the app. */
-export function routeTool(
+/** Adds a tool's route to the app, at each of its paths. */
+export function routeTool(app: Hono<Env>, { tool }: CatalogueEntry, parts: RouteParts): void {
+  for (const path of pathsOf(tool, parts.services)) routePath(app, tool, path, parts)
+}
+
+function routePath(
   app: Hono<Env>,
-  { tool }: CatalogueEntry,
+  tool: Tool,
+  { at, fixed }: ToolPath,
   { services, seller, limit }: RouteParts,
 ): void {
-  const [method = '', path = ''] = tool.route.split(' ')
-  app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
+  const [method = ''] = tool.route.split(' ')
+  app.on(method, at.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
     // A challenge is a public read; taking a payment is not.
     const isMetered = tool.isSold && isPaid(c)
     const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
@@ -42,12 +48,12 @@ export function routeTool(
     if (tool.opensSession === true || tool.closesSession === true)
       refuseForeignPage(c, services.settings.webOrigins)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
-    const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c))
+    const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c, fixed))
     if (tool.closesSession === true)
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
     else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
-    if (tool.opensSession === true) handOutCookie(services, c, body)
+    if (tool.opensSession === true && body.sessionToken !== undefined) handOutCookie(services, c, body)
     return c.json(body)
   })
 }
@@ -94,8 +100,8 @@ function idempotencyKeyOf(c: HttpContext): string | null {
 }
 
 /** Query, path and body as one raw input. A parameter that is given twice stays a list, which no schema takes. */
-function rawInputOf(c: HttpContext): unknown {
-  const parameters = c.req.param()
+function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
+  const parameters = { ...c.req.param(), ...fixed }
   if (mutatingMethods.has(c.req.method)) {
     const body = jsonBodyOf(c)
     return typeof body === 'object' && body !== null && !Array.isArray(body)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { failures } from '../../src/failure.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
+import { pathsOf } from '../../src/http/tool-paths.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { tools } from '../../tools/index.ts'
@@ -64,6 +65,13 @@ const described = (of: typeof tools = tools) => {
   return { written, parsed: document.parse(written) }
 }
 
+/** Where a tool is served. */
+const served = (tool: (typeof tools)[number]) =>
+  pathsOf(tool, { identityProviders: providers }).map((path) => ({
+    ...path,
+    method: tool.route.split(' ')[0] ?? '',
+  }))
+
 /** Every `$ref` below a value. */
 function refsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
@@ -93,7 +101,16 @@ describe('the OpenAPI document', () => {
         ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`,
       ),
     )
-    expect(found.sort()).toEqual(tools.map(({ route, name }) => `${route} ${name}`).sort())
+    const expected = tools.flatMap((tool) =>
+      served(tool).map(({ method, at, name }) => `${method} ${at} ${name}`),
+    )
+    expect(found.sort()).toEqual(expected.sort())
+    expect(found).toEqual(
+      expect.arrayContaining([
+        'POST /api/auth/apple auth.identity_provider.apple',
+        'POST /api/auth/google auth.identity_provider.google',
+      ]),
+    )
   })
 
   it('points at nothing that is not there', () => {
@@ -109,11 +126,11 @@ describe('the OpenAPI document', () => {
 
   it('names for every operation what it can fail with, by status and code', () => {
     const { paths } = described().parsed
-    for (const tool of tools) {
-      const [method = '', path = ''] = tool.route.split(' ')
+    for (const [tool, { method, at }] of tools.flatMap((tool) =>
+      served(tool).map((path) => [tool, path] as const),
+    )) {
       const responses =
-        Object.entries(paths[path] ?? {}).find(([name]) => name === method.toLowerCase())?.[1]?.responses ??
-        {}
+        Object.entries(paths[at] ?? {}).find(([name]) => name === method.toLowerCase())?.[1]?.responses ?? {}
       for (const code of [...tool.failures, 'invalid_request', 'internal'] as const)
         expect([tool.name, responses[String(failures[code].status)]?.description]).toEqual([
           tool.name,

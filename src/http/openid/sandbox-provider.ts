@@ -1,0 +1,78 @@
+/**
+ * The sandbox's identity provider: an OpenID provider that the gateway serves, where anybody may be anybody. Its protocol is
+ * the original's: codes are good once, PKCE is required, redirect URIs are exact. Nothing of it exists in production.
+ */
+import type { Provider } from 'oidc-provider'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import type { Connection } from '../../storage/database.ts'
+import type { HttpContext } from '../request.ts'
+import { answerByNode, type NodeListener } from './answer-by-node.ts'
+import { interact } from './interaction.ts'
+import { sandboxProviderConfiguration } from './sandbox-configuration.ts'
+import { createOpenIdStorage } from './storage.ts'
+
+/** What every process on one database must have alike. @property signingKey a private JWK, Ed25519. */
+export interface SandboxOpenIdSecrets {
+  readonly clientSecret: string
+  readonly cookieKey: string
+  readonly signingKey: Readonly<Record<string, unknown>>
+}
+
+/** Who may send people here. @property redirectUri the one place they are sent back to. */
+export interface SandboxClient {
+  readonly clientId: string
+  readonly redirectUri: string
+}
+
+/** What it is made of. */
+export interface SandboxProviderParts {
+  /**
+   * Below the origin that clients use. A browser that came from a page at localhost is sent to the same process at
+   * 127.0.0.1, keeps this provider's cookies there, and is sent back; the gateway itself asks where it listens.
+   */
+  readonly issuer: URL
+  readonly clients: readonly SandboxClient[]
+  readonly secrets: () => Promise<SandboxOpenIdSecrets>
+  readonly database: Connection
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A provider that is there, and its listener. */
+interface Opened {
+  readonly provider: Provider
+  readonly listener: NodeListener
+}
+
+/** Answers everything below its issuer. The library is loaded by the first request. */
+export function createSandboxProvider(parts: SandboxProviderParts): (c: HttpContext) => Promise<Response> {
+  const { issuer } = parts
+  const storage = createOpenIdStorage(parts)
+  let opened: Promise<Opened> | undefined
+  const open = async (): Promise<Opened> => {
+    const [{ Provider, interactionPolicy }, secrets] = await Promise.all([
+      import('oidc-provider'),
+      parts.secrets(),
+    ])
+    const configuration = sandboxProviderConfiguration({ ...parts, storage, secrets, interactionPolicy })
+    const provider = new Provider(issuer.href, configuration)
+    // The host and scheme that it is told are ours: answerByNode puts them there.
+    provider.proxy = true
+    provider.on('server_error', (_context, err) =>
+      parts.log.error({ err }, 'the sandbox identity provider failed'),
+    )
+    return { provider, listener: provider.callback() }
+  }
+  return async (c) => {
+    opened ??= open()
+    const { provider, listener } = await opened.catch((error: unknown) => {
+      opened = undefined
+      throw error
+    })
+    const people = storage('SandboxPerson')
+    return c.req.path.startsWith(`${issuer.pathname}/interaction/`)
+      ? interact(c, { provider, people, clients: parts.clients })
+      : answerByNode(c, listener, issuer)
+  }
+}

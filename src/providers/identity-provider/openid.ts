@@ -1,0 +1,204 @@
+/**
+ * OpenID Connect by `openid-client`: the authorization code flow with PKCE, state and nonce. The library checks what comes
+ * back: the ID token's signature against the provider's keys, its issuer, audience, times and nonce.
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth
+ * @see https://www.rfc-editor.org/rfc/rfc9700
+ */
+import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
+import { Failure } from '../../failure.ts'
+import type { Log } from '../../log.ts'
+import { rootCause } from '../../root-cause.ts'
+import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
+
+/** Us, as a provider knows us. @property scope null: what tells a person's name, where the provider can. */
+export interface OpenIdClient {
+  /** For people and logs, such as `google`. */
+  readonly name: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scope: string | null
+  /** Where we ask a provider that this very process serves: its public origin may not be reachable from here. */
+  readonly reachedAt?: () => string
+}
+
+/** For each request to a provider. A person waits. */
+const TIMEOUT_SECONDS = 5
+/** For a provider in this process, which is loaded by the first request: nobody else is answered meanwhile either. */
+const OWN_TIMEOUT_SECONDS = 20
+const RETRY_SECONDS = 5
+const LONGEST_NAME = 100
+
+/** An identity provider by its issuer. Nothing is loaded or asked before somebody signs in. */
+export function createOpenIdProvider(
+  client: OpenIdClient,
+  {
+    log,
+    timeoutSeconds = client.reachedAt === undefined ? TIMEOUT_SECONDS : OWN_TIMEOUT_SECONDS,
+  }: { log: Log; timeoutSeconds?: number },
+): IdentityProvider {
+  let discovered: Promise<Configuration> | undefined
+  const configuration = async (): Promise<Configuration> => {
+    discovered ??= discover(client, timeoutSeconds)
+    const mine = discovered
+    try {
+      return await mine
+    } catch (error) {
+      if (discovered === mine) discovered = undefined
+      throw unavailable(client, log, error)
+    }
+  }
+  return {
+    async authorizationUrl({ state, nonce, codeVerifier }, redirectUri) {
+      const config = await configuration()
+      const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
+      return buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: client.scope ?? defaultScope(client.issuer),
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: 'S256',
+      }).href
+    },
+    async identify({ code, iss }, { state, nonce, codeVerifier }, redirectUri) {
+      const config = await configuration()
+      const { authorizationCodeGrant } = await import('openid-client')
+      const callback = new URL(redirectUri)
+      callback.searchParams.set('code', code)
+      callback.searchParams.set('state', state)
+      const answeredBy = iss ?? impliedIssuer(config)
+      if (answeredBy !== null) callback.searchParams.set('iss', answeredBy)
+      try {
+        const tokens = await authorizationCodeGrant(config, callback, {
+          pkceCodeVerifier: codeVerifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: true,
+        })
+        return identityOf(tokens.claims())
+      } catch (error) {
+        if (error instanceof Failure) throw error
+        if (refuses(error)) throw refused(client, error)
+        throw unavailable(client, log, error)
+      }
+    },
+  }
+}
+
+/** Apple answers other scopes only by a form that it posts to us. @see https://developer.apple.com/documentation/signinwithapplerestapi/request-an-authorization-to-the-sign-in-with-apple-server */
+function defaultScope(issuer: string): string {
+  return new URL(issuer).origin === 'https://appleid.apple.com' ? 'openid' : 'openid profile'
+}
+
+/**
+ * A provider that names itself in its answer must be the right one (RFC 9207). A client that could not tell us the name came
+ * by a redirect URI that only this provider has, which is the other defence against mixing providers up.
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.4.2
+ */
+function impliedIssuer(config: Configuration): string | null {
+  const { issuer, authorization_response_iss_parameter_supported: namesItself } = config.serverMetadata()
+  return namesItself === true ? issuer : null
+}
+
+async function discover(
+  { issuer, clientId, clientSecret, reachedAt }: OpenIdClient,
+  timeout: number,
+): Promise<Configuration> {
+  const openid = await import('openid-client')
+  const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)]
+  const authenticate: ClientAuth = (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    return (methods.includes('client_secret_post') ? post : basic)(server, ...rest)
+  }
+  // In the clear only where nobody is in between.
+  const isOpen = reachedAt !== undefined || isLoopback(issuer)
+  const config = await openid.discovery(new URL(issuer), clientId, undefined, authenticate, {
+    timeout,
+    execute: [
+      // Without it the library takes an ID token on the word of the connection that it came by.
+      openid.enableNonRepudiationChecks,
+      ...(isOpen ? [openid.allowInsecureRequests] : []),
+    ],
+    ...(reachedAt === undefined ? {} : { [openid.customFetch]: askingAt(issuer, reachedAt) }),
+  })
+  const { authorization_endpoint, token_endpoint, jwks_uri } = config.serverMetadata()
+  for (const endpoint of [authorization_endpoint, token_endpoint, jwks_uri])
+    if (endpoint === undefined || !(endpoint.startsWith('https://') || (isOpen && isNear(endpoint, issuer))))
+      throw new Error('its discovery document lacks an endpoint that can be used')
+  return config
+}
+
+/** Asks at one origin what a URL of the issuer's names. */
+function askingAt(issuer: string, origin: () => string): CustomFetch {
+  return (url, options) => {
+    const { pathname, search } = new URL(url)
+    if (new URL(url).origin !== new URL(issuer).origin) throw new TypeError('the URL is not of the issuer')
+    return fetch(`${origin()}${pathname}${search}`, { ...options, body: options.body ?? null })
+  }
+}
+
+/** Whether a URL is the issuer's own or leads nowhere but here. */
+function isNear(text: string, issuer: string): boolean {
+  return isLoopback(text) || (URL.canParse(text) && new URL(text).origin === new URL(issuer).origin)
+}
+
+function isLoopback(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
+}
+
+function identityOf(claims: IDToken | undefined): ProvidedIdentity {
+  // 255 ASCII characters at most, says OpenID Connect.
+  if (claims === undefined || !/^[\x20-\x7e]{1,255}$/.test(claims.sub))
+    throw new Failure('unauthenticated', 'The identity provider did not say who signed in.', {
+      hint: 'Start the sign-in again.',
+    })
+  return { issuer: claims.iss, subject: claims.sub, displayName: nameOf(claims.name) }
+}
+
+function nameOf(claim: unknown): string | null {
+  if (typeof claim !== 'string') return null
+  const name = [...claim.replace(/\p{Cc}/gu, ' ').trim()].slice(0, LONGEST_NAME).join('')
+  return name === '' ? null : name
+}
+
+/** What the library's codes say of an answer that was understood and does not hold. */
+const refusals: ReadonlySet<unknown> = new Set([
+  'OAUTH_AUTHORIZATION_RESPONSE_ERROR',
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+  'OAUTH_UNSUPPORTED_OPERATION',
+])
+
+/** Whether it is this one sign-in that does not hold. Else the provider, or our registration there, is out of order. */
+function refuses(error: unknown): boolean {
+  if (!(error instanceof Error) || !('code' in error)) return false
+  if (error.code !== 'OAUTH_RESPONSE_BODY_ERROR') return refusals.has(error.code)
+  return 'error' in error && (error.error === 'invalid_grant' || error.error === 'access_denied')
+}
+
+function refused({ name }: OpenIdClient, cause: unknown): Failure {
+  return new Failure(
+    'unauthenticated',
+    `The sign-in with ${name} does not hold.`,
+    { hint: 'Start the sign-in again; a code is good for one exchange and a few minutes.' },
+    { cause },
+  )
+}
+
+function unavailable({ name }: OpenIdClient, log: Log, cause: unknown): Failure {
+  log.warn(
+    { provider: name, reason: rootCause(cause).slice(0, 200) },
+    'the identity provider does not answer',
+  )
+  return new Failure(
+    'provider_unavailable',
+    `The identity provider ${name} does not answer as it should.`,
+    { retryAfter: RETRY_SECONDS, hint: 'Try again in a moment, or sign in another way.' },
+    { cause },
+  )
+}

@@ -1,0 +1,240 @@
+/** The identity provider port: OpenID Connect against a real provider, well-behaved and not. */
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { randomToken } from '../../src/ids.ts'
+import { silentLog } from '../../src/log.ts'
+import { createOpenIdProvider } from '../../src/providers/identity-provider/openid.ts'
+import {
+  answering,
+  clientSecret,
+  hanging,
+  type OpenIdWorld,
+  openIdWorld,
+  redirectUri,
+} from './openid-world.ts'
+
+const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
+
+async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await asked.then(
+    () => undefined,
+    (error) => error,
+  )
+  if (!(thrown instanceof Failure)) throw new Error('no failure', { cause: thrown })
+  return thrown
+}
+
+const down = {
+  code: 'provider_unavailable',
+  members: expect.objectContaining({ retryAfter: expect.any(Number) }),
+}
+const refused = { code: 'unauthenticated' }
+
+describe('identity provider: OpenID Connect', () => {
+  let world: OpenIdWorld
+  beforeAll(async () => {
+    world = await openIdWorld()
+  })
+  afterEach(() => world.misbehave(null))
+  afterAll(() => world.close())
+
+  const newClient = (changes: { issuer?: string; clientSecret?: string; scope?: string } = {}) =>
+    createOpenIdProvider(
+      { name: 'test', issuer: world.issuer, clientId: 'bursar', clientSecret, scope: null, ...changes },
+      { log: silentLog, timeoutSeconds: 0.3 },
+    )
+  const signedIn = async (client = newClient(), login = 'ada') => {
+    const secrets = newSecrets()
+    const back = await world.signIn(await client.authorizationUrl(secrets, redirectUri), login)
+    return { client, secrets, back }
+  }
+
+  it('sends people there with a challenge for everything that comes back', async () => {
+    const secrets = newSecrets()
+    const url = new URL(await newClient().authorizationUrl(secrets, redirectUri))
+    expect(url.origin).toBe(world.issuer)
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      client_id: 'bursar',
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid profile',
+      state: secrets.state,
+      nonce: secrets.nonce,
+      code_challenge_method: 'S256',
+    })
+    expect(url.href).not.toContain(secrets.codeVerifier)
+    const narrow = new URL(await newClient({ scope: 'openid' }).authorizationUrl(secrets, redirectUri))
+    expect(narrow.searchParams.get('scope')).toBe('openid')
+  })
+
+  it('says who came back, with and without the name of the issuer', async () => {
+    const { client, secrets, back } = await signedIn()
+    expect(back.state).toBe(secrets.state)
+    const ada = { issuer: world.issuer, subject: 'ada', displayName: 'ada' }
+    expect(await client.identify(back, secrets, redirectUri)).toEqual(ada)
+    const again = await signedIn(client)
+    expect(await client.identify({ code: again.back.code, iss: null }, again.secrets, redirectUri)).toEqual(
+      ada,
+    )
+    const nameless = await signedIn(client, 'nameless')
+    expect(await client.identify(nameless.back, nameless.secrets, redirectUri)).toMatchObject({
+      subject: 'nameless',
+      displayName: null,
+    })
+  })
+
+  it.each(['nonce', 'codeVerifier'] as const)('refuses an answer to another %s', async (member) => {
+    const { client, secrets, back } = await signedIn()
+    const other = { ...secrets, [member]: randomToken(32) }
+    expect(await refusalOf(client.identify(back, other, redirectUri))).toMatchObject(refused)
+  })
+
+  it('refuses another redirect URI', async () => {
+    const { client, secrets, back } = await signedIn()
+    expect(await refusalOf(client.identify(back, secrets, 'http://localhost/sign-in/other'))).toMatchObject(
+      refused,
+    )
+  })
+
+  it('refuses a code that was spent or made up, and tells no secret', async () => {
+    const { client, secrets, back } = await signedIn()
+    await client.identify(back, secrets, redirectUri)
+    for (const code of [back.code, 'made-up']) {
+      const failure = await refusalOf(client.identify({ ...back, code }, secrets, redirectUri))
+      expect(failure).toMatchObject(refused)
+      const told = JSON.stringify(failure.toProblem())
+      for (const secret of [code, clientSecret, ...Object.values(secrets)]) expect(told).not.toContain(secret)
+    }
+  })
+
+  it('refuses the answer of another issuer', async () => {
+    const { client, secrets, back } = await signedIn()
+    const iss = 'https://evil.example'
+    expect(await refusalOf(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
+  })
+
+  it('refuses a token that the provider’s keys did not sign', async () => {
+    const known = z
+      .object({
+        keys: z.array(z.looseObject({ kid: z.string(), kty: z.string(), alg: z.string().optional() })),
+      })
+      .parse(await (await fetch(`${world.issuer}/jwks`)).json())
+    const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
+    const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...stranger }))
+    expect(forged.length).toBeGreaterThan(0)
+    for (const keys of [forged, []]) {
+      const { client, secrets, back } = await signedIn()
+      world.misbehave(answering(/^\/jwks/, JSON.stringify({ keys })))
+      expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
+      world.misbehave(null)
+    }
+  })
+
+  it('takes keys that cannot be had for a provider out of order', async () => {
+    const { client, secrets, back } = await signedIn()
+    world.misbehave(answering(/^\/jwks/, 'oops', 'text/html', 500))
+    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+  })
+
+  it.each([
+    ['HTML', '<html>maintenance</html>', 'text/html', 200],
+    ['an error', '{}', 'application/json', 500],
+    ['broken JSON', '{"issuer":', 'application/json', 200],
+    ['another issuer', '{"issuer":"https://evil.example"}', 'application/json', 200],
+    ['a redirect', '', 'text/plain', 302],
+  ])(
+    'takes %s for a provider out of order, and asks again the next time',
+    async (_name, body, type, status) => {
+      const client = newClient()
+      world.misbehave(answering(/well-known/, body, type, status))
+      expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+      world.misbehave(null)
+      expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
+    },
+  )
+
+  it.each([
+    ['no endpoints', {}],
+    ['a script for an endpoint', { authorization_endpoint: 'javascript:alert(1)' }],
+    ['an endpoint in the clear', { token_endpoint: 'http://idp.example/token' }],
+  ])('takes a description with %s for a provider out of order', async (_name, changes) => {
+    const whole = {
+      authorization_endpoint: `${world.issuer}/auth`,
+      token_endpoint: `${world.issuer}/token`,
+      jwks_uri: `${world.issuer}/jwks`,
+    }
+    const described = {
+      issuer: world.issuer,
+      ...(Object.keys(changes).length === 0 ? {} : whole),
+      ...changes,
+    }
+    world.misbehave(answering(/well-known/, JSON.stringify(described)))
+    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+  })
+
+  it('waits for no provider that is slow', async () => {
+    const { client, secrets, back } = await signedIn()
+    world.misbehave(hanging(/^\/token/))
+    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    world.misbehave(hanging(/well-known/))
+    expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+  })
+
+  it.each([
+    ['garbage', 'oops', 'text/html', 200],
+    ['a failure of its own', '{"error":"server_error"}', 'application/json', 500],
+    ['that it does not know us', '{"error":"invalid_client"}', 'application/json', 401],
+  ])(
+    'takes a token endpoint that answers %s for a provider out of order',
+    async (_name, body, type, status) => {
+      const { client, secrets, back } = await signedIn()
+      world.misbehave(answering(/^\/token/, body, type, status))
+      expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+    },
+  )
+
+  it('is out of order where our own secret is not right', async () => {
+    const { client, secrets, back } = await signedIn(
+      newClient({ clientSecret: 'another one of thirty-two letters' }),
+    )
+    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+  })
+
+  it('asks for the description once, however many sign in', async () => {
+    const client = newClient()
+    world.asked.length = 0
+    await Promise.all([1, 2, 3].map(() => client.authorizationUrl(newSecrets(), redirectUri)))
+    await client.authorizationUrl(newSecrets(), redirectUri)
+    expect(world.asked.filter((path) => path.includes('well-known'))).toHaveLength(1)
+  })
+
+  it('asks a provider of this process where that listens', async () => {
+    const named = {
+      name: 'test',
+      issuer: 'https://idp.example',
+      clientId: 'bursar',
+      clientSecret,
+      scope: null,
+    }
+    const client = createOpenIdProvider({ ...named, reachedAt: () => world.issuer }, { log: silentLog })
+    const described = {
+      issuer: named.issuer,
+      authorization_endpoint: `${named.issuer}/auth`,
+      token_endpoint: `${named.issuer}/token`,
+      jwks_uri: 'https://elsewhere.example/jwks',
+    }
+    world.misbehave(answering(/well-known/, JSON.stringify(described)))
+    expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(`${named.issuer}/auth?`)
+  })
+
+  it('cannot be had where nobody listens, nor in the clear elsewhere than on loopback', async () => {
+    const gone = await openIdWorld()
+    await gone.close()
+    for (const issuer of [gone.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
+      expect(
+        await refusalOf(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
+      ).toMatchObject(down)
+  })
+})

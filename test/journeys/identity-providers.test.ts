@@ -1,0 +1,288 @@
+/** Signing in with Google and Apple as a newcomer does: through the sandbox's own OpenID provider, over HTTP, by its form. */
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { type Browser, newBrowser } from './browser.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const started = z.strictObject({ authorizationUrl: z.url(), state: z.string() })
+const session = z.strictObject({
+  account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.boolean() }),
+  sessionToken: z.string(),
+  expiresAt: z.string(),
+})
+const ada = { email: 'ada@example.com', name: 'Ada Lovelace', action: 'sign-in' }
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+const worlds = [
+  { name: 'embedded parts', isReal: false, isThere: true },
+  { name: 'PostgreSQL', isReal: true, isThere: testServerUrl !== undefined },
+]
+
+describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
+  describe.runIf(isThere)('', () => {
+    let gateway: Gateway
+    let neighbour: Gateway | undefined
+    let neighbourOrigin: string
+    let dropDatabase = async () => {}
+
+    beforeAll(async () => {
+      let env: Record<string, string> = { CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' }
+      if (isReal) {
+        const database = await createTestDatabase(testServerUrl ?? '')
+        dropDatabase = database.drop
+        env = { ...env, DATABASE_URL: database.url }
+      }
+      gateway = await startGateway(env)
+      if (!isReal) return
+      // The same deployment once more: clients know both by one origin.
+      const port = await freePort()
+      neighbourOrigin = `http://127.0.0.1:${port}`
+      neighbour = await startGateway({ ...env, PUBLIC_ORIGIN: gateway.origin, PORT: String(port) })
+    })
+    afterAll(async () => {
+      await gateway?.stop()
+      await neighbour?.stop()
+      await dropDatabase()
+    })
+
+    const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+      fetch(`${gateway.origin}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+    const begin = async (name: string) => started.parse(await (await post(`/api/auth/${name}`, {})).json())
+    const isSignInPage = ({ pathname }: URL) => pathname.startsWith('/sign-in/')
+    const openForm = async (browser: Browser, name: string) => {
+      const { authorizationUrl, state } = await begin(name)
+      const { url, response } = await browser.visit(authorizationUrl)
+      return { url, state, page: (await response?.text()) ?? '', response }
+    }
+    const returnedFrom = async (name: string, form: Record<string, string> = ada) => {
+      const browser = newBrowser(isSignInPage)
+      const { url, state } = await openForm(browser, name)
+      const back = await browser.visit(url.href, form)
+      const { code, state: returned, iss, error } = Object.fromEntries(back.url.searchParams)
+      return { back: back.url, asked: state, state: returned, code, iss, error }
+    }
+    const signIn = async (name: string, form: Record<string, string> = ada) => {
+      const { code, state } = await returnedFrom(name, form)
+      return session.parse(await (await post(`/api/auth/${name}`, { code, state })).json())
+    }
+    const codeOf = async (response: Response) =>
+      z.object({ code: z.string() }).parse(await response.json()).code
+
+    it.each(['google', 'apple'])('signs a person in with %s, who has a wallet', async (name) => {
+      const browser = newBrowser(isSignInPage)
+      const { url, state, page, response } = await openForm(browser, name)
+      expect(page).toContain('Sandbox identity provider')
+      expect(response?.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+      const { url: back } = await browser.visit(url.href, ada)
+      expect([back.hostname, back.pathname]).toEqual(['localhost', `/sign-in/${name}`])
+      expect(back.searchParams.get('state')).toBe(state)
+      const answer = await post(`/api/auth/${name}`, {
+        code: back.searchParams.get('code'),
+        state,
+        iss: back.searchParams.get('iss'),
+      })
+      expect(answer.headers.get('set-cookie')).toMatch(/^bursar_session=.+HttpOnly/)
+      const { account, sessionToken } = session.parse(await answer.json())
+      expect(account).toMatchObject({ displayName: 'Ada Lovelace', guest: false })
+      const wallet = await fetch(`${gateway.origin}/api/wallets`, {
+        headers: { authorization: `Bearer ${sessionToken}` },
+      })
+      expect(wallet.status).toBe(200)
+      expect(await wallet.json()).toMatchObject({ safeAddress: expect.stringMatching(/^0x/) })
+    })
+
+    it('hands out no cookie with the first half', async () => {
+      const answer = await post('/api/auth/google', {})
+      expect([answer.status, answer.headers.get('set-cookie')]).toEqual([200, null])
+    })
+
+    it('finds the same account the next time, and another one at another provider', async () => {
+      const first = await signIn('google')
+      expect((await signIn('google')).account.id).toBe(first.account.id)
+      expect((await signIn('google', { ...ada, email: 'ADA@example.com' })).account.id).toBe(first.account.id)
+      expect((await signIn('google', { ...ada, email: 'bob@example.com' })).account.id).not.toBe(
+        first.account.id,
+      )
+      expect((await signIn('apple')).account.id).not.toBe(first.account.id)
+    })
+
+    it('sends a person who cancels back without a code', async () => {
+      const { error, state, asked, code } = await returnedFrom('google', { action: 'cancel', email: '' })
+      expect({ error, state, code }).toEqual({ error: 'access_denied', state: asked, code: undefined })
+    })
+
+    it('asks again for an address that is none', async () => {
+      const browser = newBrowser(isSignInPage)
+      const { url } = await openForm(browser, 'google')
+      const { response } = await browser.visit(url.href, { email: '<b>ada', name: '', action: 'sign-in' })
+      expect(response?.status).toBe(400)
+      expect(await response?.text()).toContain('role="alert"')
+      const { url: back } = await browser.visit(url.href, ada)
+      expect(isSignInPage(back)).toBe(true)
+    })
+
+    it('takes what came back once', async () => {
+      const { code, state } = await returnedFrom('google')
+      expect((await post('/api/auth/google', { code, state })).status).toBe(200)
+      const again = await post('/api/auth/google', { code, state })
+      expect([again.status, await codeOf(again)]).toEqual([401, 'unauthenticated'])
+    })
+
+    it('takes no code that was spent, or was given for another sign-in', async () => {
+      const { code, state } = await returnedFrom('google')
+      expect((await post('/api/auth/google', { code, state })).status).toBe(200)
+      const fresh = await returnedFrom('google')
+      const spent = await post('/api/auth/google', { code, state: fresh.state })
+      expect([spent.status, await codeOf(spent)]).toEqual([401, 'unauthenticated'])
+      const [mine, theirs] = [await returnedFrom('google'), await returnedFrom('google')]
+      const injected = await post('/api/auth/google', { code: theirs.code, state: mine.state })
+      expect([injected.status, await codeOf(injected)]).toEqual([401, 'unauthenticated'])
+    })
+
+    it('takes no answer of one provider at another, nor one that names another issuer', async () => {
+      const { code, state } = await returnedFrom('google')
+      expect((await post('/api/auth/apple', { code, state })).status).toBe(401)
+      const named = await returnedFrom('google')
+      const answer = await post('/api/auth/google', {
+        code: named.code,
+        state: named.state,
+        iss: 'https://evil.example',
+      })
+      expect(answer.status).toBe(401)
+    })
+
+    it('refuses half an answer', async () => {
+      for (const half of [{ code: 'x' }, { state: 'x' }, { iss: 'https://x.example' }]) {
+        const response = await post('/api/auth/google', half)
+        expect([response.status, await codeOf(response)]).toEqual([400, 'invalid_request'])
+      }
+    })
+
+    it('knows no other provider, and leaves its neighbours alone', async () => {
+      expect((await post('/api/auth/nosuch', {})).status).toBe(404)
+      expect((await fetch(`${gateway.origin}/api/auth/nosuch`)).status).toBe(404)
+      const wrong = await fetch(`${gateway.origin}/api/auth/google`)
+      expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST'])
+      const guest = await fetch(`${gateway.origin}/api/auth/guest`)
+      expect([guest.status, guest.headers.get('allow')]).toEqual([405, 'POST'])
+      expect((await post('/api/auth/guest', {})).status).toBe(200)
+    })
+
+    it('describes both in OpenAPI', async () => {
+      const document = z
+        .object({ paths: z.record(z.string(), z.unknown()) })
+        .parse(await (await fetch(`${gateway.origin}/api/openapi.json`)).json())
+      const paths = Object.keys(document.paths).filter((path) => path.startsWith('/api/auth/'))
+      expect(paths).toEqual(expect.arrayContaining(['/api/auth/google', '/api/auth/apple']))
+      expect(paths.filter((path) => path.includes('{provider}'))).toEqual([])
+    })
+
+    it('has a provider that is strict: PKCE, redirect URIs, clients, methods', async () => {
+      const browser = newBrowser(isSignInPage)
+      const { authorizationUrl } = await begin('google')
+      const tampered = async (change: (query: URLSearchParams) => void) => {
+        const url = new URL(authorizationUrl)
+        change(url.searchParams)
+        return browser.visit(url.href)
+      }
+      const elsewhere = await tampered((query) => query.set('redirect_uri', 'https://evil.example/cb'))
+      expect(elsewhere.response?.status).toBe(400)
+      expect(await elsewhere.response?.text()).toContain('Sandbox identity provider')
+      expect((await tampered((query) => query.set('client_id', 'nobody'))).response?.status).toBe(400)
+      const bare = await tampered((query) => {
+        query.delete('code_challenge')
+        query.delete('code_challenge_method')
+      })
+      expect(bare.url.searchParams.get('error')).toBe('invalid_request')
+      const ended = await browser.visit(`${gateway.origin}/sandbox/openid/interaction/nosuch`)
+      expect(ended.response?.status).toBe(400)
+      const unknown = await fetch(`${gateway.origin}/sandbox/openid/nosuch`)
+      expect([unknown.status, unknown.headers.get('cache-control')]).toEqual([404, 'no-store'])
+      const token = await fetch(`${gateway.origin}/sandbox/openid/token`, {
+        method: 'POST',
+        headers: { 'x-request-id': 'mine' },
+        body: new URLSearchParams({
+          grant_type: 'authorization_code',
+          client_id: 'bursar-google',
+          client_secret: 'guess',
+          code: 'x',
+        }),
+      })
+      expect([token.status, token.headers.get('x-request-id')]).toEqual([401, 'mine'])
+    })
+
+    it('refuses credentials in its queries like everywhere else', async () => {
+      const response = await fetch(`${gateway.origin}/sandbox/openid/me?access_token=x`)
+      expect([response.status, await codeOf(response)]).toEqual([400, 'credential_in_query'])
+    })
+
+    it('describes itself by its own origin, whatever Host says', async () => {
+      const response = await fetch(`${gateway.origin}/sandbox/openid/.well-known/openid-configuration`, {
+        headers: { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
+      })
+      expect(await response.json()).toMatchObject({
+        issuer: `${gateway.origin}/sandbox/openid`,
+        token_endpoint: `${gateway.origin}/sandbox/openid/token`,
+        id_token_signing_alg_values_supported: ['EdDSA'],
+        code_challenge_methods_supported: ['S256'],
+      })
+    })
+
+    it.runIf(isReal)('is one provider on all gateways of a database', async () => {
+      const browser = newBrowser(isSignInPage)
+      const { url, state } = await openForm(browser, 'google')
+      const { url: back } = await browser.visit(`${neighbourOrigin}${url.pathname}`, ada)
+      expect(back.searchParams.get('state')).toBe(state)
+      const answer = await fetch(`${neighbourOrigin}/api/auth/google`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code: back.searchParams.get('code'), state }),
+      })
+      expect(session.parse(await answer.json()).account.id).toBe((await signIn('google')).account.id)
+    })
+  })
+})
+
+describe('identity providers behind a proxy', () => {
+  it('are asked where the gateway listens, by an origin that only clients can reach', async () => {
+    const port = await freePort()
+    const own = `http://127.0.0.1:${port}`
+    const gateway = await startGateway({
+      CHAIN: 'simulated',
+      PORT: String(port),
+      PUBLIC_ORIGIN: 'https://bursar.example',
+    })
+    try {
+      const start = () =>
+        fetch(`${own}/api/auth/google`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{}',
+        })
+      const { authorizationUrl } = started.parse(await (await start()).json())
+      const { origin, pathname, search } = new URL(authorizationUrl)
+      expect([origin, pathname]).toEqual(['https://bursar.example', '/sandbox/openid/auth'])
+      // What the proxy would do.
+      const asked = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
+      expect(asked.status).toBe(303)
+      expect(asked.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
+    } finally {
+      await gateway.stop()
+    }
+  })
+})
