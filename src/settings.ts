@@ -35,7 +35,7 @@ export async function settingsOf(
  * localhost, which is the same one.
  * @throws Error where the relying party is not the origin's domain or a parent of it.
  */
-export function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, 'rpId' | 'webOrigins'> {
+function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, 'rpId' | 'webOrigins'> {
   const { hostname, port, protocol } = new URL(origin)
   const isLoopback = hostname === '127.0.0.1' || hostname === '[::1]'
   const domain = isLoopback ? 'localhost' : hostname

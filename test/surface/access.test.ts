@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { scopes } from '../../policies/scopes.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
 import { tools } from '../../tools/index.ts'
+import { newAuthenticator } from '../identity/authenticator.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
@@ -292,6 +293,17 @@ const objects: Readonly<
       id: first?.id ?? '',
       isThere: async () => (await owner.ask('GET', '/api/auth/session')).status === 200,
     }
+  },
+  'DELETE /api/security/passkeys/{id}': async (owner) => {
+    const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
+    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(begun.publicKey)
+    await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    const passkeysOf = async () => {
+      const { body } = await owner.ask('GET', '/api/security/passkeys')
+      return z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
+    }
+    return { id: (await passkeysOf())[0]?.id ?? '', isThere: async () => (await passkeysOf()).length === 1 }
   },
   'DELETE /api/developer/keys/{id}': async (owner) => {
     const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
