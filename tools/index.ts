@@ -6,6 +6,12 @@ import adminRailsList from './admin/rails/list.ts'
 import adminRailsSet from './admin/rails/set.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
+import agentsKeysGet from './agents/keys/get.ts'
+import agentsKeysList from './agents/keys/list.ts'
+import agentsKeysPause from './agents/keys/pause.ts'
+import agentsKeysRemove from './agents/keys/remove.ts'
+import agentsKeysUpdate from './agents/keys/update.ts'
+import agentsKeysUsage from './agents/keys/usage.ts'
 import authGuest from './auth/guest.ts'
 import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
@@ -40,6 +46,12 @@ export const tools: readonly Tool[] = [
   adminRailsSet,
   agentsKeysChallenge,
   agentsKeysCreate,
+  agentsKeysGet,
+  agentsKeysList,
+  agentsKeysPause,
+  agentsKeysRemove,
+  agentsKeysUpdate,
+  agentsKeysUsage,
   authGuest,
   authIdentityProvider,
   authLogout,

@@ -18,13 +18,27 @@ export const grantMembers = {
   expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
 }
 
+/** What a key lacks that could spend without a policy. */
+const NEEDS_POLICY = 'is required: these scopes can spend'
+
 /** Adds an issue where a key could spend without a policy. */
-export function requirePolicy(
-  { scopes: held, policy }: { scopes: readonly Scope[]; policy?: unknown },
+export function refineGrant(
+  grant: { scopes: readonly Scope[]; policy?: unknown },
   context: z.core.$RefinementCtx,
 ): void {
-  if (policy === undefined && needsPolicy(held))
-    context.addIssue({ code: 'custom', path: ['policy'], message: 'is required: these scopes can spend' })
+  if (lacksPolicy(grant)) context.addIssue({ code: 'custom', path: ['policy'], message: NEEDS_POLICY })
+}
+
+/** @throws Failure `invalid_request` where a key could spend without a policy. */
+export function requirePolicy(grant: { scopes: readonly Scope[]; policy: unknown }): void {
+  if (!lacksPolicy(grant)) return
+  throw new Failure('invalid_request', `policy: ${NEEDS_POLICY}`, {
+    issues: [{ path: 'policy', message: NEEDS_POLICY }],
+  })
+}
+
+function lacksPolicy({ scopes: held, policy }: { scopes: readonly Scope[]; policy?: unknown }): boolean {
+  return (policy === undefined || policy === null) && needsPolicy(held)
 }
 
 /** When a key ends; null: never. @throws Failure `invalid_request` where that is past. */

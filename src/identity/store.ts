@@ -26,7 +26,8 @@ const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
     )
     .as('mfa_enrolled')
 
-const keyColumns = [
+/** The columns of a key, for {@link keyOf}. */
+export const keyColumns = [
   'access_key.id',
   'access_key.kind',
   'access_key.name',
@@ -41,7 +42,8 @@ const keyColumns = [
   'access_key.expires_at',
 ] as const
 
-type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash'>
+/** A key's row as far as it leaves the store. */
+export type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash'>
 
 interface AccountRow {
   account_id: string
@@ -163,7 +165,8 @@ export async function findKey(
   }
 }
 
-function keyOf(row: KeyRow): AccessKey {
+/** A key from its row. */
+export function keyOf(row: KeyRow): AccessKey {
   return {
     id: row.id,
     kind: row.kind,
@@ -208,41 +211,6 @@ export async function insertKey(
     .returning('id')
     .executeTakeFirst()
   return inserted !== undefined
-}
-
-/** An account's developer keys that were not revoked, newest first: one more than the page's limit. */
-export async function listDeveloperKeys(
-  database: Connection,
-  { accountId, page }: { accountId: string; page: Page },
-): Promise<AccessKey[]> {
-  const query = database.kysely
-    .selectFrom('access_key')
-    .select(keyColumns)
-    .where('account_id', '=', accountId)
-    .where('kind', '=', 'developer')
-    .where('status', '!=', 'revoked')
-  const rows = await (page.after === null ? query : query.where('id', '<', page.after))
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute()
-  return rows.map(keyOf)
-}
-
-/** Revokes an account's developer key. @returns false where it has no such key. */
-export async function revokeDeveloperKey(
-  database: Connection,
-  { accountId, id }: { accountId: string; id: string },
-): Promise<boolean> {
-  const row = await database.kysely
-    .updateTable('access_key')
-    .set({ status: 'revoked' })
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .where('kind', '=', 'developer')
-    .where('status', '!=', 'revoked')
-    .returning('id')
-    .executeTakeFirst()
-  return row !== undefined
 }
 
 /** Spends a signature's nonce, once a key. @returns false where it was spent before. */

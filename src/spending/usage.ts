@@ -39,3 +39,22 @@ export async function showUsage(
     resetsAt: nextUtcDay(now).toISOString(),
   }
 }
+
+/** What a key used on the days of the last month that it spent on, newest first; today is not among them. */
+export async function pastUsage(
+  database: Connection,
+  keyId: string,
+  now: Date,
+): Promise<{ day: string; used: string; count: number }[]> {
+  const first = new Date(now.getTime() - 30 * 24 * 60 * 60 * 1000)
+  const rows = await database.kysely
+    .selectFrom('budget_usage')
+    .select(['day', 'used_micros', 'count'])
+    .where('key_id', '=', keyId)
+    .where('day', '>=', utcDay(first))
+    .where('day', '<', utcDay(now))
+    .where('count', '>', 0)
+    .orderBy('day', 'desc')
+    .execute()
+  return rows.map(({ day, used_micros, count }) => ({ day, used: usdOfMicros(used_micros), count }))
+}

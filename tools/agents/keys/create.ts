@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
-import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
 import { provesKey } from '../../../src/identity/key-proof.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { showUsage, usageView } from '../../../src/spending/usage.ts'
+import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
 const publicKey = z
   .union([
@@ -40,7 +40,7 @@ const registration = z
         'The key’s signature over the challenge of POST /api/agents/keys/challenge. Required in production.',
       ),
   })
-  .superRefine(requirePolicy)
+  .superRefine(refineGrant)
 
 export default defineTool({
   name: 'agents.keys.create',
@@ -53,17 +53,7 @@ export default defineTool({
   stepUp: true,
   mcp: false,
   input: registration,
-  output: z.strictObject({
-    agentId: z.string().describe('`key_…`'),
-    keyId: z.string().describe('RFC 7638 thumbprint of the public key: `keyid` of the agent’s signatures.'),
-    name: z.string().describe('What the owner calls the agent.'),
-    algorithm: z.literal('ed25519').describe('How the agent signs.'),
-    status: z.enum(['active', 'paused', 'revoked']).describe('Whether the key works.'),
-    scopes: z.array(z.string()).describe('What the agent may do.'),
-    policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
-    usage: usageView.describe('What the key used today.'),
-    createdAt: z.string().describe('ISO 8601 UTC.'),
-  }),
+  output: agentView,
   failures: ['conflict', 'signature_rejected'],
   example: {
     name: 'Invoice bot',
@@ -75,27 +65,16 @@ export default defineTool({
     const { account } = callerOf(context)
     const expiresAt = endOf(input, context.now)
     requireProof(context, { accountId: account.id, publicKey: input.publicKey, proof: input.proof })
-    const policy = input.policy ?? null
     const key = await registerAgentKey(context, {
       accountId: account.id,
       name: input.name,
       publicKey: input.publicKey,
       scopes: input.scopes,
-      policy,
+      policy: input.policy ?? null,
       expiresAt,
       at: context.now,
     })
-    return {
-      agentId: key.id,
-      keyId: key.thumbprint ?? '',
-      name: key.name,
-      algorithm: 'ed25519' as const,
-      status: key.status,
-      scopes: [...key.scopes],
-      policy,
-      usage: await showUsage(context.database, { keyId: key.id, policy }, context.now),
-      createdAt: key.createdAt.toISOString(),
-    }
+    return viewAgent(context.database, key, context.now)
   },
 })
 

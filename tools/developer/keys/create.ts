@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { createApiKey } from '../../../src/identity/api-keys.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
-import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -18,7 +18,7 @@ export default defineTool({
   stepUp: true,
   mcp: false,
   shownOnce: ['key'],
-  input: z.strictObject(grantMembers).superRefine(requirePolicy),
+  input: z.strictObject(grantMembers).superRefine(refineGrant),
   output: developerKeyView.extend({
     key: z
       .string()

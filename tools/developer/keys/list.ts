@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
-import { listDeveloperKeys } from '../../../src/identity/store.ts'
+import { developerKinds, listKeys } from '../../../src/identity/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
@@ -20,8 +20,8 @@ export default defineTool({
   example: {},
   run: async (context, input) => {
     const page = pageOf(input)
-    const accountId = personOf(context).account.id
-    const { rows, nextCursor } = onePage(await listDeveloperKeys(context.database, { accountId, page }), page)
+    const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
+    const { rows, nextCursor } = onePage(await listKeys(context.database, { ...owned, page }), page)
     return { keys: rows.map(developerKeyOf), nextCursor }
   },
 })

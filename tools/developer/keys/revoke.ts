@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
-import { revokeDeveloperKey } from '../../../src/identity/store.ts'
+import { developerKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
@@ -18,7 +18,8 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    if (!(await revokeDeveloperKey(context.database, { accountId: personOf(context).account.id, id })))
+    const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
+    if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'There is no such API key of yours.', {
         hint: 'GET /api/developer/keys lists those that were not revoked.',
       })

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { agentKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+
+export default defineTool({
+  name: 'agents.keys.get',
+  title: 'Agent',
+  summary: 'Read one of the account’s agents, with its policy and today’s usage.',
+  route: 'GET /api/agents/keys/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
+  output: agentView,
+  failures: ['not_found'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds, isLocked: false }
+    const key = await findOwnKey(context.database, { ...owned, id })
+    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    return viewAgent(context.database, key, context.now)
+  },
+})

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { agentKinds, listKeys } from '../../../src/identity/owned-keys.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+
+export default defineTool({
+  name: 'agents.keys.list',
+  title: 'Agents',
+  summary:
+    'List the account’s agents that were not revoked, newest first, with their policies and today’s usage.',
+  route: 'GET /api/agents/keys',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({ keys: z.array(agentView).describe('The agents.'), nextCursor }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const { database, now } = context
+    const page = pageOf(input)
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const { rows, nextCursor } = onePage(await listKeys(database, { ...owned, page }), page)
+    return { keys: await Promise.all(rows.map((key) => viewAgent(database, key, now))), nextCursor }
+  },
+})

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { isScope } from '../../../policies/scopes.ts'
+import { Failure } from '../../../src/failure.ts'
+import { agentKinds, changeKey, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+
+export default defineTool({
+  name: 'agents.keys.pause',
+  title: 'Stop an agent',
+  summary: 'The kill switch: stop every spend of an agent at once, on every instance.',
+  description: 'Needs no second factor. PATCH the agent with status "active" to resume.',
+  route: 'POST /api/agents/keys/{id}/pause',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
+  output: agentView,
+  failures: ['not_found'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const { database, now } = context
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds, isLocked: true }
+    const key = await findOwnKey(database, { ...owned, id })
+    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    const paused = await changeKey(database, key, {
+      name: key.name,
+      status: 'paused',
+      scopes: key.scopes.filter(isScope),
+      policy: spendPolicy.nullable().parse(key.policy ?? null),
+      expiresAt: key.expiresAt,
+    })
+    return viewAgent(database, paused, now)
+  },
+})

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { agentKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'agents.keys.remove',
+  title: 'Revoke an agent',
+  summary: 'Revoke an agent’s key for good: it is refused from the next request on, everywhere.',
+  route: 'DELETE /api/agents/keys/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
+  output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
+  failures: ['not_found'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    if (!(await revokeKey(context.database, { ...owned, id })))
+      throw new Failure('not_found', 'There is no such agent of yours.')
+    return { revoked: true }
+  },
+})

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { loosenings } from '../../../policies/loosening.ts'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { isScope } from '../../../policies/scopes.ts'
+import { Failure } from '../../../src/failure.ts'
+import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import {
+  agentKinds,
+  changeKey,
+  findOwnKey,
+  type KeyChange,
+  revokeKey,
+} from '../../../src/identity/owned-keys.ts'
+import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import type { AccessKey } from '../../../src/principal.ts'
+import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
+
+const change = z
+  .strictObject({
+    id: z.string().max(64).describe('`agentId`: `key_…`'),
+    name: grantMembers.name.optional(),
+    status: z
+      .enum(['active', 'paused', 'revoked'])
+      .optional()
+      .describe('`paused` stops every spend at once, `active` resumes, `revoked` is for good.'),
+    scopes: grantMembers.scopes.optional(),
+    policy: spendPolicy.nullable().optional().describe('The whole new spend policy; null takes it away.'),
+    expiresAt: z.iso
+      .datetime()
+      .nullable()
+      .optional()
+      .describe('When the key ends, ISO 8601 UTC; null: never.'),
+  })
+  .refine((input) => Object.keys(input).length > 1, 'names nothing to change')
+
+export default defineTool({
+  name: 'agents.keys.update',
+  title: 'Change an agent',
+  summary: 'Change an agent’s policy, scopes, name or end, pause or resume it, or revoke it.',
+  description:
+    'What tightens takes effect with the very next request, on every instance. What loosens (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. What was used of a budget stays used.',
+  route: 'PATCH /api/agents/keys/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: change,
+  output: agentView,
+  failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
+  run: async (context, input) => {
+    const { database, now } = context
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
+    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (input.status === 'revoked') {
+      await revokeKey(database, { ...owned, id: key.id })
+      return viewAgent(database, { ...key, status: 'revoked' }, now)
+    }
+    const next = changed(key, input, now)
+    if (isLooser(key, next)) requireStepUp(context)
+    return viewAgent(database, await changeKey(database, key, next), now)
+  },
+})
+
+/** The key after the change. @throws Failure `invalid_request` where it could spend without a policy. */
+function changed(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
+  const next = {
+    name: input.name ?? key.name,
+    status:
+      input.status === 'paused' || (input.status === undefined && key.status === 'paused')
+        ? ('paused' as const)
+        : ('active' as const),
+    scopes: input.scopes ?? key.scopes.filter(isScope),
+    policy: input.policy === undefined ? spendPolicy.nullable().parse(key.policy ?? null) : input.policy,
+    expiresAt:
+      input.expiresAt === undefined ? key.expiresAt : endOf({ expiresAt: input.expiresAt ?? undefined }, now),
+  }
+  requirePolicy(next)
+  return next
+}
+
+function isLooser(key: AccessKey, next: KeyChange): boolean {
+  const before = spendPolicy.nullable().parse(key.policy ?? null)
+  const ends = (at: Date | null) => at?.getTime() ?? Number.POSITIVE_INFINITY
+  return (
+    loosenings(before, next.policy).length > 0 ||
+    next.scopes.some((scope) => !key.scopes.includes(scope)) ||
+    (key.status === 'paused' && next.status === 'active') ||
+    ends(next.expiresAt) > ends(key.expiresAt)
+  )
+}
