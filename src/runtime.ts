@@ -30,6 +30,7 @@ import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
 import { prepareSandbox } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
+import { createReserveQueue } from './spending/reserve-queue.ts'
 import type { Database } from './storage/database.ts'
 
 /** The services, and how to let them go. */
@@ -83,6 +84,7 @@ export async function createRuntime(
     const parts = { database, chain, clock: systemClock, newId, log }
     const services: Services = {
       ...parts,
+      reserve: createReserveQueue(database).reserve,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: new Map(),
