@@ -1,4 +1,4 @@
-/** The counters of a policy's day. The same rules as the database's spend function, for simulation and as its reference. */
+/** What a spend is counted against. The same rules as the database's spend function, for simulation and as its reference. */
 import { type Violation, violationOf } from './decision.ts'
 import type { Policy } from './policy.ts'
 import { usdMicrosOf, usdOfMicros } from './usd.ts'
@@ -20,6 +20,42 @@ export function dailyViolations(
   return [...budgetViolation(policy, usdMicros, usage, resetsAt), ...countViolation(policy, usage, resetsAt)]
 }
 
+/**
+ * Whether one more spend would break the owner's cap over all keys of the account.
+ * @param maxMicros the cap in millionths of a US dollar; null is none. @param usedMicros what all keys used on the day.
+ * @param usdMicros the spend's worth; null denies, as it cannot be counted.
+ */
+export function ownerViolation(
+  maxMicros: bigint | null,
+  usdMicros: bigint | null,
+  usedMicros: bigint,
+  now: Date,
+): Violation | undefined {
+  if (maxMicros === null) return undefined
+  return exceeding('owner_budget', maxMicros, usdMicros, usedMicros, nextUtcMidnight(now))
+}
+
+/**
+ * Whether a payee is still too new to be paid. Whom nobody knows is always too new.
+ * @param firstSeenAt when the key first asked to pay this payee; null: it asks now.
+ */
+export function cooldownViolation(
+  { counterparties }: Policy,
+  counterparty: string | null,
+  firstSeenAt: Date | null,
+  now: Date,
+): Violation | undefined {
+  const seconds = counterparties?.newPayeeCooldownSec
+  if (seconds === undefined) return undefined
+  const paidFrom = (firstSeenAt ?? now).getTime() + seconds * 1000
+  if (counterparty !== null && now.getTime() >= paidFrom) return undefined
+  return violationOf('new_payee_cooldown', {
+    limit: String(seconds),
+    requested: counterparty?.toLowerCase() ?? null,
+    resetsAt: counterparty === null ? null : isoOf(new Date(paidFrom)),
+  })
+}
+
 function budgetViolation(
   policy: Policy,
   usdMicros: bigint | null,
@@ -27,16 +63,24 @@ function budgetViolation(
   resetsAt: string | null,
 ): Violation[] {
   const limit = usdMicrosOf(policy.dailyBudget.max)
-  if (usdMicros !== null && usdMicros >= 0n && usedMicros + usdMicros <= limit) return []
-  return [
-    violationOf('daily_budget', {
-      limit: usdOfMicros(limit),
-      used: usdOfMicros(usedMicros),
-      requested: usdMicros === null ? null : usdOfMicros(usdMicros),
-      remaining: usdOfMicros(usedMicros < limit ? limit - usedMicros : 0n),
-      resetsAt,
-    }),
-  ]
+  return [exceeding('daily_budget', limit, usdMicros, usedMicros, resetsAt) ?? []].flat()
+}
+
+function exceeding(
+  rule: 'daily_budget' | 'owner_budget',
+  limit: bigint,
+  usdMicros: bigint | null,
+  usedMicros: bigint,
+  resetsAt: string | null,
+): Violation | undefined {
+  if (usdMicros !== null && usdMicros >= 0n && usedMicros + usdMicros <= limit) return undefined
+  return violationOf(rule, {
+    limit: usdOfMicros(limit),
+    used: usdOfMicros(usedMicros),
+    requested: usdMicros === null ? null : usdOfMicros(usdMicros),
+    remaining: usdOfMicros(usedMicros < limit ? limit - usedMicros : 0n),
+    resetsAt,
+  })
 }
 
 function countViolation(policy: Policy, { count }: DailyUsage, resetsAt: string | null): Violation[] {
@@ -54,6 +98,9 @@ function countViolation(policy: Policy, { count }: DailyUsage, resetsAt: string 
 }
 
 function nextUtcMidnight(now: Date): string | null {
-  const midnight = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1))
-  return Number.isNaN(midnight.getTime()) ? null : midnight.toISOString()
+  return isoOf(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1)))
+}
+
+function isoOf(time: Date): string | null {
+  return Number.isNaN(time.getTime()) ? null : time.toISOString()
 }

@@ -5,15 +5,18 @@ export type RuleName =
   | 'per_transaction'
   | 'daily_budget'
   | 'daily_count'
+  | 'owner_budget'
   | 'category'
   | 'asset'
   | 'chain'
   | 'counterparty'
+  | 'new_payee_cooldown'
   | 'mcc'
   | 'symbol'
   | 'time_window'
   | 'not_yet_valid'
   | 'expired'
+  | 'paused'
 
 /**
  * One violated rule. Amounts are decimal strings in USD, lists are joined by commas, times are ISO 8601 UTC; null where a

@@ -19,7 +19,9 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
       usdMicrosOf(after.dailyBudget.max) > usdMicrosOf(before.dailyBudget.max) ||
       exceeds(after.dailyBudget.maxCount, before.dailyBudget.maxCount),
     categories: widens(before.categories.allow, after.categories.allow),
-    counterparties: widensLists(before.counterparties, after.counterparties),
+    counterparties:
+      widensLists(before.counterparties, after.counterparties) ||
+      fallsShort(after.counterparties?.newPayeeCooldownSec, before.counterparties?.newPayeeCooldownSec),
     assets: widens(before.assets, after.assets),
     chains: widens(before.chains, after.chains),
     mcc: widensLists(before.mcc, after.mcc),
@@ -28,6 +30,10 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
       before.timeWindows !== undefined &&
       (after.timeWindows === undefined ||
         after.timeWindows.some((window) => !before.timeWindows?.some((open) => lies(window, open)))),
+    approval:
+      before.approval !== undefined &&
+      (after.approval === undefined ||
+        usdMicrosOf(after.approval.above) > usdMicrosOf(before.approval.above)),
     notBefore: timeOf(after.notBefore, -Infinity) < timeOf(before.notBefore, -Infinity),
     expiresAt: timeOf(after.expiresAt, Infinity) > timeOf(before.expiresAt, Infinity),
   }
@@ -37,6 +43,11 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
 /** Whether a count rose, or its limit went away. */
 function exceeds(after: number | undefined, before: number | undefined): boolean {
   return before !== undefined && (after === undefined || after > before)
+}
+
+/** Whether a wait became shorter, or went away. */
+function fallsShort(after: number | undefined, before: number | undefined): boolean {
+  return before !== undefined && (after === undefined || after < before)
 }
 
 /** Whether a list allows something that it did not before. */

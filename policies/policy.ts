@@ -86,6 +86,14 @@ const lists = {
         .max(1000)
         .optional()
         .describe('These are never paid, even where `allow` lists them.'),
+      newPayeeCooldownSec: z
+        .int()
+        .min(1)
+        .max(2_592_000)
+        .optional()
+        .describe(
+          'Seconds from the first request to pay somebody, which is refused, until they may be paid. Absent: no wait.',
+        ),
     })
     .optional()
     .describe('Who may be paid.'),
@@ -120,6 +128,19 @@ const lists = {
     .describe('When may be spent. Absent: at any time. An empty list denies all.'),
 }
 
+const approval = z
+  .strictObject({
+    above: policyAmount.describe('A spend worth more than this waits for the owner’s approval, in USD.'),
+    ttlSec: z
+      .int()
+      .min(60)
+      .max(604_800)
+      .default(86_400)
+      .describe('How long the owner may take to approve, in seconds.'),
+  })
+  .optional()
+  .describe('What the owner must approve. Absent: nothing.')
+
 /** The spend policy of a key, with amounts in USD. What is not named here is refused, so that no limit is misspelt away. */
 export const spendPolicy = z
   .strictObject({
@@ -129,6 +150,7 @@ export const spendPolicy = z
       .describe('The currency that all amounts of the policy are in: USD.'),
     ...limits,
     ...lists,
+    approval,
     notBefore: moment.optional().describe('The policy allows nothing before this moment, ISO 8601 UTC.'),
     expiresAt: moment.optional().describe('The policy allows nothing from this moment on, ISO 8601 UTC.'),
   })

@@ -32,6 +32,7 @@ import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
 import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
+import { createReserveQueue } from './spending/reserve-queue.ts'
 import type { Database } from './storage/database.ts'
 
 /** The services, and how to let them go. */
@@ -85,6 +86,7 @@ export async function createRuntime(
     const parts = { database, chain, clock: systemClock, newId, log }
     const services: Services = {
       ...parts,
+      reserve: createReserveQueue(database).reserve,
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),

@@ -12,6 +12,7 @@ import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { AddressScreening } from '../providers/screening.ts'
+import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 
 /** What a configuration decides about the product itself. */
@@ -49,6 +50,8 @@ export interface SandboxCredentials {
 export interface Services {
   readonly settings: Settings
   readonly database: Database
+  /** Decides on spends and holds their money; those of one account that come at once go together. Never within a transaction. */
+  readonly reserve: ReserveQueue['reserve']
   readonly chain: Chain
   readonly rates: Rates
   readonly railControls: RailControls
@@ -72,6 +75,8 @@ export interface Context extends Services {
   readonly now: Date
   /** The client's idempotency key, if it gave one. */
   readonly idempotencyKey: string | null
+  /** The approval under which the owner has this very call run; absent for every other call. */
+  readonly approvedBy?: string
   /** Work for after the effect is committed and before the answer is given: calls to providers. */
   readonly afterCommit: (work: () => Promise<void>) => void
 }

@@ -1,6 +1,6 @@
 /**
- * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table. The answer is kept in
- * the transaction of its effect, for 24 hours.
+ * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table and under the same
+ * locks. The answer is kept in the transaction of its effect, for 24 hours.
  */
 import { Failure } from '../failure.ts'
 import type { Json } from '../json.ts'
@@ -47,9 +47,12 @@ const keepStatement: Statement = {
 
 const sweepStatement: Statement = {
   name: 'idempotency_sweep',
-  text: `delete from idempotency i
+  // What is locked is in use: it is left for the next sweep, so that a sweep waits for nobody.
+  text: `delete from idempotency where (principal, key) in (
+    select i.principal, i.key from idempotency i
     where i.created_at < $1::timestamptz - interval '24 hours'
-      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')`,
+      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+    for update skip locked)`,
 }
 
 /**
@@ -82,7 +85,7 @@ export function withIdempotency(
       JSON.stringify(answer),
       at,
     ])
-    // A spend took the key in the meantime; it does not ask for the lock.
+    // Nobody else can have taken the key under the lock; were it so, two effects must not share it.
     if (kept.length === 0) throw keyReused()
     return { replayed: false, answer }
   })

@@ -6,17 +6,15 @@
  */
 import type { Violation } from '../failure.ts'
 import type { Json } from '../json.ts'
-import { available, held } from '../ledger/accounts.ts'
 import type { Money } from '../money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { IdempotentCall } from './idempotency.ts'
+import { parameterNames, parametersOf } from './reserve-parameters.ts'
 
 /** The counters of a policy: millionths of a USD a UTC day, and spends a UTC day. Null is no limit. */
 export interface SpendLimits {
   readonly dailyMaxMicros: bigint | null
   readonly dailyMaxCount: number | null
-  /** The owner's cap over all keys of the account. It costs all of them one lock. */
-  readonly ownerDailyMaxMicros: bigint | null
 }
 
 /** A spend to reserve. */
@@ -24,7 +22,10 @@ export interface SpendRequest {
   /** A new `dec_…`. */
   readonly decisionId: string
   readonly accountId: string
-  /** The key that spends and the version of the policy that was evaluated; null for a person's session. */
+  /**
+   * The key that spends and the version of the policy that was evaluated; null for a person's session. The owner's cap over
+   * all keys is not here: the database reads it when it decides.
+   */
   readonly key: { readonly id: string; readonly policyVersion: number; readonly limits: SpendLimits } | null
   readonly policyHash: string | null
   /** The tool's name, such as `wallets.transfer`. */
@@ -36,6 +37,14 @@ export interface SpendRequest {
   readonly money: Money
   /** What it counts for in budgets: millionths of a USD; null where it is not known, which any daily maximum denies. */
   readonly usdMicros: bigint | null
+  /** Who is paid, in any case; null where it is not known, which a cool-down denies. */
+  readonly counterparty: string | null
+  /** Seconds from a key's first request to pay somebody until it may; null is no rule. */
+  readonly cooldownSeconds: number | null
+  /** The owner must approve it where nothing else denies it. */
+  readonly needsApproval: boolean
+  /** The owner has approved it: it takes the idempotency key over from the call that was told `approval_required`. */
+  readonly isApproved: boolean
   /** Where the money is: a chain's name, or `bank`. */
   readonly place: string
   readonly idempotency: IdempotentCall | null
@@ -46,6 +55,7 @@ export interface SpendRequest {
  * What became of a request. `replayed`: its idempotency key was decided before, under this decision id.
  * - `allow`: the money is held; call the provider, then settle or release.
  * - `repeated`: an earlier call was allowed; how it went is a matter of what it did.
+ * - `approval_required`: all else would allow it; nothing is held and nothing is counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
  * - `stale_policy`: the key was revoked or its policy changed; load it anew and reserve again.
  */
@@ -63,17 +73,13 @@ export type SpendVerdict =
       readonly replayed: boolean
       readonly available: Money
     }
+  | { readonly verdict: 'approval_required'; readonly decisionId: string; readonly replayed: boolean }
   | { readonly verdict: 'repeated'; readonly decisionId: string }
   | { readonly verdict: 'fingerprint_mismatch' }
   | { readonly verdict: 'stale_policy' }
 
-/** The reserve as one named statement; its parameters are {@link reserveParameters}. */
-const reserveStatement: Statement = {
-  name: 'spend_reserve',
-  text: `select * from spend_reserve(${Array.from({ length: 20 }, (_, index) => `$${index + 1}`).join(', ')})`,
-}
-
-interface Row {
+/** What the database's functions answer for a request. */
+export interface ReserveRow {
   readonly verdict: SpendVerdict['verdict']
   readonly replayed: boolean
   readonly decision_id: string | null
@@ -81,37 +87,24 @@ interface Row {
   readonly available_units: bigint | null
 }
 
-/** The statement's parameters for a request. */
-function reserveParameters(request: SpendRequest) {
-  const { key, idempotency } = request
-  return [
-    request.decisionId,
-    request.accountId,
-    key?.id ?? null,
-    key?.policyVersion ?? null,
-    request.policyHash,
-    request.operation,
-    JSON.stringify(request.facts),
-    JSON.stringify(request.violations),
-    request.money.asset,
-    request.money.units,
-    request.usdMicros,
-    key?.limits.dailyMaxMicros ?? null,
-    key?.limits.dailyMaxCount ?? null,
-    key?.limits.ownerDailyMaxMicros ?? null,
-    available(request.accountId, request.place),
-    held(request.accountId, request.place),
-    idempotency?.principal ?? null,
-    idempotency?.key ?? null,
-    idempotency?.fingerprint ?? null,
-    request.at,
-  ] as const
+/** The reserve as one named statement; its parameters are {@link parametersOf}, in their order. */
+const statement: Statement = {
+  name: 'spend_reserve',
+  text: `select * from spend_reserve(${parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')})`,
 }
 
 /** Decides on a spend and, where it is allowed, holds its money and counts it, in one round trip. */
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
-  const [row] = await connection.call<Row>(reserveStatement, reserveParameters(request))
+  const parameters = parametersOf(request)
+  const [row] = await connection.call<ReserveRow>(statement, [
+    ...parameterNames.map((name) => parameters[name]),
+  ])
   if (row === undefined) throw new Error('spend_reserve answered no row')
+  return verdictOf(row, request)
+}
+
+/** A row in the words of this folder. */
+export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
   const { verdict, replayed, violations, available_units: units } = row
   const decisionId = row.decision_id ?? request.decisionId
   switch (verdict) {
@@ -121,6 +114,8 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
       return { verdict, decisionId, replayed, violations }
     case 'insufficient_funds':
       return { verdict, decisionId, replayed, available: { asset: request.money.asset, units: units ?? 0n } }
+    case 'approval_required':
+      return { verdict, decisionId, replayed }
     case 'repeated':
       return { verdict, decisionId }
     case 'fingerprint_mismatch':

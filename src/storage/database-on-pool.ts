@@ -5,6 +5,10 @@ import { dialectOn } from './dialect.ts'
 import { migrateToLatest, missingMigrations } from './migrate.ts'
 import type { Schema } from './schema.ts'
 import type { Session, SessionPool } from './session-pool.ts'
+import { isConflict } from './unavailable.ts'
+
+/** Whoever won the conflict is done by the second try, but may not have been alone. */
+const MOST_RETRIES = 4
 
 /**
  * A database over these sessions.
@@ -22,7 +26,9 @@ export function databaseOnPool(
     call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
       const session = await pool.acquire()
       try {
-        return (await session.query<Row>(statement.text, parameters, statement.name)).rows
+        return await patiently(
+          async () => (await session.query<Row>(statement.text, parameters, statement.name)).rows,
+        )
       } finally {
         session.release()
       }
@@ -41,6 +47,18 @@ export function databaseOnPool(
     // Not kysely.destroy(): it leaves the pool alone where no query ran through Kysely yet.
     close: () => pool.end(),
   }
+}
+
+/** Runs a statement that is a transaction of its own, and again where the server took it back for another's sake. */
+async function patiently<Result>(run: () => Promise<Result>): Promise<Result> {
+  for (let left = MOST_RETRIES; left > 0; left -= 1) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!isConflict(error)) throw error
+    }
+  }
+  return run()
 }
 
 async function inTransaction<Result>(

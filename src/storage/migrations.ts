@@ -3,6 +3,7 @@ import { tables } from './migrations/0001-tables.ts'
 import { ledger } from './migrations/0002-ledger.ts'
 import { spending } from './migrations/0003-spending.ts'
 import { people } from './migrations/0004-people.ts'
+import { budgets } from './migrations/0005-budgets.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -10,4 +11,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0002-ledger': ledger,
   '0003-spending': spending,
   '0004-people': people,
+  '0005-budgets': budgets,
 }

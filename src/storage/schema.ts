@@ -1,9 +1,20 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type {
+  ChallengeTable,
+  FailedFactorTable,
+  FederatedIdentityTable,
+  LoginDestinationTable,
+  MfaRecoveryCodeTable,
+  MfaTable,
+  OpenidRecordTable,
+  PasskeyTable,
+  SandboxMessageTable,
+} from './schema-people.ts'
 
 /** jsonb: read parsed, written as its JSON text. */
-type JsonColumn<Document = Json> = ColumnType<Document, string, string>
+export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
 /** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
 export interface Schema {
@@ -31,6 +42,7 @@ export interface Schema {
   decision: DecisionTable
   reservation: ReservationTable
   budget_usage: BudgetUsageTable
+  payee: PayeeTable
   idempotency: IdempotencyTable
 }
 
@@ -45,6 +57,8 @@ export interface AccountTable {
   created_at: Date
   locked_at: Generated<Date | null>
   lock_reason: Generated<'second_factor' | 'admin' | 'person' | null>
+  /** The owner's cap over the spends of all keys in a UTC day; null: none. */
+  agent_daily_max_micros: Generated<bigint | null>
 }
 
 /** A signed-in session: the row behind a session token. */
@@ -57,92 +71,6 @@ export interface SessionTable {
   method: Generated<'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'>
   /** When a second factor was last shown on it. */
   stepped_up_at: Generated<Date | null>
-}
-
-/** A single-use challenge. `subject` is what its client shows: a WebAuthn challenge, an OAuth state, a destination's keyed hash. */
-export interface ChallengeTable {
-  id: string
-  kind: 'passkey_register' | 'passkey_login' | 'otp' | 'recovery' | 'identity_provider'
-  subject: string
-  account_id: string | null
-  facts: JsonColumn
-  tries: Generated<number>
-  created_at: Date
-  expires_at: Date
-}
-
-/** A passkey. `credential_id` is the authenticator's, base64url; `public_key` is COSE. */
-export interface PasskeyTable {
-  credential_id: string
-  id: string
-  account_id: string
-  public_key: Uint8Array
-  counter: bigint
-  transports: readonly string[]
-  device_type: 'singleDevice' | 'multiDevice'
-  backed_up: boolean
-  created_at: Date
-  last_used_at: Date | null
-}
-
-/** An e-mail address or phone number that signs an account in, as its keyed hash. */
-export interface LoginDestinationTable {
-  destination_hash: string
-  account_id: string
-  channel: 'email' | 'sms'
-  created_at: Date
-}
-
-/** A person as an identity provider knows them. */
-export interface FederatedIdentityTable {
-  issuer: string
-  subject: string
-  account_id: string
-  created_at: Date
-}
-
-/** A second factor (TOTP). `last_time_step` is the newest step whose code was used. */
-export interface MfaTable {
-  account_id: string
-  sealed_secret: Uint8Array
-  status: 'pending' | 'active'
-  last_time_step: Generated<bigint>
-  created_at: Date
-  activated_at: Date | null
-}
-
-/** A recovery code of a second factor, as its keyed hash. */
-export interface MfaRecoveryCodeTable {
-  account_id: string
-  code_hash: string
-  used_at: Date | null
-}
-
-/** A wrong one-time code against an account. */
-export interface FailedFactorTable {
-  account_id: string
-  at: Date
-}
-
-/** What the sandbox sent to nobody. */
-export interface SandboxMessageTable {
-  id: string
-  channel: 'email' | 'sms'
-  destination: string
-  code: string
-  body: string
-  sent_at: Date
-}
-
-/** What an OpenID provider that the gateway serves keeps. */
-export interface OpenidRecordTable {
-  model: string
-  id: string
-  payload: JsonColumn
-  grant_id: string | null
-  uid: string | null
-  expires_at: Date | null
-  consumed_at: Date | null
 }
 
 /** A key: an agent's, a developer's, or an OAuth grant. `policy_version` rises with every change of its policy. */
@@ -252,7 +180,7 @@ export interface DecisionTable {
   policy_hash: string | null
   operation: string
   facts: JsonColumn
-  verdict: 'allow' | 'deny' | 'insufficient_funds'
+  verdict: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
   violations: JsonColumn
   /** What was available, where the verdict is `insufficient_funds`. */
   available_units: bigint | null
@@ -280,6 +208,13 @@ export interface BudgetUsageTable {
   day: string
   used_micros: Generated<bigint>
   count: Generated<number>
+}
+
+/** Whom a key under a cool-down has asked to pay, and since when. `counterparty` is lower case. */
+export interface PayeeTable {
+  key_id: string
+  counterparty: string
+  first_seen_at: Date
 }
 
 /** Calls that came with an idempotency key: a spend's by its decision, any other's by its first answer. Kept for 24 hours. */

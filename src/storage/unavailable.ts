@@ -1,8 +1,14 @@
 /** The one place that tells a database that cannot be reached, or is too busy, from a statement that is wrong. */
 import { Failure } from '../failure.ts'
 
-/** SQLSTATEs after which the same call may succeed: lost or refused connections, full servers, timeouts. */
-const RETRIABLE_STATES = new Set(['53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03'])
+/** SQLSTATEs by which the server takes a whole transaction back so that others can go on: deadlock, serialization. */
+const CONFLICT_STATES = ['40P01', '40001']
+
+/** SQLSTATEs after which the same call may succeed: lost or refused connections, full servers, timeouts, conflicts. */
+const RETRIABLE_STATES = new Set([
+  ...['53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03'],
+  ...CONFLICT_STATES,
+])
 
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
@@ -25,6 +31,11 @@ export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== undefined) return NETWORK_CODES.has(code) || code.startsWith('08') || code.startsWith('57P')
   return error instanceof Error && LOST.test(error.message)
+}
+
+/** Whether the server took the transaction back for another's sake: nothing of it was done, and it can run again at once. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof Failure && CONFLICT_STATES.includes(codeOf(error.cause) ?? '')
 }
 
 /** The error itself, or Failure `provider_unavailable` where a later try may succeed. The cause is kept. */

@@ -1,5 +1,6 @@
 /** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
-import { benchSpend } from './spend.ts'
+import { benchPolicy } from './policy.ts'
+import { benchSpend, spendBenchText } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
 
 const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
@@ -14,8 +15,11 @@ for (const { name, rate, p50, p99 } of transfers)
     `  ${name}: ${rate.toFixed(0)}/s, p50 ${p50} ms, p99 ${p99} ms, ratio ${(rate / floor.rate).toFixed(3)}`,
   )
 
-print('The spend function against pgbench calling the same function (PostgreSQL)')
-for (const { connections, ours, floor: pgbench, ratio } of (await benchSpend()).lines)
-  print(
-    `  ${connections} connections: ${ours.toFixed(0)} spends/s, pgbench ${pgbench.toFixed(0)}, ratio ${ratio.toFixed(2)}`,
-  )
+print('Spends through the queue against pgbench calling the same function one by one (PostgreSQL)')
+for (const line of (await benchSpend()).lines) print(`  ${spendBenchText(line)}`)
+
+const { evaluationMicros, parseMicros } = benchPolicy()
+print('A spend policy with every rule')
+print(
+  `  evaluated: ${evaluationMicros.toFixed(2)} µs a spend; parsed: ${parseMicros.toFixed(1)} µs a version`,
+)

@@ -11,6 +11,7 @@ import { createDatabaseRailControls } from '../../src/providers/rail-controls/da
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
+import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
 /** The moment of the tests. */
@@ -38,6 +39,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       guests: true,
     },
     database,
+    reserve: createReserveQueue(database).reserve,
     chain: await createSimulatedChain({ clock, log: silentLog }),
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),

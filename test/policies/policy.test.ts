@@ -56,7 +56,7 @@ describe('spendPolicy', () => {
   })
 
   it('refuses members that it does not enforce', () => {
-    expect(issuesOf({ ...plain, approval: { above: '1' } })[0]).toContain('approval')
+    expect(issuesOf({ ...plain, approvals: { above: '1' } })[0]).toContain('approval')
     expect(issuesOf({ ...plain, dailyBudget: { max: '100', maxcount: 3 } })[0]).toContain('maxcount')
   })
 

@@ -7,7 +7,7 @@ import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import { onBothEngines } from '../engines.ts'
-import { deposit, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+import { capAccount, deposit, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
 
 const days = ['2026-11-20T23:59:59.999Z', '2026-11-21T00:00:00.000Z'].map((text) => new Date(text))
 const units = fc.bigInt({ min: 1n, max: 60n })
@@ -49,6 +49,7 @@ onBothEngines('budgets', (database) => {
     await fc.assert(
       fc.asyncProperty(policy, fc.array(step, { minLength: 1, maxLength: 30 }), async (limits, steps) => {
         const accountId = await openAccount(database(), 200n)
+        await capAccount(database(), accountId, limits.ownerDailyMaxMicros)
         const keys = [await openKey(database(), accountId), await openKey(database(), accountId)]
         const spends: Spend[] = []
         let deposited = 200n

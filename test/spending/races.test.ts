@@ -10,7 +10,7 @@ import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
+import { capAccount, noon, openAccount, openKey, place, spendOf, unlimited, usageOf } from './scene.ts'
 
 /** Two pools stand for two processes. */
 describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
@@ -66,9 +66,9 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
   it('allows exactly what fits one cap over new keys of an account', async () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keys = await many(20, () => openKey(pool(0), accountId))
-    const limits = { ...unlimited, ownerDailyMaxMicros: 100n }
+    await capAccount(pool(0), accountId, 100n)
     const verdicts = await many(200, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 20] ?? '', limits }, 7n)),
+      reserveSpend(pool(index), spendOf({ accountId, keyId: keys[index % 20] ?? '' }, 7n)),
     )
     expect(tally(verdicts)).toEqual({ allow: 14, deny: 186 })
   })
@@ -138,11 +138,10 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const owners = await many(3, () => openAccount(pool(0), 10_000n))
     const keys = await Promise.all(owners.map((accountId) => openKey(pool(0), accountId)))
     const owner = (index: number) => owners[index % 3] ?? ''
-    const capped = { ...unlimited, ownerDailyMaxMicros: 1_000_000n }
+    await capAccount(pool(0), owner(0), 1_000_000n)
     await many(300, async (index) => {
-      const limits = index % 4 === 0 ? capped : unlimited
       const idempotency = { principal: keys[index % 3] ?? '', key: `mix ${index % 100}`, fingerprint: 'same' }
-      const request = spendOf({ accountId: owner(index), keyId: keys[index % 3] ?? '', limits }, 3n, {
+      const request = spendOf({ accountId: owner(index), keyId: keys[index % 3] ?? '' }, 3n, {
         idempotency,
       })
       const { decisionId } = request

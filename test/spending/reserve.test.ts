@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { balances } from '../../src/ledger/balances.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { onBothEngines } from '../engines.ts'
-import { noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
+import { capAccount, noon, openAccount, openKey, spendOf, unlimited, usageOf } from './scene.ts'
 
 const call = (key: string, fingerprint = 'same') => ({ principal: 'key:1', key, fingerprint })
 
@@ -182,9 +182,9 @@ onBothEngines('reserveSpend', (database) => {
 
   it('holds one owner cap over all keys of the account', async () => {
     const accountId = await openAccount(database(), 100n)
-    const limits = { ...unlimited, ownerDailyMaxMicros: 10n }
-    const one = { accountId, keyId: await openKey(database(), accountId), limits }
-    const two = { accountId, keyId: await openKey(database(), accountId), limits }
+    await capAccount(database(), accountId, 10n)
+    const one = { accountId, keyId: await openKey(database(), accountId) }
+    const two = { accountId, keyId: await openKey(database(), accountId) }
     expect(await reserveSpend(database(), spendOf(one, 6n))).toMatchObject({ verdict: 'allow' })
     expect(await reserveSpend(database(), spendOf(two, 5n))).toMatchObject({
       verdict: 'deny',

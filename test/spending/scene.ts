@@ -12,7 +12,7 @@ export const noon = new Date('2026-11-20T12:00:00.000Z')
 export const place = 'base-sepolia'
 
 /** No limits. */
-export const unlimited: SpendLimits = { dailyMaxMicros: null, dailyMaxCount: null, ownerDailyMaxMicros: null }
+export const unlimited: SpendLimits = { dailyMaxMicros: null, dailyMaxCount: null }
 
 /** A new account with money. @param units of USDC, six decimals. */
 export async function openAccount(connection: Connection, units: bigint): Promise<string> {
@@ -48,6 +48,19 @@ export async function openKey(connection: Connection, accountId: string): Promis
   return id
 }
 
+/** Sets an account's cap over all of its keys. @param micros millionths of a USD; null takes it away. */
+export async function capAccount(
+  connection: Connection,
+  accountId: string,
+  micros: bigint | null,
+): Promise<void> {
+  await connection.kysely
+    .updateTable('account')
+    .set({ agent_daily_max_micros: micros })
+    .where('id', '=', accountId)
+    .execute()
+}
+
 /** A spend of USDC at its worth in USD. @param keyId null for a person's session. */
 export function spendOf(
   { accountId, keyId, limits = unlimited }: { accountId: string; keyId: string | null; limits?: SpendLimits },
@@ -64,6 +77,10 @@ export function spendOf(
     violations: [],
     money: { asset: 'USDC', units },
     usdMicros: units,
+    counterparty: null,
+    cooldownSeconds: null,
+    needsApproval: false,
+    isApproved: false,
     place,
     idempotency: null,
     at: noon,

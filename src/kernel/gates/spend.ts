@@ -2,6 +2,7 @@
  * The spend gate: the policy's static rules, then idempotency, counters, hold and decision in one round trip. Nothing has
  * moved before it, and nothing moves without it.
  */
+import { needsApproval } from '../../../policies/approval.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { usdMicrosOf } from '../../../policies/usd.ts'
@@ -9,7 +10,7 @@ import { Failure, type Violation } from '../../failure.ts'
 import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
 import type { AccountPrincipal } from '../../principal.ts'
-import { reserveSpend, type SpendRequest, type SpendVerdict } from '../../spending/reserve.ts'
+import type { SpendRequest, SpendVerdict } from '../../spending/reserve.ts'
 import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
 import { type Context, callerOf } from '../context.ts'
 import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
@@ -23,18 +24,15 @@ export type SpendGate =
 
 /**
  * Decides on a spend and holds its money.
- * @throws Failure `policy_denied`, `insufficient_funds`, `idempotency_key_reused`, `conflict`, and what the tool's own `spend`
- * refuses with.
+ * @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`, `idempotency_key_reused`, `conflict`, and what the
+ * tool's own `spend` refuses with.
  */
 export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} spends without saying what`)
   const caller = callerOf(context)
   const spending = await call.spend(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const decided = await reserveSpend(
-    context.database,
-    requestOf(tool.name, { call, caller, context, spending, value }),
-  )
+  const decided = await context.reserve(requestOf(tool.name, { call, caller, context, spending, value }))
   return gateOf(decided, spending)
 }
 
@@ -72,6 +70,11 @@ function requestOf(operation: string, { call, caller, context, spending, value }
     violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),
     money,
     usdMicros: value.usdMicros,
+    counterparty,
+    cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
+    needsApproval:
+      policy !== null && context.approvedBy === undefined && needsApproval(policy, value.usdMicros),
+    isApproved: context.approvedBy !== undefined,
     place,
     idempotency:
       context.idempotencyKey === null
@@ -99,7 +102,6 @@ function limitsOf(policy: Policy | null) {
   return {
     dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
-    ownerDailyMaxMicros: null,
   }
 }
 
@@ -111,6 +113,16 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny':
       throw denied(decided)
+    case 'approval_required':
+      throw new Failure(
+        'approval_required',
+        `A spend of ${decimalOf(spending.money)} ${spending.money.asset} needs the owner's approval. Nothing is held yet.`,
+        {
+          decisionId: decided.decisionId,
+          isReplayed: decided.replayed,
+          hint: 'Ask the owner to approve it, then send the same request again with the same idempotency key.',
+        },
+      )
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',

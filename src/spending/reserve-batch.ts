@@ -1,0 +1,34 @@
+/** Several spends in one round trip and one commit. */
+import type { Connection, Statement } from '../storage/database.ts'
+import { type ReserveRow, type SpendRequest, type SpendVerdict, verdictOf } from './reserve.ts'
+import { parametersOf } from './reserve-parameters.ts'
+
+const statement: Statement = {
+  name: 'spend_reserve_batch',
+  text: 'select * from spend_reserve_batch($1)',
+}
+
+/**
+ * Decides on spends one after the other, in their order, as single calls would: a verdict each. All of them are committed
+ * together; a throw has decided none, unless the connection was lost on the way.
+ */
+export async function reserveSpends(
+  connection: Connection,
+  requests: readonly SpendRequest[],
+): Promise<readonly SpendVerdict[]> {
+  const rows = await connection.call<ReserveRow>(statement, [`[${requests.map(objectOf).join()}]`])
+  return requests.map((request, index) => {
+    const row = rows[index]
+    if (row === undefined) throw new Error('spend_reserve_batch answered too few rows')
+    return verdictOf(row, request)
+  })
+}
+
+/** A request as the text of a JSON object. Its JSON parts are text already, and a bigint is digits. */
+function objectOf(request: SpendRequest): string {
+  const { facts, violations, ...plain } = parametersOf(request)
+  const text = JSON.stringify(plain, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+  return `${text.slice(0, -1)},"facts":${facts},"violations":${violations}}`
+}

@@ -1,0 +1,60 @@
+/** The parameters of the database's spend functions: one list of names for the single call and for a batch. */
+import { available, held } from '../ledger/accounts.ts'
+import type { SpendRequest } from './reserve.ts'
+
+/** The parameters of a request under their names, without the prefix `p_`. JSON is its text. */
+export function parametersOf(request: SpendRequest) {
+  const { key, idempotency, money } = request
+  return {
+    decision: request.decisionId,
+    account: request.accountId,
+    key: key?.id ?? null,
+    policy_version: key?.policyVersion ?? null,
+    policy_hash: request.policyHash,
+    operation: request.operation,
+    facts: JSON.stringify(request.facts),
+    violations: JSON.stringify(request.violations),
+    asset: money.asset,
+    units: money.units,
+    usd_micros: request.usdMicros,
+    daily_max: key?.limits.dailyMaxMicros ?? null,
+    daily_count: key?.limits.dailyMaxCount ?? null,
+    counterparty: request.counterparty?.toLowerCase() ?? null,
+    cooldown_seconds: request.cooldownSeconds,
+    needs_approval: request.needsApproval,
+    is_approved: request.isApproved,
+    source: available(request.accountId, request.place),
+    held: held(request.accountId, request.place),
+    principal: idempotency?.principal ?? null,
+    idempotency_key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null,
+    at: request.at,
+  }
+}
+
+/** Every name of {@link parametersOf}, in the order of the statement. */
+export const parameterNames = [
+  'decision',
+  'account',
+  'key',
+  'policy_version',
+  'policy_hash',
+  'operation',
+  'facts',
+  'violations',
+  'asset',
+  'units',
+  'usd_micros',
+  'daily_max',
+  'daily_count',
+  'counterparty',
+  'cooldown_seconds',
+  'needs_approval',
+  'is_approved',
+  'source',
+  'held',
+  'principal',
+  'idempotency_key',
+  'fingerprint',
+  'at',
+] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

@@ -1,0 +1,296 @@
+/**
+ * Budgets: an owner's cap over all keys, the cool-down of a new payee, spends that wait for the owner's approval, and
+ * reserving in batches.
+ *
+ * Locks, and why no two calls wait for each other in a circle. Every transaction takes what it needs in this order:
+ *   1. a reservation (resolve alone, and only one);
+ *   2. idempotency pairs, as advisory locks, sorted by their hashes;
+ *   3. accounts whose keys spend or get budget back, as advisory locks, sorted by their hashes;
+ *   4. balances, sorted by account and asset ("…:available" before "…:held"), as in ledger_post.
+ * A batch takes each level whole, for all of its requests, before the next; a single call needs at most one of 1 to 3, and
+ * takes its balances in order. Under 2 lie the rows of idempotency, under 3 the budget_usage and payee of the account's keys:
+ * whoever holds the level is alone with them, so they may be touched in any order and never add a wait. Sorted by hash and not by
+ * name, because two names with one hash are one lock. What else is written is new rows under new ids, for which nobody waits.
+ * Two outsiders meet these locks and add no edge: a write that spends nothing only tries for its pair and never waits for it;
+ * the sweep of old pairs skips whatever is locked.
+ */
+export const budgets = `
+alter table account add column agent_daily_max_micros bigint check (agent_daily_max_micros >= 0);
+
+alter table decision drop constraint decision_verdict_check;
+alter table decision add constraint decision_verdict_check
+  check (verdict in ('allow', 'deny', 'insufficient_funds', 'approval_required'));
+
+-- Whom a key under a cool-down has asked to pay, and since when.
+create table payee (
+  key_id text collate "C" not null,
+  counterparty text collate "C" not null check (counterparty = lower(counterparty)),
+  first_seen_at timestamptz not null,
+  primary key (key_id, counterparty)
+);
+
+drop function spend_reserve(text, text, text, int, text, text, jsonb, jsonb, text, bigint, bigint, bigint, int, bigint,
+  text, text, text, text, text, timestamptz);
+
+create function spend_reserve(
+  p_decision text, p_account text, p_key text, p_policy_version int, p_policy_hash text, p_operation text,
+  p_facts jsonb, p_violations jsonb, p_asset text, p_units bigint, p_usd_micros bigint,
+  p_daily_max bigint, p_daily_count int, p_counterparty text, p_cooldown_seconds int,
+  p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
+  p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
+  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_day date := (p_at at time zone 'UTC')::date;
+  v_counted boolean := false;
+  v_used bigint;
+  v_count int;
+  v_status text;
+  v_version int;
+  v_owner_max bigint;
+  v_paid_from timestamptz;
+  v_too_new jsonb := '[]';
+begin
+  replayed := false;
+  decision_id := p_decision;
+  violations := p_violations;
+
+  if p_idempotency_key is not null then
+    perform pg_advisory_xact_lock(hashtext(p_principal), hashtext(p_idempotency_key));
+    insert into idempotency as i (principal, key, fingerprint, decision_id, created_at)
+    values (p_principal, p_idempotency_key, p_fingerprint, p_decision, p_at)
+    on conflict (principal, key) do update
+    set fingerprint = excluded.fingerprint, decision_id = excluded.decision_id, answer = null, created_at = excluded.created_at
+    where i.created_at < excluded.created_at - interval '24 hours'
+        and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+      -- The approved call takes the place of the one that asked, once: a second approval finds its decision.
+      or p_is_approved and i.fingerprint = excluded.fingerprint
+        and exists (select 1 from decision d where d.id = i.decision_id and d.verdict = 'approval_required');
+    if not found then
+      select r.verdict, true, r.decision_id, r.violations, r.available_units
+      into verdict, replayed, decision_id, violations, available_units
+      from spend_replay(p_principal, p_idempotency_key, p_fingerprint) r;
+      return;
+    end if;
+  end if;
+
+  if p_key is not null then
+    perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
+    -- Read after the locks: a pause, a new policy or a new cap that was committed while this call waited binds it.
+    select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
+    from access_key k join account a on a.id = k.account_id
+    where k.id = p_key and k.account_id = p_account;
+    if v_status is null or v_status = 'revoked' or v_version is distinct from p_policy_version then
+      if p_idempotency_key is not null then
+        delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
+      end if;
+      verdict := 'stale_policy';
+      decision_id := null;
+      violations := '[]';
+      return;
+    end if;
+
+    if p_cooldown_seconds is not null then
+      select y.first_seen_at into v_paid_from from payee y where y.key_id = p_key and y.counterparty = p_counterparty;
+      if not found and p_counterparty is not null then
+        insert into payee (key_id, counterparty, first_seen_at) values (p_key, p_counterparty, p_at);
+        v_paid_from := p_at;
+      end if;
+      v_paid_from := v_paid_from + make_interval(secs => p_cooldown_seconds);
+      if v_paid_from is null or p_at < v_paid_from then
+        v_too_new := jsonb_build_array(jsonb_build_object(
+          'rule', 'new_payee_cooldown', 'limit', p_cooldown_seconds::text, 'used', null, 'requested', p_counterparty,
+          'remaining', null, 'resetsAt', to_char(v_paid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')));
+      end if;
+    end if;
+
+    -- The usual case counts and checks in one statement. Where the money is missing the count is taken back below.
+    if violations = '[]' and v_too_new = '[]' and v_status = 'active' and v_owner_max is null
+      and p_usd_micros is not null and not p_needs_approval
+    then
+      update budget_usage u set used_micros = u.used_micros + p_usd_micros, count = u.count + 1
+      where u.key_id = p_key and u.day = v_day
+        and (p_daily_max is null or u.used_micros <= p_daily_max - p_usd_micros)
+        and (p_daily_count is null or u.count < p_daily_count);
+      v_counted := found;
+    end if;
+
+    if not v_counted then
+      select coalesce(max(u.used_micros), 0), coalesce(max(u.count), 0) into v_used, v_count
+      from budget_usage u where u.key_id = p_key and u.day = v_day;
+      -- What has no known worth cannot be counted: a budget denies it.
+      if p_daily_max - coalesce(p_usd_micros, p_daily_max + 1) < v_used then
+        violations := violations || budget_violation('daily_budget', decimal_of_micros(p_daily_max), decimal_of_micros(v_used),
+          decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(p_daily_max - v_used, 0)), v_day);
+      end if;
+      if v_count >= p_daily_count then
+        violations := violations || budget_violation('daily_count', p_daily_count::text, v_count::text, '1', '0', v_day);
+      end if;
+      if v_owner_max is not null then
+        select coalesce(sum(u.used_micros), 0)::bigint into v_used
+        from access_key k join budget_usage u on u.key_id = k.id and u.day = v_day
+        where k.account_id = p_account;
+        if v_owner_max - coalesce(p_usd_micros, v_owner_max + 1) < v_used then
+          violations := violations || budget_violation('owner_budget', decimal_of_micros(v_owner_max), decimal_of_micros(v_used),
+            decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(v_owner_max - v_used, 0)), v_day);
+        end if;
+      end if;
+      violations := violations || v_too_new;
+      if v_status = 'paused' then
+        violations := violations || '[{"rule":"paused","limit":null,"used":null,"requested":null,"remaining":null,"resetsAt":null}]';
+      end if;
+    end if;
+  end if;
+
+  if violations <> '[]' then
+    verdict := 'deny';
+  end if;
+
+  while verdict is null loop
+    if not p_needs_approval then
+      update balance b set units = b.units - p_units
+      where b.account = p_source and b.asset = p_asset and b.units >= p_units;
+      if found then
+        verdict := 'allow';
+        exit;
+      end if;
+    end if;
+    -- Money may have come in between the two statements: then it is tried once more.
+    select coalesce(max(b.units), 0) into available_units from balance b where b.account = p_source and b.asset = p_asset;
+    if available_units < p_units then
+      verdict := 'insufficient_funds';
+    elsif p_needs_approval then
+      verdict := 'approval_required';
+    end if;
+  end loop;
+
+  if verdict <> 'allow' and v_counted then
+    update budget_usage u set used_micros = u.used_micros - p_usd_micros, count = u.count - 1
+    where u.key_id = p_key and u.day = v_day;
+  end if;
+  if verdict <> 'insufficient_funds' then
+    available_units := null;
+  end if;
+
+  if verdict = 'allow' then
+    if p_key is not null and not v_counted then
+      insert into budget_usage as u (key_id, day, used_micros, count) values (p_key, v_day, coalesce(p_usd_micros, 0), 1)
+      on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
+    end if;
+    update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
+    if not found then
+      insert into balance as b (account, asset, units) values (p_held, p_asset, p_units)
+      on conflict (account, asset) do update set units = b.units + excluded.units;
+    end if;
+    insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':hold', 'hold', p_decision, p_at);
+    insert into posting (transaction_id, ordinal, source, destination, asset, units)
+    values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
+    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at)
+    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at);
+  end if;
+
+  insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
+  values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units);
+end $$;
+
+-- Decides a batch of requests one after the other, in one transaction, and answers a row for each, in their order. A request
+-- is an object of spend_reserve's parameters without their prefix. A request that cannot be read fails all of them.
+create function spend_reserve_batch(p_requests jsonb)
+returns table (verdict text, replayed boolean, decision_id text, violations jsonb, available_units bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  purse record;
+begin
+  perform pg_advisory_xact_lock(pair.principal, pair.key)
+  from (
+    select distinct hashtext(q.principal) as principal, hashtext(q.idempotency_key) as key
+    from jsonb_to_recordset(p_requests) as q (principal text, idempotency_key text)
+    where q.idempotency_key is not null
+    order by 1, 2
+  ) pair;
+
+  perform pg_advisory_xact_lock(owner.hash)
+  from (
+    select distinct hashtextextended(q.account, 0) as hash
+    from jsonb_to_recordset(p_requests) as q (account text, key text)
+    where q.key is not null
+    order by 1
+  ) owner;
+
+  for purse in
+    select p.account, p.asset, max(p.filled_from) as filled_from
+    from jsonb_to_recordset(p_requests) as q (source text, held text, asset text)
+    cross join lateral (values (q.source, q.asset, null), (q.held, q.asset, q.source)) as p (account, asset, filled_from)
+    group by p.account, p.asset
+    order by p.account collate "C", p.asset collate "C"
+  loop
+    -- The row that a hold would make is made now, in its turn, where there is something to hold.
+    if purse.filled_from is not null then
+      insert into balance (account, asset, units)
+      select purse.account, purse.asset, 0
+      where exists (select 1 from balance b where b.account = purse.filled_from and b.asset = purse.asset)
+      on conflict do nothing;
+    end if;
+    perform 1 from balance b where b.account = purse.account and b.asset = purse.asset for update;
+  end loop;
+
+  return query
+  select r.verdict, r.replayed, r.decision_id, r.violations, r.available_units
+  from rows from (jsonb_to_recordset(p_requests) as (
+    decision text, account text, key text, policy_version int, policy_hash text, operation text, facts jsonb,
+    violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
+    cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
+    idempotency_key text, fingerprint text, at timestamptz
+  )) with ordinality as q
+  cross join lateral spend_reserve(
+    q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
+    q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
+    q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at) r
+  order by q.ordinality;
+end $$;
+
+-- Settles (held to the destination) or releases (held back to its source; the budget of its day gets it back), once.
+create or replace function spend_resolve(
+  p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  r reservation;
+  v_destination text;
+  v_kind text := case p_status when 'settled' then 'settle' else 'release' end;
+begin
+  select * into r from reservation where decision_id = p_decision for update;
+  if not found then
+    verdict := 'not_reserved';
+    return;
+  elsif r.status <> 'reserved' then
+    verdict := 'already_' || r.status;
+    return;
+  end if;
+
+  verdict := p_status;
+  v_destination := case p_status when 'settled' then p_destination else r.source end;
+  update reservation set status = p_status, resolved_at = p_at where decision_id = p_decision;
+  if p_status = 'released' and r.key_id is not null then
+    perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
+    update budget_usage set used_micros = used_micros - r.usd_micros, count = count - 1
+    where key_id = r.key_id and day = r.day;
+  end if;
+
+  if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
+    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+  update balance set units = units - r.units where account = r.held and asset = r.asset;
+  if left(v_destination, 5) = 'acct_' and v_destination collate "C" > r.held then
+    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+
+  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
+  insert into posting (transaction_id, ordinal, source, destination, asset, units)
+  values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, r.units);
+end $$;
+`

@@ -1,0 +1,89 @@
+/** The tables of migration `0004-people` as Kysely sees them: how people sign in. */
+import type { Generated } from 'kysely'
+import type { JsonColumn } from './schema.ts'
+
+/** A single-use challenge. `subject` is what its client shows: a WebAuthn challenge, an OAuth state, a destination's keyed hash. */
+export interface ChallengeTable {
+  id: string
+  kind: 'passkey_register' | 'passkey_login' | 'otp' | 'recovery' | 'identity_provider'
+  subject: string
+  account_id: string | null
+  facts: JsonColumn
+  tries: Generated<number>
+  created_at: Date
+  expires_at: Date
+}
+
+/** A passkey. `credential_id` is the authenticator's, base64url; `public_key` is COSE. */
+export interface PasskeyTable {
+  credential_id: string
+  id: string
+  account_id: string
+  public_key: Uint8Array
+  counter: bigint
+  transports: readonly string[]
+  device_type: 'singleDevice' | 'multiDevice'
+  backed_up: boolean
+  created_at: Date
+  last_used_at: Date | null
+}
+
+/** An e-mail address or phone number that signs an account in, as its keyed hash. */
+export interface LoginDestinationTable {
+  destination_hash: string
+  account_id: string
+  channel: 'email' | 'sms'
+  created_at: Date
+}
+
+/** A person as an identity provider knows them. */
+export interface FederatedIdentityTable {
+  issuer: string
+  subject: string
+  account_id: string
+  created_at: Date
+}
+
+/** A second factor (TOTP). `last_time_step` is the newest step whose code was used. */
+export interface MfaTable {
+  account_id: string
+  sealed_secret: Uint8Array
+  status: 'pending' | 'active'
+  last_time_step: Generated<bigint>
+  created_at: Date
+  activated_at: Date | null
+}
+
+/** A recovery code of a second factor, as its keyed hash. */
+export interface MfaRecoveryCodeTable {
+  account_id: string
+  code_hash: string
+  used_at: Date | null
+}
+
+/** A wrong one-time code against an account. */
+export interface FailedFactorTable {
+  account_id: string
+  at: Date
+}
+
+/** What the sandbox sent to nobody. */
+export interface SandboxMessageTable {
+  id: string
+  channel: 'email' | 'sms'
+  destination: string
+  code: string
+  body: string
+  sent_at: Date
+}
+
+/** What an OpenID provider that the gateway serves keeps. */
+export interface OpenidRecordTable {
+  model: string
+  id: string
+  payload: JsonColumn
+  grant_id: string | null
+  uid: string | null
+  expires_at: Date | null
+  consumed_at: Date | null
+}
