@@ -1,6 +1,6 @@
 /** JSON that keeps what a client wrote: numbers by their text, no doubled members, no prototypes. */
 import canonicalize from 'canonicalize'
-import { LosslessNumber, parse } from 'lossless-json'
+import { LosslessNumber, parse, stringify } from 'lossless-json'
 
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -63,6 +63,11 @@ function countMembers(value: unknown): number {
 
 function refuseText(text: string): void {
   if (UNSTORABLE.test(text)) throw new SyntaxError('a text holds U+0000 or half a surrogate pair')
+}
+
+/** The text of what {@link parseJson} answered, numbers as they were written. */
+export function writeJson(value: unknown): string {
+  return stringify(value ?? null) ?? 'null'
 }
 
 /** The RFC 8785 text of a decoded value; bigints and dates count as their strings. @see https://www.rfc-editor.org/rfc/rfc8785 */

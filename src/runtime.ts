@@ -8,6 +8,7 @@ import type { Config } from './config.ts'
 import { Failure } from './failure.ts'
 import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
+import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
@@ -69,7 +70,12 @@ export async function openDatabase(config: Config, log: Log): Promise<Database> 
 /** Joins everything. @param origin that clients use. @param ownOrigin where this process is reached once it listens. @throws Error that says what to do where a part cannot be had. */
 export async function createRuntime(
   config: Config,
-  { origin, ownOrigin, log }: { origin: string; ownOrigin: () => string; log: Log },
+  {
+    origin,
+    ownOrigin,
+    tools,
+    log,
+  }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
   const [chain, database] = await startTogether(
@@ -95,6 +101,7 @@ export async function createRuntime(
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
       rateLimiter,
       sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
+      operation: (name) => tools.find((tool) => tool.name === name),
     }
     return { services, close }
   } catch (error) {

@@ -12,6 +12,9 @@ import agentsKeysPause from './agents/keys/pause.ts'
 import agentsKeysRemove from './agents/keys/remove.ts'
 import agentsKeysUpdate from './agents/keys/update.ts'
 import agentsKeysUsage from './agents/keys/usage.ts'
+import approvalsDecide from './approvals/decide.ts'
+import approvalsGet from './approvals/get.ts'
+import approvalsList from './approvals/list.ts'
 import authGuest from './auth/guest.ts'
 import authIdentityProvider from './auth/identity-provider.ts'
 import authLogout from './auth/logout.ts'
@@ -52,6 +55,9 @@ export const tools: readonly Tool[] = [
   agentsKeysRemove,
   agentsKeysUpdate,
   agentsKeysUsage,
+  approvalsDecide,
+  approvalsGet,
+  approvalsList,
   authGuest,
   authIdentityProvider,
   authLogout,

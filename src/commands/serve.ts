@@ -46,6 +46,7 @@ export async function serve(
   const runtime = await createRuntime(config, {
     origin,
     ownOrigin: () => ownOrigin(server, config),
+    tools: surfaces.tools,
     log,
   }).catch((error: unknown) => {
     server.close()

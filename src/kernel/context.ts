@@ -14,6 +14,7 @@ import type { Rates } from '../providers/rates.ts'
 import type { AddressScreening } from '../providers/screening.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
+import type { Tool } from './tool.ts'
 
 /** What a configuration decides about the product itself. */
 export interface Settings {
@@ -65,6 +66,8 @@ export interface Services {
   readonly log: Log
   /** Null in production. */
   readonly sandbox: SandboxCredentials | null
+  /** The tool of a name: what was asked for earlier is run by it. */
+  readonly operation: (name: string) => Tool | undefined
 }
 
 /** One call. */

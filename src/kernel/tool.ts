@@ -115,6 +115,8 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
 export interface Call {
   /** The decoded input, for fingerprints. */
   readonly input: unknown
+  /** The input as it came, to be decoded again. */
+  readonly raw: unknown
   readonly spend: ((context: Context) => Promise<Spending>) | null
   /** The answer of an earlier run, or null while there is none. @param decided as it was stored. */
   readonly recall: (context: Context, decided: Decided) => Promise<Record<string, unknown> | null>
@@ -152,6 +154,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         const { run } = definition
         return {
           input,
+          raw,
           spend: null,
           sell: null,
           recall: async () => null,
@@ -162,6 +165,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
       let spending: Spending<Facts> | undefined
       return {
         input,
+        raw,
         sell: sale === undefined ? null : (context) => sale(context, input),
         spend: async (context) => {
           spending = await spend(context, input)

@@ -4,6 +4,7 @@ import { ledger } from './migrations/0002-ledger.ts'
 import { spending } from './migrations/0003-spending.ts'
 import { people } from './migrations/0004-people.ts'
 import { budgets } from './migrations/0005-budgets.ts'
+import { approvals } from './migrations/0007-approvals.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -12,4 +13,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0003-spending': spending,
   '0004-people': people,
   '0005-budgets': budgets,
+  '0007-approvals': approvals,
 }

@@ -40,6 +40,7 @@ export interface Schema {
   posting: PostingTable
   balance: BalanceTable
   decision: DecisionTable
+  approval: ApprovalTable
   reservation: ReservationTable
   budget_usage: BudgetUsageTable
   payee: PayeeTable
@@ -215,6 +216,24 @@ export interface PayeeTable {
   key_id: string
   counterparty: string
   first_seen_at: Date
+}
+
+/** A call that waits for its owner, or waited. `input` is the call's input as JSON text. */
+export interface ApprovalTable {
+  id: string
+  account_id: string
+  key_id: string
+  decision_id: string
+  operation: string
+  input: string
+  fingerprint: string
+  idempotency_key: string | null
+  status: 'pending' | 'approved' | 'rejected'
+  answer: JsonColumn<Json | null> | null
+  problem: JsonColumn<Json | null> | null
+  created_at: Date
+  expires_at: Date
+  decided_at: Date | null
 }
 
 /** Calls that came with an idempotency key: a spend's by its decision, any other's by its first answer. Kept for 24 hours. */

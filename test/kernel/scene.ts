@@ -51,6 +51,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     newId,
     log: silentLog,
     sandbox: null,
+    operation: () => undefined,
     ...changes,
   }
 }

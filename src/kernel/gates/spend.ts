@@ -15,6 +15,7 @@ import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
 import { type Context, callerOf } from '../context.ts'
 import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, Spending, Tool } from '../tool.ts'
+import { awaitApproval } from './approval.ts'
 import { policyOf } from './policy.ts'
 
 /** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
@@ -33,7 +34,18 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const spending = await call.spend(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
   const decided = await context.reserve(requestOf(tool.name, { call, caller, context, spending, value }))
-  return gateOf(decided, spending)
+  if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
+  if (caller.kind !== 'key') throw new Error('only a key waits for an approval')
+  throw await awaitApproval(context, {
+    operation: tool.name,
+    call,
+    key: caller.key,
+    accountId: caller.account.id,
+    decisionId: decided.decisionId,
+    isReplayed: decided.replayed,
+    ttlSeconds: policyOf(caller.key)?.approval?.ttlSec,
+    what: `A spend of ${decimalOf(spending.money)} ${spending.money.asset}`,
+  })
 }
 
 interface Parts {
@@ -105,7 +117,10 @@ function limitsOf(policy: Policy | null) {
   }
 }
 
-function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
+function gateOf(
+  decided: Exclude<SpendVerdict, { verdict: 'approval_required' }>,
+  spending: Spending,
+): SpendGate {
   switch (decided.verdict) {
     case 'allow':
       return { kind: 'reserved', decisionId: decided.decisionId, spending }
@@ -113,16 +128,6 @@ function gateOf(decided: SpendVerdict, spending: Spending): SpendGate {
       return { kind: 'repeated', decisionId: decided.decisionId }
     case 'deny':
       throw denied(decided)
-    case 'approval_required':
-      throw new Failure(
-        'approval_required',
-        `A spend of ${decimalOf(spending.money)} ${spending.money.asset} needs the owner's approval. Nothing is held yet.`,
-        {
-          decisionId: decided.decisionId,
-          isReplayed: decided.replayed,
-          hint: 'Ask the owner to approve it, then send the same request again with the same idempotency key.',
-        },
-      )
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',

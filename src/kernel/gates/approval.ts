@@ -1,0 +1,90 @@
+/** What a call is told that must wait for its owner, or had to. */
+import { z } from 'zod'
+import { Failure, type FailureCode, type FailureMembers, failures } from '../../failure.ts'
+import { writeJson } from '../../json.ts'
+import { type Approval, askApproval } from '../../spending/approvals.ts'
+import type { Context } from '../context.ts'
+import { fingerprintOf } from '../fingerprint.ts'
+import type { Call } from '../tool.ts'
+
+/** A day, where a policy without its own time asked: it was changed in the meantime. */
+const DEFAULT_TTL_SECONDS = 86_400
+
+/** The call and the decision that it was told. */
+export interface Waiting {
+  readonly operation: string
+  readonly call: Pick<Call, 'input' | 'raw'>
+  readonly key: { readonly id: string }
+  readonly accountId: string
+  readonly decisionId: string
+  readonly isReplayed: boolean
+  readonly ttlSeconds: number | undefined
+  /** What is asked for, in words. */
+  readonly what: string
+}
+
+/** Asks the owner, and answers how that stands: `approval_required`, or what the approved call was refused with. */
+export async function awaitApproval(context: Context, waiting: Waiting): Promise<Failure> {
+  const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
+  const approval = await askApproval(context, {
+    accountId,
+    keyId: key.id,
+    decisionId,
+    operation,
+    input: writeJson(call.raw),
+    fingerprint: fingerprintOf(operation, call.input),
+    idempotencyKey: context.idempotencyKey,
+    ttlSeconds,
+    at: context.now,
+  })
+  if (approval.problem !== null) return failureOf(approval.problem)
+  const { detail, hint, reason } = tellings[approval.status](waiting.what)
+  return new Failure('approval_required', detail, {
+    decisionId,
+    approvalId: approval.id,
+    approvalUrl: `${context.settings.origin}/api/approvals/${approval.id}`,
+    isReplayed: waiting.isReplayed,
+    reason,
+    hint,
+  })
+}
+
+interface Telling {
+  readonly detail: string
+  readonly hint: string
+  readonly reason?: string
+}
+
+const tellings: Readonly<Record<Approval['status'], (what: string) => Telling>> = {
+  pending: (what) => ({
+    detail: `${what} needs the owner's approval. Nothing is held yet.`,
+    hint: 'Ask the owner to approve it. Then poll GET /api/approvals/{approvalId}, or repeat the call with the same idempotency key.',
+  }),
+  approved: (what) => ({
+    detail: `${what} was approved and is under way.`,
+    hint: 'Repeat the call with the same idempotency key in a second.',
+    reason: 'running',
+  }),
+  rejected: (what) => ({
+    detail: `The owner rejected ${what}.`,
+    hint: 'Do not ask again unless the owner says so; a new call needs a new idempotency key.',
+    reason: 'rejected',
+  }),
+  expired: (what) => ({
+    detail: `The owner did not approve ${what} in time.`,
+    hint: 'Ask again with a new idempotency key.',
+    reason: 'expired',
+  }),
+}
+
+const kept = z.looseObject({
+  code: z.string().refine((code): code is FailureCode => code in failures),
+  detail: z.string(),
+})
+
+/** The failure behind a problem that was kept. */
+export function failureOf(problem: unknown): Failure {
+  const { code, detail, type: _type, title: _title, status: _status, ...members } = kept.parse(problem)
+  // Written by `toProblem` of the very same members.
+  return new Failure(code, detail, { ...(members as FailureMembers), isReplayed: true })
+}

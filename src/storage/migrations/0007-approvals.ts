@@ -1,0 +1,26 @@
+/** Approvals: calls that wait for their owner. One is bound to exactly the call that asked, and runs at most once. */
+export const approvals = `
+create table approval (
+  id text collate "C" primary key,
+  account_id text not null references account,
+  key_id text collate "C" not null,
+  -- The decision that asked for it.
+  decision_id text collate "C" not null unique references decision,
+  operation text not null,
+  -- As the caller wrote it, so that it is decoded anew when it runs.
+  input text not null,
+  fingerprint text not null,
+  idempotency_key text,
+  status text not null check (status in ('pending', 'approved', 'rejected')),
+  answer jsonb,
+  problem jsonb,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  decided_at timestamptz,
+  check ((status = 'pending') = (decided_at is null)),
+  check (answer is null or problem is null),
+  check (status = 'approved' or (answer is null and problem is null))
+);
+create index approval_of_account on approval (account_id, id);
+create index approval_waiting on approval (key_id, fingerprint) where status = 'pending';
+`

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { findKey } from '../../src/identity/store.ts'
+import { toJson } from '../../src/json.ts'
+import { type Context, personOf } from '../../src/kernel/context.ts'
+import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { runApproved } from '../../src/kernel/run-approved.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import { type Approval, decideApproval, findApproval, keepOutcome } from '../../src/spending/approvals.ts'
+
+export default defineTool({
+  name: 'approvals.decide',
+  title: 'Approve or reject',
+  summary: 'Approve or reject exactly the call that an agent asked for. Approving runs it, once.',
+  description:
+    'Approving needs a fresh second factor; rejecting does not. The call runs under the key’s policy, budget and balance of this moment: it can still be refused, and "problem" then says why. Repeating an approval whose call is still under way finishes it.',
+  route: 'POST /api/approvals/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  ownTransactions: true,
+  mcp: false,
+  input: z.strictObject({
+    id: z.string().max(64).describe('`approvalId`: `appr_…`'),
+    decision: z.enum(['approve', 'reject']).describe('What the owner says.'),
+  }),
+  output: approvalView,
+  failures: ['not_found', 'conflict', 'step_up_required', 'mfa_enrollment_required', 'settlement_pending'],
+  example: { id: 'appr_01h455vb4pex5vsknk084sn02q', decision: 'reject' },
+  run: async (context, { id, decision }) => {
+    if (decision === 'approve') requireStepUp(context)
+    const status = decision === 'approve' ? ('approved' as const) : ('rejected' as const)
+    const accountId = personOf(context).account.id
+    const decided =
+      (await decideApproval(context.database, { accountId, id, status, at: context.now })) ??
+      (await standing(context, { id, status }))
+    if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
+      return viewApproval(decided)
+    const found = await findKey(context.database, { id: decided.keyId })
+    if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= context.now)) {
+      const gone = new Failure('unknown_key', 'The key that asked was revoked or has expired.')
+      const outcome = { problem: toJson(gone.toProblem()) }
+      return viewApproval(await keepOutcome(context.database, { id, outcome, now: context.now }))
+    }
+    return viewApproval(await runApproved(context, decided, { kind: 'key', ...found }))
+  },
+})
+
+/** The same decision again is answered again; another one comes too late. */
+async function standing(
+  context: Context,
+  { id, status }: { id: string; status: 'approved' | 'rejected' },
+): Promise<Approval> {
+  const owner = { accountId: personOf(context).account.id, keyId: null }
+  const approval = await findApproval(context.database, { ...owner, id, now: context.now })
+  if (approval === undefined) throw new Failure('not_found', 'There is no such approval of yours.')
+  if (approval.status === status) return approval
+  throw new Failure('conflict', `This approval is ${approval.status}.`, {
+    reason: approval.status,
+    hint: 'An approval is decided once, before it expires; the agent may ask again.',
+  })
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import { findApproval } from '../../src/spending/approvals.ts'
+
+export default defineTool({
+  name: 'approvals.get',
+  title: 'How an approval stands',
+  summary: 'Read an approval: whether the owner has decided, and what the approved call answered.',
+  description:
+    'Poll it every few seconds after "approval_required". A key sees its own approvals. "answer" is what the call answered; "problem" what it was refused with when it ran. "rejected" and "expired" are final: do not repeat the call.',
+  route: 'GET /api/approvals/{id}',
+  who: 'account',
+  scopes: [],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({ id: z.string().max(64).describe('`approvalId`: `appr_…`') }),
+  output: approvalView,
+  failures: ['not_found'],
+  example: { id: 'appr_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const owner = { accountId: caller.account.id, keyId }
+    const approval = await findApproval(context.database, { ...owner, id, now: context.now })
+    if (approval === undefined) throw new Failure('not_found', 'There is no such approval of yours.')
+    return viewApproval(approval)
+  },
+})

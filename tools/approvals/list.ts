@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { personOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
+import { approvalStatus, approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import { listApprovals } from '../../src/spending/approvals.ts'
+
+export default defineTool({
+  name: 'approvals.list',
+  title: 'Approvals',
+  summary: 'List what the account’s agents ask its owner to approve, newest first.',
+  route: 'GET /api/approvals',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ ...pageMembers, status: approvalStatus.optional().describe('Those alone.') }),
+  output: z.strictObject({ approvals: z.array(approvalView).describe('The approvals.'), nextCursor }),
+  failures: [],
+  example: { status: 'pending' },
+  run: async (context, { status, ...input }) => {
+    const page = pageOf(input)
+    const accountId = personOf(context).account.id
+    const { rows, nextCursor } = onePage(
+      await listApprovals(context.database, { accountId, status, page, now: context.now }),
+      page,
+    )
+    return { approvals: rows.map(viewApproval), nextCursor }
+  },
+})
