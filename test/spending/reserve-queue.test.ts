@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Failure } from '../../src/failure.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
-import type { Connection, Parameter, Statement } from '../../src/storage/database.ts'
+import type { Connection, Database, Parameter, Statement } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { openAccount, openKey, spendOf, usageOf } from './scene.ts'
 
@@ -13,7 +13,8 @@ onBothEngines('the queue of spends', (database) => {
   /** The database, and how many requests each of its calls carried. */
   const watched = (fail: (name: string) => Error | undefined = () => undefined) => {
     const sizes: number[] = []
-    const connection: Connection = {
+    const connection: Connection & Pick<Database, 'engine'> = {
+      engine: database().engine,
       kysely: database().kysely,
       call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
         const size = statement.name === 'spend_reserve_batch' ? JSON.parse(String(parameters[0])).length : 1
@@ -39,11 +40,19 @@ onBothEngines('the queue of spends', (database) => {
     expect(sizes).toEqual([1, 64, 35, 1])
   })
 
-  it('lets no account wait for another', async () => {
+  it('sends accounts apart while there is room, and those that must wait together', async () => {
     const { reserve, sizes } = watched()
-    const scenes = await times(3, () => open())
-    await Promise.all(scenes.map((scene) => reserve(spendOf(scene, 7n))))
-    expect(sizes).toEqual([1, 1, 1])
+    const scenes = await times(9, () => open())
+    const verdicts = await Promise.all(scenes.map((scene) => reserve(spendOf(scene, 7n))))
+    expect(verdicts.every(({ verdict }) => verdict === 'allow')).toBe(true)
+    expect(sizes).toEqual(database().engine === 'pglite' ? [1, 8] : [1, 1, 1, 1, 5])
+  })
+
+  it('decides the spends of an account in the order in which they came', async () => {
+    const scene = await open(50n)
+    const { reserve } = watched()
+    const verdicts = await times(100, (index) => reserve(spendOf(scene, index < 50 ? 1n : 2n)))
+    expect(verdicts.map(({ verdict }) => verdict === 'allow')).toEqual(verdicts.map((_, index) => index < 50))
   })
 
   it('tells only the request that cannot be decided', async () => {
