@@ -53,10 +53,16 @@ export function readPositions(
   return database.call(positionsAfter, [after.writer, after.id, limit])
 }
 
+// Each limit keeps the planner to one look into the index a decision: without statistics it would read the whole chain.
 const unsealedOf: Statement = {
   name: 'audit_unsealed',
-  text: `select ${contentColumns} from decision d
-    where d.id = any($1::text[]) and not exists (select 1 from decision_seal s where s.decision_id = d.id)
+  text: `select ${contentColumns}
+    from (
+      select wanted.id from unnest($1::text[]) as wanted (id)
+      left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
+      where s.found is null
+    ) unsealed
+    cross join lateral (select * from decision where id = unsealed.id limit 1) d
     order by d.id`,
 }
 
