@@ -13,6 +13,8 @@ import agentsKeysPause from './agents/keys/pause.ts'
 import agentsKeysRemove from './agents/keys/remove.ts'
 import agentsKeysUpdate from './agents/keys/update.ts'
 import agentsKeysUsage from './agents/keys/usage.ts'
+import agentsPolicyGet from './agents/policy/get.ts'
+import agentsPolicySet from './agents/policy/set.ts'
 import approvalsDecide from './approvals/decide.ts'
 import approvalsGet from './approvals/get.ts'
 import approvalsList from './approvals/list.ts'
@@ -31,6 +33,7 @@ import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
+import policySimulate from './policy/simulate.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
@@ -57,6 +60,8 @@ export const tools: readonly Tool[] = [
   agentsKeysRemove,
   agentsKeysUpdate,
   agentsKeysUsage,
+  agentsPolicyGet,
+  agentsPolicySet,
   approvalsDecide,
   approvalsGet,
   approvalsList,
@@ -75,6 +80,7 @@ export const tools: readonly Tool[] = [
   developerKeysCreate,
   developerKeysList,
   developerKeysRevoke,
+  policySimulate,
   sandboxAdmin,
   sandboxCredentials,
   sandboxFaucet,

@@ -213,7 +213,13 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
     it('shows a key only the tools that its scopes allow', async () => {
       const client = await mcpClient()
       const { tools } = await client.listTools()
-      expect(tools.map(({ name }) => name).sort()).toEqual(['context', 'wallets_get', 'wallets_transfer'])
+      expect(tools.map(({ name }) => name).sort()).toEqual([
+        'approvals_get',
+        'context',
+        'policy_simulate',
+        'wallets_get',
+        'wallets_transfer',
+      ])
       const self = await client.callTool({ name: 'context', arguments: {} })
       expect(self.structuredContent).toMatchObject({
         principal: 'key',

@@ -37,7 +37,13 @@ describe('bursar mcp', () => {
 
   it('shows what the agent’s scopes allow, and nothing else', async () => {
     const { tools } = await client.listTools()
-    expect(tools.map(({ name }) => name).sort()).toEqual(['context', 'wallets_get', 'wallets_transfer'])
+    expect(tools.map(({ name }) => name).sort()).toEqual([
+      'approvals_get',
+      'context',
+      'policy_simulate',
+      'wallets_get',
+      'wallets_transfer',
+    ])
   })
 
   it('pays, pays once for an idempotency key, and is denied over the limit', async () => {

@@ -282,6 +282,35 @@ describe('who may use what', () => {
   })
 })
 
+async function newAgentOf(owner: Person) {
+  const { jwk } = await newAgent()
+  const { body } = await owner.ask('POST', '/api/agents/keys', { name: 'Bot', publicKey: jwk, scopes: [] })
+  const path = `/api/agents/keys/${String(body.agentId)}`
+  return {
+    id: String(body.agentId),
+    isThere: async () => (await owner.ask('GET', path)).body.status === 'active',
+  }
+}
+
+async function newApprovalOf(owner: Person) {
+  const agent = await newAgent()
+  await owner.ask('POST', '/api/agents/keys', {
+    name: 'Bot',
+    publicKey: agent.jwk,
+    scopes: ['wallets:transfer'],
+    policy: { ...policy, approval: { above: '1' } },
+  })
+  const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '2', signature: 'x' }
+  const response = await signedBy(agent)({
+    method: 'POST',
+    target: '/api/wallets/transfer',
+    body: JSON.stringify(transfer),
+  })
+  const { approvalId: id } = z.object({ approvalId: z.string() }).parse(await response.json())
+  const isThere = async () => (await owner.ask('GET', `/api/approvals/${id}`)).body.status === 'pending'
+  return { id, isThere }
+}
+
 /** For each route that names an object: makes one and answers its id, and how to see that it is still there. */
 const objects: Readonly<
   Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
@@ -294,6 +323,17 @@ const objects: Readonly<
       isThere: async () => (await owner.ask('GET', '/api/auth/session')).status === 200,
     }
   },
+  ...Object.fromEntries(
+    [
+      'GET /api/agents/keys/{id}',
+      'PATCH /api/agents/keys/{id}',
+      'DELETE /api/agents/keys/{id}',
+      'POST /api/agents/keys/{id}/pause',
+      'GET /api/agents/keys/{id}/usage',
+    ].map((route) => [route, newAgentOf] as const),
+  ),
+  'GET /api/approvals/{id}': newApprovalOf,
+  'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
     const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
@@ -315,6 +355,12 @@ const objects: Readonly<
   },
 }
 
+/** A body that fits, where the route wants one. */
+const bodies: Readonly<Record<string, object>> = {
+  'PATCH /api/agents/keys/{id}': { name: 'Mine' },
+  'POST /api/approvals/{id}': { decision: 'reject' },
+}
+
 describe('somebody else’s object', () => {
   it('is not found, and stays as it is', async () => {
     const withObject = tools.filter(
@@ -323,10 +369,10 @@ describe('somebody else’s object', () => {
     )
     expect(withObject.map(({ route }) => route).sort()).toEqual(Object.keys(objects).sort())
     for (const [route, make] of Object.entries(objects)) {
-      const [owner, stranger] = [await newPerson(), await newPerson()]
+      const [owner, stranger] = [await newGuest(gateway.origin), await newPerson()]
       const { id, isThere } = await make(owner)
       const [method = '', path = ''] = route.split(' ')
-      const answer = await stranger.ask(method, path.replace(/\{\w+\}/, id))
+      const answer = await stranger.ask(method, path.replace(/\{\w+\}/, id), bodies[route])
       expect([route, answer.status, answer.body.code]).toEqual([route, 404, 'not_found'])
       expect([route, await isThere()]).toEqual([route, true])
     }

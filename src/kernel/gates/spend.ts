@@ -9,7 +9,7 @@ import { usdMicrosOf } from '../../../policies/usd.ts'
 import { Failure, type Violation } from '../../failure.ts'
 import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
-import type { AccountPrincipal } from '../../principal.ts'
+import type { AccessKey } from '../../principal.ts'
 import type { SpendRequest, SpendVerdict } from '../../spending/reserve.ts'
 import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
 import { type Context, callerOf } from '../context.ts'
@@ -33,7 +33,22 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const caller = callerOf(context)
   const spending = await call.spend(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const decided = await context.reserve(requestOf(tool.name, { call, caller, context, spending, value }))
+  const key = caller.kind === 'key' ? caller.key : null
+  const request = spendRequest(tool.name, {
+    spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
+    spending,
+    value,
+    idempotency:
+      context.idempotencyKey === null
+        ? null
+        : {
+            principal: idempotencyOwner(caller),
+            key: context.idempotencyKey,
+            fingerprint: fingerprintOf(tool.name, call.input),
+          },
+    context,
+  })
+  const decided = await context.reserve(request)
   if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
   if (caller.kind !== 'key') throw new Error('only a key waits for an approval')
   throw await awaitApproval(context, {
@@ -48,22 +63,35 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   })
 }
 
-interface Parts {
-  readonly call: Call
-  readonly caller: AccountPrincipal
-  readonly context: Context
-  readonly spending: Spending
-  readonly value: UsdValue
+/** Who spends, by which policy; a person spends without one. */
+export interface Spender {
+  readonly accountId: string
+  readonly key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'> | null
+  readonly policy: Policy | null
 }
 
-function requestOf(operation: string, { call, caller, context, spending, value }: Parts): SpendRequest {
+/** What is asked of the database's spend function. Nothing in it was decided but the policy's static rules. */
+export function spendRequest(
+  operation: string,
+  {
+    spender: { accountId, key, policy },
+    spending,
+    value,
+    idempotency,
+    context,
+  }: {
+    spender: Spender
+    spending: Spending
+    value: UsdValue
+    idempotency: SpendRequest['idempotency']
+    context: Pick<Context, 'newId' | 'now' | 'approvedBy'>
+  },
+): SpendRequest {
   const { category, money, chain, counterparty, place, mcc = null, symbol = null } = spending
-  const key = caller.kind === 'key' ? caller.key : null
-  const policy = key === null ? null : policyOf(key)
   const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty, mcc, symbol }
   return {
     decisionId: context.newId('dec', context.now),
-    accountId: caller.account.id,
+    accountId,
     key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
     policyHash: key?.policyHash ?? null,
     operation,
@@ -79,7 +107,7 @@ function requestOf(operation: string, { call, caller, context, spending, value }
       symbol,
       found: toJson(spending.facts),
     },
-    violations: key === null ? [] : policy === null ? [noPolicy] : evaluate(policy, facts, context.now),
+    violations: policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy],
     money,
     usdMicros: value.usdMicros,
     counterparty,
@@ -88,14 +116,7 @@ function requestOf(operation: string, { call, caller, context, spending, value }
       policy !== null && context.approvedBy === undefined && needsApproval(policy, value.usdMicros),
     isApproved: context.approvedBy !== undefined,
     place,
-    idempotency:
-      context.idempotencyKey === null
-        ? null
-        : {
-            principal: idempotencyOwner(caller),
-            key: context.idempotencyKey,
-            fingerprint: fingerprintOf(operation, call.input),
-          },
+    idempotency,
     at: context.now,
   }
 }

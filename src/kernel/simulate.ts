@@ -1,0 +1,87 @@
+/**
+ * What would be decided on a spend: by the very functions that decide on real ones, in a transaction that is taken back, so
+ * that nothing is held, counted or written.
+ */
+import { dailyViolations } from '../../policies/budget.ts'
+import type { Policy } from '../../policies/policy.ts'
+import { Failure, type Violation } from '../failure.ts'
+import { decimalOf } from '../money.ts'
+import type { AccessKey } from '../principal.ts'
+import { reserveSpend, type SpendRequest, type SpendVerdict } from '../spending/reserve.ts'
+import type { Database } from '../storage/database.ts'
+import { usdMicrosAt } from '../usd-value.ts'
+import type { Context } from './context.ts'
+import { spendRequest } from './gates/spend.ts'
+import type { Spending } from './tool.ts'
+
+/** A verdict that holds for nothing. @property usdMicros what the spend is worth, millionths of a USD. */
+export interface Simulated {
+  readonly verdict: 'allow' | 'deny' | 'approval_required' | 'insufficient_funds'
+  readonly violations: readonly Violation[]
+  readonly usdMicros: bigint
+  /** What is available, where that is too little: a decimal string. */
+  readonly available: string | null
+}
+
+/**
+ * Decides on a spend without doing it.
+ * @param key whose budgets it would count in; null: of a key that has used nothing yet. @param policy the key's own or a draft.
+ * @throws Failure `rates_unavailable`, `conflict` where the key changed meanwhile.
+ */
+export async function simulateSpend(
+  context: Context,
+  {
+    accountId,
+    key,
+    policy,
+    spending,
+  }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: Spending },
+): Promise<Simulated> {
+  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  const asked = spendRequest('policy.simulate', {
+    spender: { accountId, key, policy },
+    spending,
+    value,
+    idempotency: null,
+    context,
+  })
+  const unused =
+    key === null && policy !== null
+      ? dailyViolations(policy, value.usdMicros, { usedMicros: 0n, count: 0 }, context.now)
+      : []
+  const request = { ...asked, violations: [...asked.violations, ...unused] }
+  return { ...shown(await takenBack(context.database, request)), usdMicros: value.usdMicros }
+}
+
+function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {
+  const nothing = { violations: [], available: null }
+  switch (decided.verdict) {
+    case 'allow':
+    case 'approval_required':
+      return { ...nothing, verdict: decided.verdict }
+    case 'deny':
+      return { ...nothing, verdict: 'deny', violations: decided.violations }
+    case 'insufficient_funds':
+      return { ...nothing, verdict: 'insufficient_funds', available: decimalOf(decided.available) }
+    default:
+      throw new Failure('conflict', 'The key or its policy changed while this was simulated.', {
+        hint: 'Send the request again.',
+      })
+  }
+}
+
+/** Decides in a transaction that never commits. */
+async function takenBack(database: Database, request: SpendRequest): Promise<SpendVerdict> {
+  const takeBack = new Error('taken back')
+  let decided: SpendVerdict | undefined
+  try {
+    await database.transaction(async (connection) => {
+      decided = await reserveSpend(connection, request)
+      throw takeBack
+    })
+  } catch (error) {
+    if (error !== takeBack) throw error
+  }
+  if (decided === undefined) throw new Error('nothing was decided')
+  return decided
+}

@@ -1,0 +1,95 @@
+/** Every operation that spends is under the policy engine: no tool of the registry moves money past it. */
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type SpendCategory, spendPolicy } from '../../policies/policy.ts'
+import { createAccount } from '../../src/identity/accounts.ts'
+import { insertKey } from '../../src/identity/store.ts'
+import type { Services } from '../../src/kernel/context.ts'
+import { run } from '../../src/kernel/run.ts'
+import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import { tools } from '../../tools/index.ts'
+import { onBothEngines } from '../engines.ts'
+import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
+
+const spending = tools.filter(({ effect }) => effect === 'spend')
+
+onBothEngines('every operation that spends', (database) => {
+  let services: Services
+  beforeAll(async () => {
+    const { settings } = await servicesOn(database())
+    const fxPrice = { asset: 'USDC' as const, units: 50_000n }
+    services = await servicesOn(database(), { settings: { ...settings, fxPrice } })
+  })
+  const keyWith = async (allow: SpendCategory[], changes: object = {}) => {
+    const account = await createAccount(services, { displayName: 'Ada', guest: false, at: noon })
+    await openWallet(services, { accountId: account.id, at: noon })
+    await bookDeposit(services, { accountId: account.id, funds: demoFunds, reference: account.id, at: noon })
+    const policy = spendPolicy.parse({
+      perTransaction: { max: '100' },
+      dailyBudget: { max: '100' },
+      categories: { allow },
+      ...changes,
+    })
+    const principal = keyOf(account, { policy, scopes: spending.flatMap(({ scopes }) => scopes) })
+    await insertKey(database(), account.id, { ...principal.key, secretHash: null })
+    return principal
+  }
+  const moved = async () =>
+    (
+      await database()
+        .kysely.selectFrom('ledger_transaction')
+        .select('id')
+        .where('kind', '!=', 'deposit')
+        .execute()
+    ).length
+
+  it.each(spending.map((tool) => [tool.name, tool] as const))(
+    '%s is denied by a policy that allows nothing, and moves nothing',
+    async (_name, tool) => {
+      // Over REST a sold operation is paid by x402; as a key's own spend it is an account's.
+      const asKey = { ...tool, who: 'account' as const }
+      const principal = await keyWith([])
+      const before = await moved()
+      const refusal = await run(asKey, callOf(services, principal), tool.example).catch(
+        (error: unknown) => error,
+      )
+      expect(refusal).toMatchObject({
+        code: 'policy_denied',
+        members: { violations: [{ rule: 'category' }] },
+      })
+      expect(await moved()).toBe(before)
+      const rows = await database()
+        .kysely.selectFrom('decision')
+        .select(['verdict', 'operation', 'facts'])
+        .where('key_id', '=', principal.key.id)
+        .execute()
+      expect(rows).toMatchObject([{ verdict: 'deny', operation: tool.name }])
+      const { category } = z.looseObject({ category: z.string() }).parse(rows[0]?.facts)
+      const { violations } = z
+        .object({ members: z.object({ violations: z.array(z.looseObject({ requested: z.string() })) }) })
+        .parse(refusal).members
+      expect(violations[0]?.requested).toBe(category)
+    },
+  )
+
+  it.each(spending.map((tool) => [tool.name, tool] as const))(
+    '%s waits for an approval',
+    async (_name, tool) => {
+      const principal = await keyWith(['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'], {
+        approval: { above: '0.01' },
+      })
+      const before = await moved()
+      await expect(
+        run({ ...tool, who: 'account' }, callOf(services, principal), tool.example),
+      ).rejects.toMatchObject({ code: 'approval_required' })
+      expect(await moved()).toBe(before)
+    },
+  )
+})
+
+describe('the registry', () => {
+  it('has operations that spend, each with an example', () => {
+    expect(spending.length).toBeGreaterThan(0)
+    expect(spending.filter(({ example }) => example === undefined)).toEqual([])
+  })
+})

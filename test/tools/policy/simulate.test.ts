@@ -1,0 +1,252 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { replay } from '../../../policies/replay.ts'
+import { findKey } from '../../../src/identity/store.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import { run } from '../../../src/kernel/run.ts'
+import createKey from '../../../tools/agents/keys/create.ts'
+import pause from '../../../tools/agents/keys/pause.ts'
+import ownerGet from '../../../tools/agents/policy/get.ts'
+import ownerSet from '../../../tools/agents/policy/set.ts'
+import guest from '../../../tools/auth/guest.ts'
+import simulate from '../../../tools/policy/simulate.ts'
+import mfa from '../../../tools/security/mfa.ts'
+import transfer from '../../../tools/wallets/transfer.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newSignedIn, type SignedIn, secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
+import { newAgent } from '../../journeys/agent.ts'
+import { callOf, noon, servicesOn } from '../../kernel/scene.ts'
+
+const policy = {
+  perTransaction: { max: '50' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['transfer'] },
+  approval: { above: '40' },
+}
+const payee = `0x${'1'.repeat(40)}`
+
+onBothEngines('a simulated spend', (database) => {
+  let services: Services
+  let owner: SignedIn
+  let keyId: string
+
+  beforeAll(async () => {
+    services = await servicesOn(database())
+  })
+  beforeEach(async () => {
+    const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+    const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
+    owner = await signInAgain(services, account.id)
+    keyId = await newKey()
+  })
+  const newKey = async () => {
+    const publicKey = (await newAgent()).jwk.x
+    const input = { name: 'Bot', publicKey, scopes: ['wallets:transfer'], policy }
+    return String((await owner.call(createKey, input)).body.agentId)
+  }
+  const asKey = async (id = keyId) => {
+    const found = await findKey(database(), { id })
+    if (found === undefined) throw new Error('the key is gone')
+    return { kind: 'key' as const, ...found }
+  }
+  let seconds = 0
+  /** Each a second after the one before, so that there is an order among them. */
+  const pay = async (amount: string, id = keyId) => {
+    seconds += 1
+    const now = new Date(noon.getTime() + seconds * 1000)
+    const call = callOf(services, await asKey(id), { now })
+    return run(transfer, call, { destination: payee, amount, signature: 'x' })
+  }
+  const ask = (amount: string, more: object = { keyId }, members: object = {}) =>
+    owner.call(simulate, { spend: { category: 'transfer', amount, ...members }, ...more })
+
+  it('is judged like a real one, and nothing comes of it', async () => {
+    await pay('30')
+    const rows = async () => ({
+      decisions: (await database().kysely.selectFrom('decision').select('id').execute()).length,
+      usage: await database().kysely.selectFrom('budget_usage').selectAll().execute(),
+      balances: await database().kysely.selectFrom('balance').selectAll().orderBy('account').execute(),
+    })
+    const before = await rows()
+    expect((await ask('40')).body).toMatchObject({
+      verdict: 'allow',
+      violations: [],
+      usd: '40',
+      replayed: null,
+    })
+    expect((await ask('40.5')).body).toMatchObject({ verdict: 'approval_required' })
+    expect((await ask('50.5')).body).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'per_transaction', limit: '50' }],
+    })
+    await owner.call(transfer, { destination: payee, amount: '960', signature: 'x' })
+    const poorer = await rows()
+    expect((await ask('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
+    expect(await rows()).toEqual(poorer)
+    expect(poorer.usage).toEqual(before.usage)
+  })
+
+  it('meets today’s counters, a stop, and the owner’s cap', async () => {
+    await pay('40')
+    await pay('40')
+    expect((await ask('30')).body).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'daily_budget', used: '80', remaining: '20' }],
+    })
+    await owner.call(ownerSet, { dailyBudget: { max: '90' } })
+    expect((await ask('15')).body).toMatchObject({ violations: [{ rule: 'owner_budget', remaining: '10' }] })
+    await owner.call(pause, { id: keyId })
+    expect((await ask('5')).body).toMatchObject({ violations: [{ rule: 'paused' }] })
+  })
+
+  it('is judged by a draft, alone or against a key’s day', async () => {
+    await pay('40')
+    const draft = { ...policy, dailyBudget: { max: '60' } }
+    expect((await ask('30', { keyId, policy: draft })).body).toMatchObject({
+      verdict: 'deny',
+      violations: [{ rule: 'daily_budget', limit: '60', used: '40' }],
+    })
+    expect((await ask('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
+    expect((await ask('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
+      violations: [{ rule: 'category' }],
+    })
+    expect(
+      (await ask('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
+    ).toMatchObject({ verdict: 'allow' })
+  })
+
+  it('is a key’s question about itself alone', async () => {
+    const principal = await asKey()
+    const asked = (input: object) => run(simulate, callOf(services, principal), input)
+    const spend = { category: 'transfer', amount: '51' }
+    expect((await asked({ spend })).body).toMatchObject({
+      verdict: 'deny',
+      policyHash: principal.key.policyHash,
+    })
+    expect((await asked({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
+    await expect(asked({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(asked({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(asked({ keyId, policy, replay: true })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('is nothing about a stranger’s key', async () => {
+    const stranger = await newSignedIn(services)
+    const spend = { category: 'transfer', amount: '1' }
+    await expect(stranger.call(simulate, { keyId, spend })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  it.each([
+    [{}],
+    [{ spend: { category: 'transfer', amount: '1' } }],
+    [{ keyId: 'key_x', replay: true }],
+    [{ policy, replay: true }],
+    [{ keyId: 'key_x', policy, replay: true, spend: { category: 'transfer', amount: '1' } }],
+    [{ policy, spend: { category: 'gift', amount: '1' } }],
+    [{ policy, spend: { category: 'transfer', amount: '1.0000001' } }],
+    [{ policy, spend: { category: 'transfer', amount: '-1' } }],
+  ])('is not %j', async (input) => {
+    await expect(owner.call(simulate, input)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('tells which past decisions a draft would have changed', async () => {
+    await pay('30')
+    await expect(pay('60')).rejects.toMatchObject({ code: 'policy_denied' })
+    await pay('35')
+    const draft = {
+      ...policy,
+      perTransaction: { max: '60' },
+      dailyBudget: { max: '60' },
+      approval: { above: '60' },
+    }
+    const { body } = await owner.call(simulate, { keyId, policy: draft, replay: true })
+    expect(body).toMatchObject({
+      verdict: null,
+      replayed: 3,
+      changed: [
+        { amount: '35', was: 'allow', now: 'deny', violations: [{ rule: 'daily_budget', used: '30' }] },
+      ],
+    })
+    const wider = { ...draft, dailyBudget: { max: '95' } }
+    expect((await owner.call(simulate, { keyId, policy: wider, replay: true })).body).toMatchObject({
+      changed: [
+        { amount: '60', was: 'deny', now: 'allow' },
+        { amount: '35', was: 'allow', now: 'deny' },
+      ],
+    })
+    expect((await owner.call(simulate, { keyId, policy, replay: true })).body).toMatchObject({ changed: [] })
+  })
+
+  it('comes after the cap over all keys is set by its owner: lower at once, higher with a second factor', async () => {
+    expect((await owner.call(ownerGet, {})).body).toMatchObject({
+      dailyBudget: null,
+      used: '0',
+      remaining: null,
+    })
+    const other = await newKey()
+    await pay('30')
+    await pay('20', other)
+    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const stale = await signInAgain(services, owner.accountId)
+    expect((await stale.call(ownerSet, { dailyBudget: { max: '60' } })).body).toMatchObject({
+      dailyBudget: { max: '60' },
+      used: '50',
+      remaining: '10',
+    })
+    await expect(pay('11', other)).rejects.toMatchObject({
+      members: { violations: [{ rule: 'owner_budget', limit: '60', used: '50', remaining: '10' }] },
+    })
+    for (const looser of [{ dailyBudget: { max: '61' } }, { dailyBudget: null }]) {
+      await expect(stale.call(ownerSet, looser)).rejects.toMatchObject({ code: 'step_up_required' })
+      await expect(owner.call(ownerSet, looser)).resolves.toBeDefined()
+      await stale.call(ownerSet, { dailyBudget: { max: '60' } })
+    }
+    await expect(pay('10', other)).resolves.toBeDefined()
+  })
+})
+
+describe('a replay', () => {
+  const at = (hour: number) => new Date(Date.UTC(2026, 10, 20, hour))
+  const spend = (micros: bigint, counterparty: string | null = payee) => ({
+    category: 'transfer' as const,
+    asset: 'USDC',
+    usdMicros: micros,
+    chain: 'base-sepolia',
+    counterparty,
+    mcc: null,
+    symbol: null,
+  })
+  const judge = spendPolicy.parse({
+    perTransaction: { max: '10' },
+    dailyBudget: { max: '15' },
+    categories: { allow: ['transfer'] },
+    counterparties: { newPayeeCooldownSec: 3600 },
+  })
+
+  it('starts each day anew, minds new payees, and counts nothing that came back', () => {
+    const past = [
+      { id: 'a', at: at(1), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
+      { id: 'b', at: at(3), spend: spend(10_000_000n), was: 'allow' as const, isReturned: true },
+      { id: 'c', at: at(4), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
+      { id: 'd', at: at(5), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
+      { id: 'e', at: at(26), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
+      { id: 'f', at: at(27), spend: spend(1n, null), was: 'insufficient_funds' as const, isReturned: false },
+      { id: 'g', at: at(28), spend: spend(1n), was: 'insufficient_funds' as const, isReturned: false },
+    ]
+    const now = replay(judge, past).map(({ id, now, violations }) => [
+      id,
+      now,
+      violations.map(({ rule }) => rule),
+    ])
+    expect(now).toEqual([
+      ['a', 'deny', ['new_payee_cooldown']],
+      ['b', 'allow', []],
+      ['c', 'allow', []],
+      ['d', 'deny', ['daily_budget']],
+      ['e', 'allow', []],
+      ['f', 'deny', ['new_payee_cooldown']],
+      ['g', 'insufficient_funds', []],
+    ])
+  })
+})

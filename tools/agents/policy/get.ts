@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { readOwnerCap } from '../../../src/spending/owner-cap.ts'
+import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
+
+export default defineTool({
+  name: 'agents.policy.get',
+  title: 'Cap over all keys',
+  summary: 'Read what all keys of the account may spend together on one day, and what they used of it.',
+  route: 'GET /api/agents/policy',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({}),
+  output: ownerCapView,
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const accountId = personOf(context).account.id
+    return viewOwnerCap(
+      await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now }),
+    )
+  },
+})

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { policyAmount, usdMicrosOf } from '../../../policies/usd.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { readOwnerCap, setOwnerCap } from '../../../src/spending/owner-cap.ts'
+import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
+
+export default defineTool({
+  name: 'agents.policy.set',
+  title: 'Set the cap over all keys',
+  summary: 'Set what all keys of the account may spend together on one UTC day, or lift that cap.',
+  description:
+    'A lower cap binds the very next spend, on every instance. A higher one, or none, needs a fresh second factor. What was used today stays used.',
+  route: 'PUT /api/agents/policy',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({
+    dailyBudget: z
+      .strictObject({ max: policyAmount.describe('USD, a decimal string or number.') })
+      .nullable()
+      .describe('The cap; null lifts it.'),
+  }),
+  output: ownerCapView,
+  failures: ['step_up_required', 'mfa_enrollment_required'],
+  example: { dailyBudget: { max: '100' } },
+  run: async (context, { dailyBudget }) => {
+    const { database, now } = context
+    const accountId = personOf(context).account.id
+    const before = await readOwnerCap(database, { accountId, isLocked: true, now })
+    const maxMicros = dailyBudget === null ? null : usdMicrosOf(dailyBudget.max)
+    const isLooser = before.maxMicros !== null && (maxMicros === null || maxMicros > before.maxMicros)
+    if (isLooser) requireStepUp(context)
+    await setOwnerCap(database, { accountId, maxMicros })
+    return viewOwnerCap({ ...before, maxMicros })
+  },
+})
