@@ -61,8 +61,9 @@ export function createSealRound({ database, clock, settings }: Sealing): SealRou
     let sealed = 0
     let horizon: string | undefined
     let after = seen
+    const isWhole = seen === beginning
     for (;;) {
-      const page = await readPositions(database, { after, limit: PAGE })
+      const page = await readPositions(database, { after, limit: PAGE, isWhole })
       // Later statements see more, never less: what was finished before the first of them has been walked at the end.
       horizon ??= page[0]?.horizon
       const unsealed = page.length === 0 ? [] : await readUnsealed(database, idsOf(page))

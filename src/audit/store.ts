@@ -30,27 +30,27 @@ export interface SealedDecision extends SealRow {
 }
 
 /**
- * Behind the beginning, only numbers that this server has given out: rows restored from another one carry its numbers, which
- * may be higher, and are all seen by the first walk.
+ * Rows restored from another server carry its numbers, which may be above all that this one has given out: a walk through
+ * everything sees them, and one through what is new must not see them again each time.
  */
 const positionsAfter: Statement = {
   name: 'audit_positions',
   text: `select d.written_by::text as writer, d.id, pg_snapshot_xmin(pg_current_snapshot())::text as horizon
     from decision d
     where (d.written_by, d.id) > ($1::xid8, $2)
-      and d.written_by < case $1 when '0' then '18446744073709551615'::xid8 else pg_snapshot_xmax(pg_current_snapshot()) end
+      and d.written_by < case when $4 then '18446744073709551615'::xid8 else pg_snapshot_xmax(pg_current_snapshot()) end
     order by d.written_by, d.id limit $3`,
 }
 
 /**
- * The decisions after a position, in the order of their writing.
+ * The decisions after a position, in the order of their writing. @param isWhole also those that another server numbered.
  * @returns each with `horizon`: of every transaction below it is known what became of it.
  */
 export function readPositions(
   database: Connection,
-  { after, limit }: { after: Position; limit: number },
+  { after, limit, isWhole }: { after: Position; limit: number; isWhole: boolean },
 ): Promise<(Position & { horizon: string })[]> {
-  return database.call(positionsAfter, [after.writer, after.id, limit])
+  return database.call(positionsAfter, [after.writer, after.id, limit, isWhole])
 }
 
 // Each limit keeps the planner to one look into the index a decision: without statistics it would read the whole chain.

@@ -124,6 +124,22 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
+  it('walks past the numbers of another server, from which decisions were restored', async () => {
+    await database().call(
+      {
+        name: 'test_restored',
+        text: `insert into decision (id, at, account_id, operation, facts, verdict, violations, written_by)
+          values ($1, $2, 'acct_many', 'wallets.transfer', '{}', 'allow', '[]', '999999999999')`,
+      },
+      [newId('dec', noon), noon],
+    )
+    const restarted = createSealRound(sealingOn(database()))
+    expect(await restarted(never)).toBe(1)
+    await spender.decide()
+    expect(await restarted(never)).toBe(1)
+    expect(await intact()).toBeNull()
+  })
+
   it('stops between batches when it is told to', async () => {
     await insertDecisions(database(), 10)
     expect(await createSealRound(sealingOn(database()))(AbortSignal.abort())).toBe(0)
