@@ -16,6 +16,7 @@ import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
+import { routeWellKnown } from './well-known.ts'
 
 /** A request that another transport answers, after the way in. */
 export interface MountedRequest {
@@ -73,6 +74,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     await next()
   })
   health(app, services)
+  routeWellKnown(app, services)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
