@@ -1,11 +1,17 @@
 /** Locks: who is locked and what locks. A lock is read with the account on every request, so it binds the very next one. */
 import { sql } from 'kysely'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Statement } from '../storage/database.ts'
 import { revokeSessions } from './store.ts'
 
 /** How many wrong codes in how long lock an account. */
 const MOST_FAILURES = 10
 const FAILURE_WINDOW_MS = 60 * 60 * 1000
+
+// The lock that `spend_reserve` takes before it reads the account.
+const settleSpends: Statement = {
+  name: 'identity_settle_spends',
+  text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
+}
 
 /** Why an account was locked. */
 export type LockReason = 'second_factor' | 'admin' | 'person'
@@ -27,11 +33,15 @@ export async function holdAccount(
   return row?.status
 }
 
-/** Locks an account. One that is locked keeps its first reason. @returns false where there is no such account. */
+/**
+ * Locks an account. Spends that are being decided come first, and none is decided after. One that is locked keeps its first
+ * reason. @returns false where there is no such account.
+ */
 export async function lockAccount(
   database: Connection,
   { accountId, reason, at }: { accountId: string; reason: LockReason; at: Date },
 ): Promise<boolean> {
+  await database.call(settleSpends, [accountId])
   const row = await database.kysely
     .updateTable('account')
     .set((set) => ({

@@ -58,6 +58,7 @@ export interface SpendRequest {
  * - `approval_required`: all else would allow it; nothing is held and nothing is counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
  * - `stale_policy`: the key was revoked or its policy changed; load it anew and reserve again.
+ * - `account_locked`: its owner's account was locked meanwhile.
  */
 export type SpendVerdict =
   | { readonly verdict: 'allow'; readonly decisionId: string }
@@ -77,6 +78,7 @@ export type SpendVerdict =
   | { readonly verdict: 'repeated'; readonly decisionId: string }
   | { readonly verdict: 'fingerprint_mismatch' }
   | { readonly verdict: 'stale_policy' }
+  | { readonly verdict: 'account_locked' }
 
 /** What the database's functions answer for a request. */
 export interface ReserveRow {
@@ -120,6 +122,7 @@ export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict 
       return { verdict, decisionId }
     case 'fingerprint_mismatch':
     case 'stale_policy':
+    case 'account_locked':
       return { verdict }
   }
 }

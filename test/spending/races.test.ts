@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lockAccount } from '../../src/identity/locks.ts'
 import { available, external } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
@@ -70,6 +71,27 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(tally(lanes.flat())).toEqual({ allow: 142, deny: 858 })
     expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
     expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
+  })
+
+  it('decides no spend of an account once it is locked, a person’s or a key’s', async () => {
+    const accountId = await openAccount(pool(0), 1_000_000n)
+    const keyId = await openKey(pool(0), accountId)
+    const spend = (index: number) =>
+      reserveSpend(
+        pool(index),
+        spendOf({ accountId, keyId: index % 2 === 0 ? keyId : null, limits: unlimited }, 1n),
+      )
+    const spends = many(60, spend)
+    await pool(1).transaction((connection) =>
+      lockAccount(connection, { accountId, reason: 'person', at: noon }),
+    )
+    const heldOf = async () => (await balances(pool(0), accountId))[0]?.held ?? 0n
+    const held = await heldOf()
+    const verdicts = tally(await spends)
+    expect(await heldOf()).toBe(held)
+    expect(BigInt(verdicts.allow ?? 0)).toBe(held)
+    expect(await spend(0)).toEqual({ verdict: 'account_locked' })
+    expect(await spend(1)).toEqual({ verdict: 'account_locked' })
   })
 
   it('allows exactly what fits the funds of several keys, and gives the others their budget back', async () => {

@@ -163,6 +163,10 @@ function gateOf(
       throw new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
         hint: 'Use a new idempotency key for a new request.',
       })
+    case 'account_locked':
+      throw new Failure('account_locked', 'The account was locked while this request was under way; nothing was done.', {
+        hint: 'Unlock it through POST /api/auth/recovery/start.',
+      })
     case 'stale_policy':
       throw new Failure(
         'conflict',

@@ -5,7 +5,7 @@
  * Locks, and why no two calls wait for each other in a circle. Every transaction takes what it needs in this order:
  *   1. a reservation (resolve alone, and only one);
  *   2. idempotency pairs, as advisory locks, sorted by their hashes;
- *   3. accounts whose keys spend or get budget back, as advisory locks, sorted by their hashes;
+ *   3. accounts that spend, get budget back or are being locked, as advisory locks, sorted by their hashes;
  *   4. balances, sorted by account and asset ("…:available" before "…:held"), as in ledger_post.
  * A batch takes each level whole, for all of its requests, before the next; a single call needs at most one of 1 to 3, and
  * takes its balances in order. Under 2 lie the rows of idempotency, under 3 the budget_usage and payee of the account's keys:
@@ -75,9 +75,19 @@ begin
     end if;
   end if;
 
+  -- Read after the locks: a lock, a pause, a new policy or a new cap that was committed while this call waited binds it.
+  perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
+  if exists (select 1 from account a where a.id = p_account and a.status = 'locked') then
+    if p_idempotency_key is not null then
+      delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
+    end if;
+    verdict := 'account_locked';
+    decision_id := null;
+    violations := '[]';
+    return;
+  end if;
+
   if p_key is not null then
-    perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
-    -- Read after the locks: a pause, a new policy or a new cap that was committed while this call waited binds it.
     select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
     from access_key k join account a on a.id = k.account_id
     where k.id = p_key and k.account_id = p_account;
@@ -214,8 +224,7 @@ begin
   perform pg_advisory_xact_lock(owner.hash)
   from (
     select distinct hashtextextended(q.account, 0) as hash
-    from jsonb_to_recordset(p_requests) as q (account text, key text)
-    where q.key is not null
+    from jsonb_to_recordset(p_requests) as q (account text)
     order by 1
   ) owner;
 
