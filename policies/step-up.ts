@@ -11,6 +11,16 @@ export interface StepUpFacts {
   readonly now: Date
 }
 
+/**
+ * Whether a person has lately proved to be who they are: by the second factor where there is one, else in production by
+ * having signed in. What could keep the owner out must not be within reach of an old session that was stolen.
+ */
+export function judgeRecentProof(facts: StepUpFacts & { readonly signedInAt: Date }): 'fresh' | 'stale' {
+  if (facts.mfaEnrolled) return judgeStepUp(facts) === 'fresh' ? 'fresh' : 'stale'
+  const age = facts.now.getTime() - facts.signedInAt.getTime()
+  return facts.mode === 'sandbox' || age < STEP_UP_SECONDS * 1000 ? 'fresh' : 'stale'
+}
+
 /** `enroll`: there is no second factor to show yet, and production insists on one. */
 export function judgeStepUp({
   mode,

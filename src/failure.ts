@@ -16,7 +16,7 @@ export const failures = {
   digest_mismatch: { status: 401, title: 'The body does not match its digest', retry: false },
   unknown_key: { status: 401, title: 'Unknown key', retry: false },
   step_up_required: { status: 401, title: 'A fresh second factor is needed', retry: false },
-  insufficient_scope: { status: 403, title: 'The key lacks a scope', retry: false },
+  insufficient_scope: { status: 403, title: 'Not allowed to this caller', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
   approval_required: { status: 403, title: 'The owner must approve this', retry: true },
   aml_blocked: { status: 403, title: 'Blocked by the AML policy', retry: false },

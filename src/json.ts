@@ -61,8 +61,13 @@ function countMembers(value: unknown): number {
   }, 0)
 }
 
+/** Whether a text can be stored. */
+export function isStorable(text: string): boolean {
+  return !UNSTORABLE.test(text)
+}
+
 function refuseText(text: string): void {
-  if (UNSTORABLE.test(text)) throw new SyntaxError('a text holds U+0000 or half a surrogate pair')
+  if (!isStorable(text)) throw new SyntaxError('a text holds U+0000 or half a surrogate pair')
 }
 
 /** The text of what {@link parseJson} answered, numbers as they were written. */

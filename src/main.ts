@@ -16,6 +16,8 @@ Usage: bursar <command> [options]
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
+  audit verify                             verify the chain of decisions  [--from-export FILE] [--jwks FILE]
+  audit export --out FILE                  write the chain as JSON Lines, to be kept elsewhere
   help, version                            this text, and which Bursar this is
 
 The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see README.md.
@@ -27,6 +29,8 @@ const options = {
   name: { type: 'string' },
   out: { type: 'string' },
   data: { type: 'string' },
+  jwks: { type: 'string' },
+  'from-export': { type: 'string' },
   'idempotency-key': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
@@ -43,6 +47,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return serve()
     case 'migrate':
       return (await import('./commands/migrate.ts')).migrate(process.env)
+    case 'audit':
+      return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {

@@ -16,6 +16,8 @@ export interface Account {
 /** A person's session. */
 export interface Session {
   readonly id: string
+  /** When the person signed in. */
+  readonly createdAt: Date
   /** When a second factor was last shown on it. */
   readonly steppedUpAt: Date | null
   /** Who keeps its token: a client that can read it, or a browser that hides it from scripts. */

@@ -32,6 +32,11 @@ export function keyedHash(dataKey: Uint8Array, purpose: string, value: string): 
   return createHmac('sha256', keyFor(dataKey, purpose)).update(value).digest('hex')
 }
 
+/** Thirty-two bytes that a key of another kind is made of. @param purpose such as `receipts`. */
+export function derivedSeed(dataKey: Uint8Array, purpose: string): Uint8Array {
+  return keyFor(dataKey, `seed ${purpose}`)
+}
+
 /** What sealed bytes are for and whose they are. */
 interface Seal {
   readonly purpose: string

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keyedHash, seal, unseal } from '../src/seal.ts'
+import { derivedSeed, keyedHash, seal, unseal } from '../src/seal.ts'
 
 const key = Buffer.from('a data key of thirty-two letters')
 const ada = { purpose: 'mfa', owner: 'acct_ada' }
@@ -34,5 +34,15 @@ describe('a keyed hash', () => {
     expect(keyedHash(key, 'otp', 'email:ada@example.com')).not.toBe(hash)
     expect(keyedHash(key, 'destination', 'email:bob@example.com')).not.toBe(hash)
     expect(keyedHash(Buffer.alloc(32), 'destination', 'email:ada@example.com')).not.toBe(hash)
+  })
+})
+
+describe('a derived seed', () => {
+  it('is the same 32 bytes for the same key and purpose, and others for any other', () => {
+    const seed = derivedSeed(key, 'receipts')
+    expect(seed).toHaveLength(32)
+    expect(derivedSeed(key, 'receipts')).toEqual(seed)
+    expect(derivedSeed(key, 'mfa')).not.toEqual(seed)
+    expect(derivedSeed(Buffer.alloc(32), 'receipts')).not.toEqual(seed)
   })
 })

@@ -4,6 +4,7 @@ import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminRailsList from './admin/rails/list.ts'
 import adminRailsSet from './admin/rails/set.ts'
+import agentsDecisions from './agents/decisions.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import agentsKeysGet from './agents/keys/get.ts'
@@ -50,6 +51,7 @@ export const tools: readonly Tool[] = [
   adminAccountsUnlock,
   adminRailsList,
   adminRailsSet,
+  agentsDecisions,
   agentsKeysChallenge,
   agentsKeysCreate,
   agentsKeysGet,

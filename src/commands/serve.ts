@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { createSealRound } from '../audit/seal-decisions.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
@@ -104,8 +105,10 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
         : new Map(),
   })
   const { log } = services
+  const seal = createSealRound(services)
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
+    every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

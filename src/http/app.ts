@@ -13,9 +13,10 @@ import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { openApiDocument } from './openapi.ts'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
-import { refuseQueryCredentials } from './query-credentials.ts'
+import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
+import { routeWellKnown } from './well-known.ts'
 
 /** A request that another transport answers, after the way in. */
 export interface MountedRequest {
@@ -52,7 +53,12 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     const { method, path } = c.req
     // Who answered by Node's own response left none of Hono's.
     const status = c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
-    const facts = { requestId: c.get('requestId'), method, path: path.slice(0, 200), status }
+    const facts = {
+      requestId: c.get('requestId'),
+      method,
+      path: withoutCredentials(path).slice(0, 200),
+      status,
+    }
     services.log.info({ ...facts, ms: services.clock().getTime() - startedAt }, 'request')
   })
   app.use(async (c, next) => {
@@ -68,6 +74,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     await next()
   })
   health(app, services)
+  routeWellKnown(app, services)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
@@ -86,12 +93,16 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   for (const [path, answer] of below) app.all(`${path}/*`, answer)
   refuseOtherMethods(app)
   app.notFound((c) => {
-    throw new Failure('not_found', `There is nothing at ${new URL(c.req.url).pathname.slice(0, 200)}.`, {
-      hint: 'GET /api/openapi.json lists every route.',
-    })
+    throw new Failure(
+      'not_found',
+      `There is nothing at ${withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)}.`,
+      {
+        hint: 'GET /api/openapi.json lists every route.',
+      },
+    )
   })
   app.onError((error, c) => {
-    const instance = new URL(c.req.url).pathname.slice(0, 200)
+    const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
     return problemResponse(error, { requestId: c.get('requestId'), instance, log: services.log })
   })
   return app

@@ -96,8 +96,9 @@ function failuresOf(tool: Tool): FailureCode[] {
   const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
   const isMutation = mutatingMethods.has(tool.route.split(' ')[0] ?? '')
   if (tool.who !== 'public') own.push('unauthenticated', 'account_locked')
-  if (tool.stepUp === true) own.push('step_up_required', 'mfa_enrollment_required')
-  if (tool.opensSession === true) own.push('cross_site_request')
+  if (tool.stepUp !== undefined) own.push('step_up_required')
+  if (tool.stepUp === true) own.push('mfa_enrollment_required')
+  if (tool.opensSession === true || tool.closesSession === true) own.push('cross_site_request')
   if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
     own.push('insufficient_scope')
   if (isMutation || tool.rate !== undefined) own.push('rate_limited', 'provider_unavailable')

@@ -14,6 +14,12 @@ const challenges = {
 /** What a 401 asks for where a second factor is missing. @see https://www.rfc-editor.org/rfc/rfc9470#section-3 */
 const stepUpChallenge = `Bearer realm="bursar", error="insufficient_user_authentication", error_description="A second factor of the last five minutes is needed", acr_values="mfa", max_age="${stepUpMaxAge}"`
 
+/** Which scopes would do; none would where only a person may. @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+function scopeChallenge({ members: { scopes = [] } }: Failure): string {
+  const scope = scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
+  return `Bearer realm="bursar", error="insufficient_scope"${scope}`
+}
+
 /** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
 export function problemResponse(
   error: unknown,
@@ -26,11 +32,7 @@ export function problemResponse(
   if (failure.members.retryAfter !== undefined) headers.set('Retry-After', String(failure.members.retryAfter))
   if (failure.members.isReplayed === true) headers.set('Idempotency-Replayed', 'true')
   if (failure.status === 401) for (const [name, value] of Object.entries(challenges)) headers.set(name, value)
-  if (failure.code === 'insufficient_scope')
-    headers.set(
-      'WWW-Authenticate',
-      `Bearer realm="bursar", error="insufficient_scope", scope="${(failure.members.scopes ?? []).join(' ')}"`,
-    )
+  if (failure.code === 'insufficient_scope') headers.set('WWW-Authenticate', scopeChallenge(failure))
   if (failure.code === 'step_up_required') headers.set('WWW-Authenticate', stepUpChallenge)
   return new Response(JSON.stringify(problem), { status: failure.status, headers })
 }

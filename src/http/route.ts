@@ -1,6 +1,7 @@
 /** One tool as one REST route. */
 import type { Hono } from 'hono'
 import { Failure } from '../failure.ts'
+import { isStorable } from '../json.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { requireRail } from '../kernel/gates/rail.ts'
@@ -86,6 +87,7 @@ function callFacts(services: Services, c: HttpContext) {
     requestId: c.get('requestId'),
     now: c.get('now'),
     idempotencyKey: idempotencyKeyOf(c),
+    refusal: c.get('caller').refusal,
   }
 }
 
@@ -102,6 +104,7 @@ function idempotencyKeyOf(c: HttpContext): string | null {
 /** Query, path and body as one raw input. A parameter that is given twice stays a list, which no schema takes. */
 function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   const parameters = { ...c.req.param(), ...fixed }
+  for (const [name, value] of Object.entries(parameters)) requireText(name, value)
   if (mutatingMethods.has(c.req.method)) {
     const body = jsonBodyOf(c)
     return typeof body === 'object' && body !== null && !Array.isArray(body)
@@ -113,6 +116,13 @@ function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
     values.length === 1 ? values[0] : values,
   ])
   return { ...Object.fromEntries(queries), ...parameters }
+}
+
+/** What a JSON body may not hold, a path may not either. @throws Failure `invalid_request`. */
+function requireText(name: string, value: string): void {
+  if (isStorable(value)) return
+  const message = 'holds U+0000 or half a surrogate pair'
+  throw new Failure('invalid_request', `${name}: ${message}`, { issues: [{ path: name, message }] })
 }
 
 /** A browser's token is replaced before it ends. */

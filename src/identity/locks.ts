@@ -10,6 +10,23 @@ const FAILURE_WINDOW_MS = 60 * 60 * 1000
 /** Why an account was locked. */
 export type LockReason = 'second_factor' | 'admin' | 'person'
 
+/**
+ * Holds an account until the transaction's end, so that what is tried against it goes one after the other.
+ * @returns its state; undefined where there is no such account.
+ */
+export async function holdAccount(
+  database: Connection,
+  accountId: string,
+): Promise<'active' | 'locked' | undefined> {
+  const row = await database.kysely
+    .selectFrom('account')
+    .select('status')
+    .where('id', '=', accountId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  return row?.status
+}
+
 /** Locks an account. One that is locked keeps its first reason. @returns false where there is no such account. */
 export async function lockAccount(
   database: Connection,
@@ -54,13 +71,7 @@ export async function recordFailedFactor(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<boolean> {
-  // The row lock makes concurrent failures count one after the other.
-  await database.kysely
-    .selectFrom('account')
-    .select('id')
-    .where('id', '=', accountId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
+  await holdAccount(database, accountId)
   await database.kysely
     .insertInto('failed_factor')
     .columns(['account_id', 'at'])

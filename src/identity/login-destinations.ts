@@ -33,3 +33,20 @@ export async function claimDestination(
     .executeTakeFirst()
   return row !== undefined
 }
+
+/** Whether an account has an address to send codes to. */
+export async function hasDestination(database: Connection, accountId: string): Promise<boolean> {
+  return (await destinationChannels(database, accountId)).length > 0
+}
+
+/** The channels that codes can reach an account by. */
+export async function destinationChannels(database: Connection, accountId: string): Promise<Channel[]> {
+  const rows = await database.kysely
+    .selectFrom('login_destination')
+    .select('channel')
+    .distinct()
+    .where('account_id', '=', accountId)
+    .orderBy('channel')
+    .execute()
+  return rows.map(({ channel }) => channel)
+}

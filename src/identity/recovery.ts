@@ -6,12 +6,13 @@ import type { Connection } from '../storage/database.ts'
 import type { RoleSettings } from './accounts.ts'
 import type { Destination } from './destinations.ts'
 import { unlockAccount } from './locks.ts'
-import { findOwner, findOwnerId } from './login-destinations.ts'
+import { findOwner, findOwnerId, hasDestination } from './login-destinations.ts'
 import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './one-time-codes.ts'
 import type { AuthenticationResponse } from './passkey-response.ts'
 import type { RelyingParty } from './passkeys.ts'
 import { type sessionAnswer, signIn } from './session-answer.ts'
 import type { TokenSettings } from './sessions.ts'
+import { findAccount } from './store.ts'
 
 /** What recovery asks of passkeys. */
 export interface RecoveryPasskeys {
@@ -22,7 +23,7 @@ export interface RecoveryPasskeys {
   /** @throws Failure `unauthenticated`, committed. */
   readonly assertPasskey: (
     parts: { database: Connection; settings: RelyingParty },
-    shown: { credential: AuthenticationResponse; now: Date },
+    shown: { credential: AuthenticationResponse; challengeId?: string; now: Date },
   ) => Promise<{ accountId: string }>
   readonly countPasskeys: (database: Connection, accountId: string) => Promise<number>
 }
@@ -74,6 +75,32 @@ export async function completeRecovery(
   await unlockAccount(database, { accountId, at: now })
   const account = await findOwner(database, hash)
   if (account === undefined) throw codeRefused()
+  return signIn(parts, { account, method: 'recovery', at: now })
+}
+
+/**
+ * Gives an account back by a passkey alone, where no address is known to send a code to: a passkey is the device and its
+ * owner's finger or PIN. @throws Failure `unauthenticated`, `step_up_required` where the account has an address.
+ */
+export async function recoverByPasskey(
+  parts: {
+    database: Connection
+    newId: NewId
+    settings: RelyingParty & TokenSettings & RoleSettings
+    passkeys: Pick<RecoveryPasskeys, 'assertPasskey'>
+  },
+  { challengeId, credential, now }: { challengeId: string; credential: AuthenticationResponse; now: Date },
+): Promise<z.input<typeof sessionAnswer>> {
+  const { database, passkeys } = parts
+  const { accountId } = await passkeys.assertPasskey(parts, { credential, challengeId, now })
+  if (await hasDestination(database, accountId))
+    throw new Failure('step_up_required', 'This account has an address: a code sent there is needed too.', {
+      isCommitted: true,
+      hint: 'POST /api/auth/recovery/start with its channel and destination, then complete with code and credential.',
+    })
+  await unlockAccount(database, { accountId, at: now })
+  const account = await findAccount(database, accountId)
+  if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
   return signIn(parts, { account, method: 'recovery', at: now })
 }
 

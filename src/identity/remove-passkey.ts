@@ -1,6 +1,7 @@
 /** Removing a passkey, but never the last way into an account. */
 import { Failure } from '../failure.ts'
 import type { Connection } from '../storage/database.ts'
+import { holdAccount } from './locks.ts'
 import { countPasskeys } from './passkeys.ts'
 
 /** Removes a passkey of an account. @throws Failure `not_found`, `conflict` where nothing else signs the account in. */
@@ -8,13 +9,8 @@ export async function removePasskey(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<void> {
-  // The row lock makes two removals at once go one after the other: each would leave the other's passkey.
-  await database.kysely
-    .selectFrom('account')
-    .select('id')
-    .where('id', '=', accountId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
+  // Of two removals at once each would leave the other's passkey.
+  await holdAccount(database, accountId)
   const own = await database.kysely
     .selectFrom('passkey')
     .select('id')

@@ -118,6 +118,7 @@ export async function authenticateSession(
   const { steppedUpAt } = found
   const session = {
     id: sessionId,
+    createdAt: found.createdAt,
     steppedUpAt,
     tokenHolder,
     tokenExpiresAt: expiresAt,
@@ -148,6 +149,6 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date) {
 
 function notSignedIn(detail: string): Failure {
   return new Failure('unauthenticated', detail, {
-    hint: 'Sign in again, for example with POST /api/auth/guest.',
+    hint: 'Sign in again; GET /sign-in shows every way in.',
   })
 }

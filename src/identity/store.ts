@@ -76,14 +76,19 @@ export async function findSession(database: Connection, sessionId: string, now: 
     .innerJoin('account', 'account.id', 'session.account_id')
     .select(accountColumns)
     .select(activeMfa)
-    .select(['session.expires_at', 'session.stepped_up_at'])
+    .select(['session.created_at', 'session.expires_at', 'session.stepped_up_at'])
     .where('session.id', '=', sessionId)
     .where('session.revoked_at', 'is', null)
     .where('session.expires_at', '>', now)
     .executeTakeFirst()
   return row === undefined
     ? undefined
-    : { account: accountOf(row), expiresAt: row.expires_at, steppedUpAt: row.stepped_up_at }
+    : {
+        account: accountOf(row),
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+        steppedUpAt: row.stepped_up_at,
+      }
 }
 
 /** An account by its id. */

@@ -78,10 +78,23 @@ export interface Context extends Services {
   readonly now: Date
   /** The client's idempotency key, if it gave one. */
   readonly idempotencyKey: string | null
+  /** Why the credential that came with the call does not hold: an open tool that would use its session tells it. */
+  readonly refusal?: Failure | null
   /** The approval under which the owner has this very call run; absent for every other call. */
   readonly approvedBy?: string
   /** Work for after the effect is committed and before the answer is given: calls to providers. */
   readonly afterCommit: (work: () => Promise<void>) => void
+}
+
+/**
+ * The person who calls an open tool, or null for a stranger. Whoever shows a credential that does not hold is none: they
+ * would be taken for somebody new. @throws Failure that the credential was refused with.
+ */
+export function personIfAny(
+  context: Pick<Context, 'principal' | 'refusal'>,
+): Extract<Principal, { kind: 'session' }> | null {
+  if (context.refusal !== undefined && context.refusal !== null) throw context.refusal
+  return context.principal.kind === 'session' ? context.principal : null
 }
 
 /** The person who calls. @throws Failure `unauthenticated`. */

@@ -12,7 +12,7 @@ import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
-import { requireStepUp } from './gates/step-up.ts'
+import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /** An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. */
@@ -25,6 +25,7 @@ export interface Outcome {
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
   if (tool.stepUp === true) requireStepUp(caller)
+  if (tool.stepUp === 'recent') requireRecentProof(caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)
   const outcome = await effects[tool.effect](tool, call, context)

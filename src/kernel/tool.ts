@@ -57,8 +57,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly mcp: boolean
   /** Exists only in sandbox mode, or only where demo sessions are switched on. */
   readonly only?: 'sandbox' | 'guests'
-  /** Privileged: needs a fresh second factor. */
-  readonly stepUp?: true
+  /** Privileged: needs a fresh second factor; `recent`: that, or in production a fresh sign-in where none is enrolled. */
+  readonly stepUp?: true | 'recent'
   /** Limit class beside the one that every mutating request counts in. */
   readonly rate?: string
   /** The answer is a session: over REST it also comes as a cookie. */

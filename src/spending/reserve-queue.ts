@@ -1,13 +1,16 @@
 /**
- * Where spends of one account meet before the database does it for them. Spends of an account wait for each other there in
- * any case; those that come while one is under way are sent together when it returns, in one round trip and one commit.
+ * Where spends meet before the database makes them wait: for each other where they are of one account, and for a connection
+ * where there are many. What waits is sent together, in one round trip and one commit; what need not wait goes at once.
  */
 import { Failure } from '../failure.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Database } from '../storage/database.ts'
 import { reserveSpend, type SpendRequest, type SpendVerdict } from './reserve.ts'
 import { reserveSpends } from './reserve-batch.ts'
 
 const LARGEST_BATCH = 64
+
+/** Calls that may be under way at once. More would only share the server's processors, and take the connections of others. */
+const MOST_UNDER_WAY: Readonly<Record<Database['engine'], number>> = { pglite: 1, postgres: 4 }
 
 /** Reserves spends. @see reserveSpend for what it answers. */
 export interface ReserveQueue {
@@ -21,30 +24,53 @@ interface Waiter {
 }
 
 /**
- * A queue on a database. Not for use within a transaction: its statements are their own.
- * It keeps nothing but who waits: whatever is not answered when the process ends was decided or not, as with any lost call.
+ * A queue on a database. Not for use within a transaction: its statements are their own. Spends of one account are decided in
+ * the order in which they came. It keeps nothing but who waits: whatever is not answered when the process ends was decided or
+ * not, as with any lost call.
  */
-export function createReserveQueue(database: Connection): ReserveQueue {
-  /** By account, those who wait; an account is in it while one of its calls is under way. */
-  const waiting = new Map<string, Waiter[]>()
+export function createReserveQueue(database: Connection & Pick<Database, 'engine'>): ReserveQueue {
+  /** By account, those who wait. An account is in it while it has somebody waiting or under way. */
+  const lines = new Map<string, Waiter[]>()
+  /** Accounts with somebody waiting and nobody under way, in the order in which they came. */
+  const ready = new Set<string>()
+  let underWay = 0
 
-  const drain = async (accountId: string, waiters: Waiter[]): Promise<void> => {
-    while (waiters.length > 0) await send(database, waiters.splice(0, LARGEST_BATCH))
-    waiting.delete(accountId)
+  const depart = async (accounts: readonly string[], waiters: readonly Waiter[]): Promise<void> => {
+    underWay += 1
+    await send(database, waiters)
+    underWay -= 1
+    for (const account of accounts)
+      if (lines.get(account)?.length === 0) lines.delete(account)
+      else ready.add(account)
+    departAll()
+  }
+
+  const departAll = (): void => {
+    while (ready.size > 0 && underWay < MOST_UNDER_WAY[database.engine]) {
+      const accounts: string[] = []
+      const waiters: Waiter[] = []
+      for (const account of ready) {
+        if (waiters.length === LARGEST_BATCH) break
+        waiters.push(...(lines.get(account)?.splice(0, LARGEST_BATCH - waiters.length) ?? []))
+        accounts.push(account)
+        ready.delete(account)
+      }
+      void depart(accounts, waiters)
+    }
   }
 
   return {
     reserve: (request) =>
       new Promise((resolve, reject) => {
+        const { accountId } = request
+        const line = lines.get(accountId)
         const waiter = { request, resolve, reject }
-        const waiters = waiting.get(request.accountId)
-        if (waiters !== undefined) {
-          waiters.push(waiter)
-          return
+        if (line !== undefined) line.push(waiter)
+        else {
+          lines.set(accountId, [waiter])
+          ready.add(accountId)
         }
-        const alone = [waiter]
-        waiting.set(request.accountId, alone)
-        void drain(request.accountId, alone)
+        departAll()
       }),
   }
 }

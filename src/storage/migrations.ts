@@ -4,6 +4,7 @@ import { ledger } from './migrations/0002-ledger.ts'
 import { spending } from './migrations/0003-spending.ts'
 import { people } from './migrations/0004-people.ts'
 import { budgets } from './migrations/0005-budgets.ts'
+import { audit } from './migrations/0006-audit.ts'
 import { approvals } from './migrations/0007-approvals.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -13,5 +14,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0003-spending': spending,
   '0004-people': people,
   '0005-budgets': budgets,
+  '0006-audit': audit,
   '0007-approvals': approvals,
 }

@@ -40,6 +40,7 @@ export interface Schema {
   posting: PostingTable
   balance: BalanceTable
   decision: DecisionTable
+  decision_seal: DecisionSealTable
   approval: ApprovalTable
   reservation: ReservationTable
   budget_usage: BudgetUsageTable
@@ -185,6 +186,19 @@ export interface DecisionTable {
   violations: JsonColumn
   /** What was available, where the verdict is `insufficient_funds`. */
   available_units: bigint | null
+}
+
+/** A decision's place in the hash chain, and its receipt. Append-only; written by the sealing job alone. */
+export interface DecisionSealTable {
+  /** From 1, without a gap. */
+  sequence: bigint
+  decision_id: string
+  /** The hash of the seal before; 64 zeros for the first. */
+  previous: string
+  hash: string
+  /** A compact JWS. */
+  receipt: string
+  sealed_at: Date
 }
 
 /** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. */

@@ -1,7 +1,7 @@
 /**
  * What a spend costs. (a) Many keys: our client through the queue against pgbench calling the same function with parameters of
- * the same distribution. (b) One hot key: the queue, which sends together what comes together, against pgbench calling one by
- * one, in turns. Times depend on the machine; the ratios do not much. `npx tsx test/bench/spend.ts`, about 40 seconds, on
+ * the same distribution, with as many callers as connections and with as many as a gateway has. (b) One hot key: the queue, which sends together what comes together, against pgbench calling one by
+ * one, in turns. Times depend on the machine; the ratios do not much. `npx tsx test/bench/spend.ts`, about 50 seconds, on
  * TEST_DATABASE_URL or the local server.
  */
 import { execFile } from 'node:child_process'
@@ -32,9 +32,10 @@ interface Load {
 }
 
 const loads: readonly Load[] = [
-  { name: 'many keys, 8 connections', keys: KEYS, connections: 8, lanes: 8, seconds: 2 },
-  { name: 'many keys, 1 connection', keys: KEYS, connections: 1, lanes: 1, seconds: 1 },
-  { name: 'one hot key, 64 callers', keys: 1, connections: 8, lanes: 64, seconds: 2 },
+  { name: 'many keys, 8 connections, 8 callers', keys: KEYS, connections: 8, lanes: 8, seconds: 2 },
+  { name: 'many keys, 8 connections, 64 callers', keys: KEYS, connections: 8, lanes: 64, seconds: 2 },
+  { name: 'many keys, 1 connection, 1 caller', keys: KEYS, connections: 1, lanes: 1, seconds: 1 },
+  { name: 'one hot key, 8 connections, 64 callers', keys: 1, connections: 8, lanes: 64, seconds: 2 },
 ]
 
 /** One measurement. @property ours and @property floor in spends a second; @property ratio ours to the floor. */

@@ -19,7 +19,16 @@ describe('bursar', () => {
   it.each([[[]], [['help']], [['--help']], [['serve', '-h']]])('explains itself for %j', async (args) => {
     const { code, out, err } = await bursar(args)
     expect([code, err]).toEqual([0, ''])
-    for (const command of ['serve', 'mcp', 'agent new', 'agent sign', 'agent call', 'migrate'])
+    for (const command of [
+      'serve',
+      'mcp',
+      'agent new',
+      'agent sign',
+      'agent call',
+      'audit verify',
+      'audit export',
+      'migrate',
+    ])
       expect(out).toContain(command)
   })
 

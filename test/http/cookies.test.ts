@@ -85,6 +85,14 @@ describe('a change by cookie', () => {
     expect(response.status).toBe(200)
   })
 
+  it('that signs out is refused from elsewhere, and leaves the session and its cookie', async () => {
+    const cookie = await signIn()
+    const response = await post('/api/auth/logout', { cookie })
+    expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])
+    expect(response.headers.getSetCookie()).toEqual([])
+    expect(await whoIs(cookie)).toBeDefined()
+  })
+
   it('needs JSON', async () => {
     const cookie = await signIn()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])

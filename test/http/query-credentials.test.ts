@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failure.ts'
-import { refuseQueryCredentials } from '../../src/http/query-credentials.ts'
+import { refuseQueryCredentials, withoutCredentials } from '../../src/http/query-credentials.ts'
 
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln'
 const payment = Buffer.from(JSON.stringify({ x402Version: 1, payload: {} })).toString('base64')
@@ -31,6 +31,16 @@ describe('a credential in the query', () => {
     'payment-signature',
     'client_secret',
     'bursar_session',
+    'x-api-key',
+    'auth_token',
+    'jwt',
+    'cookie',
+    'recoveryCode',
+    'privateKey',
+    'token[]',
+    'token%20',
+    'bsk_sandbox_abc',
+    jwt,
   ])('is refused by the name %s, on any path, even without a value', (name) => {
     for (const target of [`/api/wallets?${name}=x`, `/?a=1&${name}=`, `/nowhere?${name}`, `/mcp?a&${name}=x`])
       expect(refusalOf(target)?.code).toBe('credential_in_query')
@@ -49,6 +59,9 @@ describe('a credential in the query', () => {
     ['an x402 payment', payment],
     ['an API key behind a space', '%20bsk_sandbox_abc'],
     ['an encoded API key', '%62sk_sandbox_abc'],
+    ['an API key with its scheme', 'Bearer%20bsk_sandbox_abc'],
+    ['a cookie', `bursar_session%3D${jwt}`],
+    ['a link that holds one', `%2Fnext%3Ft%3D${jwt}`],
   ])('is refused by the shape of %s', (_name, value) => {
     expect(refusalOf(`/api/x402/fx?from=USD&q=${value}`)?.code).toBe('credential_in_query')
   })
@@ -57,6 +70,13 @@ describe('a credential in the query', () => {
     const problem = JSON.stringify(refusalOf('/?q=bsk_sandbox_secretsecret')?.toProblem())
     expect(problem).toContain('\\"q\\"')
     expect(problem).not.toContain('secretsecret')
+    const named = JSON.stringify(refusalOf('/?bsk_sandbox_secretsecret=1')?.toProblem())
+    expect(named).not.toContain('secretsecret')
+  })
+
+  it('is taken out of what is logged or told of a path', () => {
+    expect(withoutCredentials(`/a/bsk_live_secret-x/b/${jwt}`)).toBe('/a/[credential]/b/[credential]')
+    expect(withoutCredentials('/api/wallets/transfer')).toBe('/api/wallets/transfer')
   })
 
   it.each([

@@ -2,8 +2,12 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { lockAccount } from '../../src/identity/locks.ts'
+import { findAccount } from '../../src/identity/store.ts'
 import { run } from '../../src/kernel/run.ts'
+import type { Tool } from '../../src/kernel/tool.ts'
 import type { Principal } from '../../src/principal.ts'
+import recoveryComplete from '../../tools/auth/recovery/complete.ts'
+import recoveryStart from '../../tools/auth/recovery/start.ts'
 import webauthn from '../../tools/auth/webauthn.ts'
 import { onBothEngines } from '../engines.ts'
 import { callOf, newPerson, noon, origin } from '../kernel/scene.ts'
@@ -50,5 +54,39 @@ onBothEngines('recovery with a passkey', (database) => {
     await expect(victim.scene.complete(again, { credential })).resolves.toMatchObject({
       account: { id: victim.account.id },
     })
+  })
+
+  it('takes a passkey alone where the account has no address, and nobody’s where it has one', async () => {
+    const { services } = await codeScene(database())
+    const anybody = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
+    const begun = challenge.parse((await anybody(webauthn, { action: 'register' })).body)
+    const device = newAuthenticator(origin)
+    const made = await anybody(webauthn, { action: 'register', credential: device.create(begun.publicKey) })
+    const { account } = z.object({ account: z.looseObject({ id: z.string() }) }).parse(made.body)
+    await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
+
+    const recover = async (of: typeof device) => {
+      const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
+      const credential = of.get(asked.publicKey)
+      return anybody(recoveryComplete, { challengeId: asked.challengeId, credential })
+    }
+    const recovered = await recover(device)
+    expect(recovered.body).toMatchObject({ account: { id: account.id }, sessionToken: expect.any(String) })
+    const { status } = (await findAccount(database(), account.id)) ?? { status: 'gone' }
+    expect(status).toBe('active')
+
+    const withAddress = await lockedOut()
+    await expect(recover(withAddress.device)).rejects.toMatchObject({ code: 'step_up_required' })
+    const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
+    const other = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
+    await expect(
+      anybody(recoveryComplete, { challengeId: other.challengeId, credential: device.get(asked.publicKey) }),
+    ).rejects.toMatchObject(refused)
+    for (const [tool, input] of [
+      [recoveryStart, { channel: 'passkey', destination: 'ada@example.com' }],
+      [recoveryStart, { channel: 'email' }],
+      [recoveryComplete, { challengeId: other.challengeId }],
+    ] as const)
+      await expect(anybody(tool, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })

@@ -70,6 +70,7 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
   const account = await createAccount({ database, newId }, { displayName: 'Ada', guest: false, at: noon })
   const session = {
     id: newId('sess', noon),
+    createdAt: noon,
     steppedUpAt: null,
     tokenHolder: 'client' as const,
     tokenExpiresAt: new Date(noon.getTime() + 15 * 60_000),

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dailyViolations } from '../../policies/budget.ts'
+import { needsApproval } from '../../policies/approval.ts'
+import { cooldownViolation, type DailyUsage, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import { loosenings } from '../../policies/loosening.ts'
 import {
@@ -40,8 +41,16 @@ const policies = fc
       ),
       categories: fc.record({ allow: fc.subarray([...spendCategories]) }),
       counterparties: fc.record(
-        { allow: fc.subarray(payees), deny: fc.subarray(payees) },
+        {
+          allow: fc.subarray(payees),
+          deny: fc.subarray(payees),
+          newPayeeCooldownSec: fc.integer({ min: 1, max: 2_592_000 }),
+        },
         { requiredKeys: [] },
+      ),
+      approval: fc.record(
+        { above: usd, ttlSec: fc.integer({ min: 60, max: 604_800 }) },
+        { requiredKeys: ['above'] },
       ),
       assets: fc.subarray([...policyAssets]),
       chains: fc.subarray([...policyChains]),
@@ -73,7 +82,21 @@ const usages = fc.record({
   usedMicros: fc.bigInt({ min: 0n, max: 120_000_000n }),
   count: fc.integer({ min: 0, max: 6 }),
 })
+/** When the key first asked for a payee; null: now. */
+const sightings = fc.option(
+  fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: true }),
+)
 const times = fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: false })
+
+/** Every rule that a policy finds violated, and whether the owner must approve. */
+function judge(policy: Policy, spend: SpendFacts, usage: DailyUsage, firstSeenAt: Date | null, now: Date) {
+  const violations = [
+    ...evaluate(policy, spend, now),
+    ...dailyViolations(policy, spend.usdMicros, usage, now),
+    ...[cooldownViolation(policy, spend.counterparty, firstSeenAt, now) ?? []].flat(),
+  ]
+  return { rules: violations.map(({ rule }) => rule), mustAsk: needsApproval(policy, spend.usdMicros) }
+}
 
 /** The policy with one restriction lifted or widened. */
 const widenings: readonly ((policy: Policy) => Policy)[] = [
@@ -98,6 +121,15 @@ const widenings: readonly ((policy: Policy) => Policy)[] = [
   }),
   (policy) => ({ ...policy, counterparties: { ...policy.counterparties, deny: [] } }),
   (policy) => ({ ...policy, counterparties: { ...policy.counterparties, allow: undefined } }),
+  (policy) => ({ ...policy, counterparties: { ...policy.counterparties, newPayeeCooldownSec: undefined } }),
+  (policy) => ({
+    ...policy,
+    counterparties: policy.counterparties?.newPayeeCooldownSec
+      ? { ...policy.counterparties, newPayeeCooldownSec: 1 }
+      : policy.counterparties,
+  }),
+  (policy) => ({ ...policy, approval: undefined }),
+  (policy) => ({ ...policy, approval: policy.approval && { ...policy.approval, above: '1000000' } }),
 ]
 
 describe('any policy', () => {
@@ -108,14 +140,13 @@ describe('any policy', () => {
         fc.constantFrom(...widenings),
         spends,
         usages,
+        sightings,
         times,
-        (tight, loosen, spend, usage, now) => {
-          const rulesOf = (policy: Policy) =>
-            [...evaluate(policy, spend, now), ...dailyViolations(policy, spend.usdMicros, usage, now)].map(
-              ({ rule }) => rule,
-            )
-          const before = rulesOf(tight)
-          expect(rulesOf(loosen(tight)).filter((rule) => !before.includes(rule))).toEqual([])
+        (tight, loosen, spend, usage, seen, now) => {
+          const before = judge(tight, spend, usage, seen, now)
+          const after = judge(loosen(tight), spend, usage, seen, now)
+          expect(after.rules.filter((rule) => !before.rules.includes(rule))).toEqual([])
+          if (after.mustAsk) expect(before.mustAsk).toBe(true)
         },
       ),
     )
@@ -130,16 +161,20 @@ describe('any policy', () => {
         fc.subarray(members, { minLength: 1, maxLength: 2 }),
         spends,
         usages,
+        sightings,
         times,
-        (before, other, changed, spend, usage, now) => {
+        (before, other, changed, spend, usage, seen, now) => {
           const taken = Object.entries(other).filter(([member]) => changed.includes(member))
           const kept = Object.entries(before).filter(([member]) => !changed.includes(member))
           const after = spendPolicy.safeParse(Object.fromEntries([...kept, ...taken])).data
           if (after === undefined) return
-          const isAllowed = (policy: Policy) =>
-            evaluate(policy, spend, now).length === 0 &&
-            dailyViolations(policy, spend.usdMicros, usage, now).length === 0
-          if (isAllowed(after) && !isAllowed(before)) expect(loosenings(before, after)).not.toEqual([])
+          const [then, since] = [
+            judge(before, spend, usage, seen, now),
+            judge(after, spend, usage, seen, now),
+          ]
+          const isFreed = since.rules.length === 0 && then.rules.length > 0
+          const isUnasked = since.rules.length === 0 && !since.mustAsk && then.mustAsk
+          if (isFreed || isUnasked) expect(loosenings(before, after)).not.toEqual([])
           expect(loosenings(after, after)).toEqual([])
         },
       ),
@@ -169,13 +204,20 @@ describe('any policy', () => {
 
   it('answers every spend, with each rule named once', () => {
     fc.assert(
-      fc.property(policies, spends, usages, times, (policy, spend, usage, now) => {
-        const violations = [
-          ...evaluate(policy, spend, now),
-          ...dailyViolations(policy, spend.usdMicros, usage, now),
-        ]
-        const names = violations.map(({ rule }) => rule)
+      fc.property(policies, spends, usages, sightings, times, (policy, spend, usage, seen, now) => {
+        const { rules: names } = judge(policy, spend, usage, seen, now)
         expect(new Set(names).size).toBe(names.length)
+      }),
+    )
+  })
+
+  it('is never allowed more by a lower cap of the owner, and a spend of unknown worth never fits one', () => {
+    const micros = fc.bigInt({ min: 0n, max: 100n })
+    fc.assert(
+      fc.property(micros, micros, micros, times, (cap, used, worth, now) => {
+        expect(ownerViolation(null, worth, used, now)).toBeUndefined()
+        expect(ownerViolation(cap, null, used, now)?.requested).toBeNull()
+        expect(ownerViolation(cap, worth, used, now) === undefined).toBe(used + worth <= cap)
       }),
     )
   })

@@ -1,11 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { available, external } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { withIdempotency } from '../../src/spending/idempotency.ts'
+import { sweepIdempotency, withIdempotency } from '../../src/spending/idempotency.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
+import { reserveSpends } from '../../src/spending/reserve-batch.ts'
+import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
@@ -29,6 +32,19 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     return counts
   }
 
+  /** Deadlocks that the server has found so far. A session tells its own when it has been idle for a second. */
+  const deadlocksOf = async (database: Database) => {
+    await pause(1_200)
+    const [row] = await database.call<{ deadlocks: bigint }>(
+      {
+        name: 'deadlocks',
+        text: 'select deadlocks from pg_stat_database where datname = current_database()',
+      },
+      [],
+    )
+    return row?.deadlocks ?? -1n
+  }
+
   beforeAll(async () => {
     const created = await createTestDatabase(testServerUrl ?? '')
     drop = created.drop
@@ -44,10 +60,14 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keyId = await openKey(pool(0), accountId)
     const limits = { ...unlimited, dailyMaxMicros: 1_000n }
-    const verdicts = await many(1_000, (index) =>
-      reserveSpend(pool(index), spendOf({ accountId, keyId, limits }, 7n)),
-    )
-    expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
+    // As many at once as there are connections: more would only wait for one.
+    const lanes = await many(32, async (lane) => {
+      const verdicts = []
+      for (let index = lane; index < 1_000; index += 32)
+        verdicts.push(await reserveSpend(pool(index), spendOf({ accountId, keyId, limits }, 7n)))
+      return verdicts
+    })
+    expect(tally(lanes.flat())).toEqual({ allow: 142, deny: 858 })
     expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
     expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
   })
@@ -174,6 +194,97 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
       .where('account_id', 'in', owners)
       .execute()
     expect(open).toEqual([])
+  })
+
+  it('decides batches from several processes without a circle: same keys, same accounts, same idempotency keys', async () => {
+    const owners = await many(3, () => openAccount(pool(0), 100_000n))
+    const keys = await many(6, (index) => openKey(pool(0), owners[index % 3] ?? ''))
+    await capAccount(pool(0), owners[0] ?? '', 300n)
+    const limits = { ...unlimited, dailyMaxMicros: 200n }
+    const requestOf = (index: number) => {
+      const keyId = keys[index % 6] ?? ''
+      return spendOf({ accountId: owners[index % 3] ?? '', keyId, limits }, 7n, {
+        counterparty: `0x${index % 2}`,
+        cooldownSeconds: index % 5 === 0 ? 60 : null,
+        idempotency: { principal: keyId, key: `batch ${index % 240}`, fingerprint: 'same' },
+      })
+    }
+    const before = await deadlocksOf(pool(0))
+    const answers = await many(60, async (round) => {
+      // Each goes through the same requests from another side.
+      const requests = Array.from({ length: 24 }, (_, step) =>
+        requestOf(round * 8 + step * (1 + (round % 7))),
+      )
+      const verdicts = await reserveSpends(pool(round), requests)
+      const allowed = verdicts.flatMap((verdict) => (verdict.verdict === 'allow' ? [verdict.decisionId] : []))
+      const [from, to] = [owners[round % 3] ?? '', owners[(round + 1) % 3] ?? '']
+      await Promise.all([
+        reserveSpend(pool(round + 1), requestOf(round)),
+        post(pool(round), {
+          id: `batches ${round}`,
+          kind: 'test',
+          reference: 'batches',
+          at: noon,
+          postings: [
+            {
+              source: available(from, place),
+              destination: available(to, place),
+              money: { asset: 'USDC', units: 1n },
+            },
+          ],
+        }),
+        ...allowed.map((decisionId, index) =>
+          index % 3 === 0
+            ? releaseSpend(pool(index), { decisionId, at: noon })
+            : settleSpend(pool(index), { decisionId, destination: available(to, place), at: noon }),
+        ),
+        sweepIdempotency(pool(round), noon),
+      ])
+      return verdicts
+    })
+    const byKey = new Map<string, Set<string>>()
+    for (const [round, verdicts] of answers.entries())
+      for (const [step, verdict] of verdicts.entries()) {
+        const index = round * 8 + step * (1 + (round % 7))
+        if (!('decisionId' in verdict)) throw new Error(`unexpected ${verdict.verdict}`)
+        const name = `${index % 6} ${index % 240}`
+        byKey.set(name, (byKey.get(name) ?? new Set()).add(verdict.decisionId))
+      }
+    expect([...byKey.values()].filter(({ size }) => size !== 1)).toEqual([])
+    for (const keyId of keys) expect((await usageOf(pool(0), keyId)).usedMicros <= 200n).toBe(true)
+    const ofFirst = await Promise.all([keys[0], keys[3]].map((keyId) => usageOf(pool(0), keyId ?? '')))
+    expect(ofFirst.reduce((total, { usedMicros }) => total + usedMicros, 0n) <= 300n).toBe(true)
+    expect(await trialBalance(pool(0))).toMatchObject({ balanced: true, drifts: [] })
+    expect(await deadlocksOf(pool(0))).toBe(before)
+  })
+
+  it('allows exactly what fits a budget through the queues of two processes', async () => {
+    const accountId = await openAccount(pool(0), 1_000_000n)
+    const keyId = await openKey(pool(0), accountId)
+    const queues = pools.map((database) => createReserveQueue(database))
+    const limits = { ...unlimited, dailyMaxMicros: 1_000n }
+    const verdicts = await many(1_000, async (index) => {
+      const verdict = await queues[index % 2]?.reserve(spendOf({ accountId, keyId, limits }, 7n))
+      if (verdict === undefined) throw new Error('not open')
+      return verdict
+    })
+    expect(tally(verdicts)).toEqual({ allow: 142, deny: 858 })
+    expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
+  })
+
+  it('repeats a statement that the server took back to end a deadlock', async () => {
+    const [one, two] = [await openAccount(pool(0), 10n), await openAccount(pool(0), 10n)]
+    const update = (name: string) => ({
+      name,
+      text: `do $$ begin
+        update account set kyc_level = 'none' where id = '${name === 'there' ? one : two}';
+        perform pg_sleep(0.3);
+        update account set kyc_level = 'none' where id = '${name === 'there' ? two : one}';
+      end $$`,
+    })
+    const before = await deadlocksOf(pool(0))
+    await Promise.all([pool(0).call(update('there'), []), pool(1).call(update('back'), [])])
+    expect(await deadlocksOf(pool(0))).toBe(before + 1n)
   })
 
   it('runs a write once for an idempotency key that comes 40 times at once', async () => {

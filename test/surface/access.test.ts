@@ -200,7 +200,7 @@ function expectedOf(tool: Tool, kind: Kind): string | undefined {
   if (isKey && tool.who !== 'account') return '403 insufficient_scope'
   if (/without scopes$/.test(kind) && tool.scopes.length > 0) return '403 insufficient_scope'
   if (tool.who === 'admin' && kind !== 'admin') return '403 insufficient_scope'
-  if (tool.stepUp === true && kind === 'stale person') return '401 step_up_required'
+  if (tool.stepUp !== undefined && kind === 'stale person') return '401 step_up_required'
   return undefined
 }
 
@@ -251,7 +251,7 @@ describe('who may use what', () => {
         if (isWrong) wrong.push(`${route} as ${kind}: ${cell}, expected ${expected ?? 'the tool’s own word'}`)
       }
       lines.push(
-        `${route}  (${tool.who}${tool.stepUp === true ? ', step-up' : ''})`,
+        `${route}  (${tool.who}${tool.stepUp !== undefined ? ', step-up' : ''})`,
         ...[...cells].map(([cell, who]) => `  ${cell}: ${who.join(', ')}`),
       )
     }

@@ -16,7 +16,9 @@ export default defineTool({
   output: z.strictObject({ revoked: z.boolean().describe('False where there was no session to end.') }),
   failures: [],
   example: {},
-  run: async ({ database, principal, now: at }) => {
+  run: async ({ database, principal, refusal, now: at }) => {
+    // Whoever has no session is out already; a page of another site has not been listened to.
+    if (refusal?.code === 'cross_site_request') throw refusal
     if (principal.kind !== 'session') return { revoked: false }
     const sessionId = principal.session.id
     return {

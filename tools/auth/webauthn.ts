@@ -9,8 +9,8 @@ import { registerPasskey, registrationOptions } from '../../src/identity/registe
 import { sessionAnswer, signIn, viewOf } from '../../src/identity/session-answer.ts'
 import { renewToken } from '../../src/identity/sessions.ts'
 import { findAccount } from '../../src/identity/store.ts'
-import type { Context, personOf } from '../../src/kernel/context.ts'
-import { requireStepUpIfEnrolled } from '../../src/kernel/gates/step-up.ts'
+import { type Context, personIfAny, type personOf } from '../../src/kernel/context.ts'
+import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
 
@@ -28,6 +28,7 @@ const request = z
       .trim()
       .min(1)
       .max(80)
+      .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
       .optional()
       .describe('What to call the person of a new account.'),
   })
@@ -63,14 +64,14 @@ export default defineTool({
   failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
   example: { action: 'register', credential: null, displayName: 'Ada' },
   run: async (context, { action, made, used, challengeId, displayName }) => {
-    const { principal, now: at } = context
+    const { now: at } = context
     if (action === 'login') {
       if (used === null) return loginOptions(context, at)
       const { accountId } = await assertPasskey(context, { credential: used, challengeId, now: at })
       return enter(context, accountId)
     }
-    if (principal.kind === 'session') requireStepUpIfEnrolled(context)
-    const signedIn = principal.kind === 'session' ? principal : null
+    const signedIn = personIfAny(context)
+    if (signedIn !== null) requireRecentProof(context)
     const account = signedIn?.account ?? null
     if (made === null) return registrationOptions(context, { account, displayName, at })
     const owner = await registerPasskey(context, { credential: made, challengeId, account, displayName, at })

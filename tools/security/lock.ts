@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { lockAccount } from '../../src/identity/locks.ts'
+import { destinationChannels } from '../../src/identity/login-destinations.ts'
+import { countPasskeys } from '../../src/identity/passkeys.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -13,14 +15,19 @@ export default defineTool({
   effect: 'write',
   mcp: false,
   input: z.strictObject({}),
-  output: z.strictObject({ locked: z.boolean().describe('Always true.') }),
+  output: z.strictObject({
+    locked: z.boolean().describe('Always true.'),
+    recovery: z
+      .array(z.enum(['email', 'sms', 'passkey']))
+      .describe('Ways back in, by POST /api/auth/recovery/start. None: only an administrator can unlock it.'),
+  }),
   failures: [],
   example: {},
-  run: async (context) => ({
-    locked: await lockAccount(context.database, {
-      accountId: personOf(context).account.id,
-      reason: 'person',
-      at: context.now,
-    }),
-  }),
+  run: async ({ database, principal, now: at }) => {
+    const accountId = personOf({ principal }).account.id
+    const locked = await lockAccount(database, { accountId, reason: 'person', at })
+    const channels = await destinationChannels(database, accountId)
+    const hasPasskey = (await countPasskeys(database, accountId)) > 0
+    return { locked, recovery: [...channels, ...(hasPasskey ? (['passkey'] as const) : [])] }
+  },
 })

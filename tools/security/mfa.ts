@@ -2,7 +2,7 @@ import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
 import { Failure } from '../../src/failure.ts'
-import { recordFailedFactor } from '../../src/identity/locks.ts'
+import { holdAccount, recordFailedFactor } from '../../src/identity/locks.ts'
 import {
   activate,
   beginEnrollment,
@@ -21,7 +21,7 @@ const needs = {
   enroll: [],
   activate: ['code'],
   verify: ['code', 'recoveryCode'],
-  disable: ['code'],
+  disable: ['code', 'recoveryCode'],
 } as const
 
 const request = z
@@ -41,7 +41,9 @@ const request = z
       .min(16)
       .max(32)
       .optional()
-      .describe('One of the recovery codes, in place of `code` in `verify`. Each is taken once.'),
+      .describe(
+        'One of the recovery codes, in place of `code` in `verify` and `disable`. Each is taken once.',
+      ),
   })
   .superRefine((input, context) => {
     const taken: readonly string[] = needs[input.action]
@@ -88,9 +90,10 @@ export default defineTool({
   failures: ['step_up_required', 'conflict'],
   example: { action: 'status' },
   run: async (context, input) => {
+    if (input.action === 'status') return state(context)
+    // Guesses go one after the other, and the tenth wrong one stops those behind it.
+    if ((await holdAccount(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
     switch (input.action) {
-      case 'status':
-        return state(context)
       case 'enroll':
         return enroll(context)
       case 'activate': {
@@ -113,6 +116,13 @@ export default defineTool({
     }
   },
 })
+
+function lockedNow(): Failure {
+  return new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
+    isCommitted: true,
+    hint: 'Unlock it through POST /api/auth/recovery/start.',
+  })
+}
 
 /** @param steppedUpAt where this call has changed it. */
 async function state(context: Context, steppedUpAt = personOf(context).session.steppedUpAt) {
@@ -156,11 +166,7 @@ async function requireFactor(
         hint: 'POST /api/security/mfa {"action":"status"} tells how far it has come.',
       },
     )
-  if (await recordFailedFactor(database, { accountId, at }))
-    throw new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
-      isCommitted: true,
-      hint: 'Unlock it through POST /api/auth/recovery/start.',
-    })
+  if (await recordFailedFactor(database, { accountId, at })) throw lockedNow()
   throw new Failure('step_up_required', 'The code is wrong or was used before.', {
     isCommitted: true,
     hint: 'Wait for the authenticator’s next code. Ten wrong codes in an hour lock the account.',

@@ -83,6 +83,7 @@ export default defineTool({
     'insufficient_funds',
     'aml_blocked',
     'policy_denied',
+    'approval_required',
     'chain_not_supported',
     'screening_unavailable',
     'provider_unavailable',

@@ -66,6 +66,7 @@ export default defineTool({
     'pair_not_supported',
     'rates_unavailable',
     'policy_denied',
+    'approval_required',
     'insufficient_funds',
     'controls_unavailable',
     'facilitator_unavailable',

@@ -83,7 +83,7 @@ const kept = z.looseObject({
 })
 
 /** The failure behind a problem that was kept. */
-export function failureOf(problem: unknown): Failure {
+function failureOf(problem: unknown): Failure {
   const { code, detail, type: _type, title: _title, status: _status, ...members } = kept.parse(problem)
   // Written by `toProblem` of the very same members.
   return new Failure(code, detail, { ...(members as FailureMembers), isReplayed: true })

@@ -1,5 +1,5 @@
 /** Whether this person may do something privileged now. @see https://www.rfc-editor.org/rfc/rfc9470 */
-import { judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
+import { judgeRecentProof, judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
 import { Failure } from '../../failure.ts'
 import { type Context, personOf } from '../context.ts'
 
@@ -29,7 +29,25 @@ export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 
     )
 }
 
-/** The same for an account that has a second factor; one without it passes. @throws Failure `step_up_required`. */
-export function requireStepUpIfEnrolled(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {
-  if (personOf(context).account.mfaEnrolled) requireStepUp(context)
+/**
+ * What could keep the owner out needs the second factor where one is enrolled, and in production a sign-in of the last five
+ * minutes where none is. @throws Failure `step_up_required`, `unauthenticated`.
+ */
+export function requireRecentProof(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {
+  const { account, session } = personOf(context)
+  if (account.mfaEnrolled) {
+    requireStepUp(context)
+    return
+  }
+  const facts = {
+    mode: context.settings.mode,
+    mfaEnrolled: false,
+    steppedUpAt: session.steppedUpAt,
+    signedInAt: session.createdAt,
+    now: context.now,
+  }
+  if (judgeRecentProof(facts) === 'stale')
+    throw new Failure('step_up_required', 'This operation needs a sign-in of the last five minutes.', {
+      hint: 'Sign in again, or enroll a second factor (POST /api/security/mfa), then repeat the request.',
+    })
 }

@@ -129,6 +129,53 @@ onBothEngines('a second factor', (database) => {
     await expect(verify(90)).rejects.toEqual(refusal('conflict'))
   })
 
+  it('is taken away by a recovery code where the authenticator is lost', async () => {
+    const disable = { action: 'disable', recoveryCode: recoveryCodes[0] }
+    expect((await person.call(mfa, disable)).body).toMatchObject({ status: 'none' })
+    await expect(person.call(mfa, { action: 'enroll' })).resolves.toBeDefined()
+  })
+
+  it('checks ten wrong codes of a burst and no more: the right one behind them is too late', async () => {
+    const right = totpOf(secret, after(60))
+    const codes = [...Array.from({ length: 24 }, (_, at) => String(100_000 + at)), right]
+    const disable = (code: string) => person.call(mfa, { action: 'disable', code }, { at: after(60) })
+    const outcomes = await Promise.allSettled(
+      codes.filter((code, at) => code !== right || at === 24).map(disable),
+    )
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([])
+    const failures = await database()
+      .kysely.selectFrom('failed_factor')
+      .select('at')
+      .where('account_id', '=', person.accountId)
+      .execute()
+    expect(failures).toHaveLength(10)
+    const [row] = await database()
+      .kysely.selectFrom('mfa')
+      .select('status')
+      .where('account_id', '=', person.accountId)
+      .execute()
+    expect(row?.status).toBe('active')
+  })
+
+  it('is activated with the very secret that was shown to work', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const other = await newSignedIn(services)
+      const shown = secretOf((await other.call(mfa, { action: 'enroll' })).body.otpauthUri)
+      const [active, enrolled] = await Promise.allSettled([
+        other.call(mfa, { action: 'activate', code: totpOf(shown, noon) }),
+        other.call(mfa, { action: 'enroll' }),
+      ])
+      if (active.status === 'rejected') continue
+      expect(enrolled.status).toBe('rejected')
+      const verified = other.call(
+        mfa,
+        { action: 'verify', code: totpOf(shown, after(60)) },
+        { at: after(60) },
+      )
+      await expect(verified).resolves.toBeDefined()
+    }
+  })
+
   it('is not enrolled a second time while it is active', async () => {
     await expect(person.call(mfa, { action: 'enroll' })).rejects.toEqual(refusal('conflict'))
   })
@@ -194,7 +241,7 @@ onBothEngines('a second factor', (database) => {
     [{ action: 'verify' }],
     [{ action: 'verify', code: '123456', recoveryCode: 'aaaa-bbbb-cccc-dddd' }],
     [{ action: 'verify', code: '12345' }],
-    [{ action: 'disable', recoveryCode: 'aaaa-bbbb-cccc-dddd' }],
+    [{ action: 'activate', recoveryCode: 'aaaa-bbbb-cccc-dddd' }],
     [{ action: 'activate' }],
     [{ action: 'reset' }],
   ])('refuses %j as not valid', async (input) => {

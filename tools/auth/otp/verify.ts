@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { codeShown } from '../../../src/identity/code-fields.ts'
 import { linkByCode, signInByCode } from '../../../src/identity/code-sign-in.ts'
 import { sessionAnswer } from '../../../src/identity/session-answer.ts'
-import { personOf } from '../../../src/kernel/context.ts'
-import { requireStepUpIfEnrolled } from '../../../src/kernel/gates/step-up.ts'
+import { personIfAny, personOf } from '../../../src/kernel/context.ts'
+import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { openWallet } from '../../../src/wallets/open-wallet.ts'
 
@@ -35,8 +35,9 @@ export default defineTool({
       const furnish = (accountId: string) => openWallet(context, { accountId, at: now })
       return signInByCode({ ...context, furnish }, shown)
     }
+    personIfAny(context)
     const { account, session } = personOf(context)
-    requireStepUpIfEnrolled(context)
+    requireRecentProof(context)
     return linkByCode(context, { ...shown, account, session })
   },
 })

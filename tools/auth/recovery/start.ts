@@ -5,15 +5,34 @@ import { codeMessage } from '../../../src/identity/code-message.ts'
 import { destinationOf } from '../../../src/identity/destinations.ts'
 import { loginOptions } from '../../../src/identity/passkeys.ts'
 import { startRecovery } from '../../../src/identity/recovery.ts'
+import type { Context } from '../../../src/kernel/context.ts'
 import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { channels } from '../../../src/providers/messages.ts'
+
+/** How long passkey options are good for, as for signing in. */
+const PASSKEY_SECONDS = 5 * 60
+
+const request = z
+  .strictObject({
+    channel: z
+      .enum([...channels, 'passkey'])
+      .describe('How the code travels; `passkey` for accounts that have no address: no code is sent.'),
+    destination: codeRequest.shape.destination.optional(),
+  })
+  .superRefine(({ channel, destination }, context) => {
+    const isWanted = channel !== 'passkey'
+    if (isWanted === (destination !== undefined)) return
+    const message = isWanted ? 'is required' : 'is not for a passkey'
+    context.addIssue({ code: 'custom', path: ['destination'], message })
+  })
 
 export default defineTool({
   name: 'auth.recovery.start',
-  title: 'Send a recovery code',
-  summary: 'Send a code that gives a locked or lost account back to its owner.',
+  title: 'Begin to recover an account',
+  summary: 'Send a code that gives a locked or lost account back to its owner, or ask for its passkey.',
   description:
-    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". Recovery has budgets of its own: sign-in codes do not use them up.',
+    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". An account without an address is recovered by its passkey alone: {"channel":"passkey"}. Recovery has budgets of its own: sign-in codes do not use them up.',
   route: 'POST /api/auth/recovery/start',
   who: 'public',
   scopes: [],
@@ -21,7 +40,7 @@ export default defineTool({
   mcp: false,
   ownTransactions: true,
   rate: 'recovery',
-  input: codeRequest,
+  input: request,
   output: codeSent.extend({
     publicKey: z
       .record(z.string(), z.unknown())
@@ -29,16 +48,29 @@ export default defineTool({
   }),
   failures: ['rate_limited', 'provider_unavailable'],
   example: { channel: 'email', destination: 'ada@example.com' },
-  run: async (context, input) => {
-    const { database, messages, settings, now: at } = context
-    requireChannel(messages, input.channel)
-    const destination = await destinationOf(settings, input)
-    const resendAfter = await takeBudgets(context, destinationBudgets('recovery', destination), at)
-    await takeBudgets(context, dailyBudgets(destination, at), at)
-    const { challengeId, code, expiresAt, publicKey } = await database.transaction((connection) =>
-      startRecovery({ ...context, database: connection, passkeys: { loginOptions } }, { destination, at }),
-    )
-    await messages.send(codeMessage(settings, { kind: 'recovery', destination, code, at }))
-    return { challengeId, expiresAt: expiresAt.toISOString(), resendAfter, publicKey }
-  },
+  run: async (context, { channel, destination }) =>
+    channel === 'passkey' || destination === undefined
+      ? askForPasskey(context)
+      : sendCode(context, { channel, destination }),
 })
+
+async function askForPasskey({ database, now, ...context }: Context) {
+  const { challengeId, publicKey } = await database.transaction((connection) =>
+    loginOptions({ ...context, database: connection }, now),
+  )
+  const expiresAt = new Date(now.getTime() + PASSKEY_SECONDS * 1000).toISOString()
+  return { challengeId, expiresAt, resendAfter: 0, publicKey }
+}
+
+async function sendCode(context: Context, input: z.output<typeof codeRequest>) {
+  const { database, messages, settings, now: at } = context
+  requireChannel(messages, input.channel)
+  const destination = await destinationOf(settings, input)
+  const resendAfter = await takeBudgets(context, destinationBudgets('recovery', destination), at)
+  await takeBudgets(context, dailyBudgets(destination, at), at)
+  const { challengeId, code, expiresAt, publicKey } = await database.transaction((connection) =>
+    startRecovery({ ...context, database: connection, passkeys: { loginOptions } }, { destination, at }),
+  )
+  await messages.send(codeMessage(settings, { kind: 'recovery', destination, code, at }))
+  return { challengeId, expiresAt: expiresAt.toISOString(), resendAfter, publicKey }
+}

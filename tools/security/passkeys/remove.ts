@@ -12,7 +12,7 @@ export default defineTool({
   scopes: [],
   effect: 'write',
   mcp: false,
-  stepUp: true,
+  stepUp: 'recent',
   input: z.strictObject({ id: z.string().max(64).describe('`pk_…`') }),
   output: z.strictObject({ removed: z.literal(true).describe('It no longer signs anybody in.') }),
   failures: ['not_found', 'conflict'],

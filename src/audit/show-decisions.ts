@@ -1,0 +1,124 @@
+/** Decisions as their account reads them. */
+import { z } from 'zod'
+import { usdOfMicros } from '../../policies/usd.ts'
+import { onePage, type Page } from '../page.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import { type ContentRow, contentColumns, contentOf } from './content.ts'
+import { signReceipt } from './receipt.ts'
+import { signingKeyOf } from './signing-key.ts'
+
+/** A decision as it is shown. */
+export const decisionView = z.strictObject({
+  decisionId: z.string().describe('`dec_…`.'),
+  at: z.string().describe('When it was taken, ISO 8601 UTC.'),
+  agentId: z.string().nullable().describe('`key_…`; null where a person spent.'),
+  operation: z.string().describe('The operation, such as `wallets.transfer`.'),
+  verdict: z.string().describe('`allow`, `deny`, `insufficient_funds` or `approval_required`.'),
+  amount: z.string().nullable().describe('What was to be spent, as a decimal string.'),
+  asset: z.string().nullable().describe('Of what.'),
+  usd: z.string().nullable().describe('What it counted for in budgets: USD as a decimal string.'),
+  category: z.string().nullable().describe('The category of the spend.'),
+  counterparty: z.string().nullable().describe('Whom it was for.'),
+  chain: z.string().nullable().describe('On which chain.'),
+  policyVersion: z.int().nullable().describe('Version of the key’s policy; null where a person spent.'),
+  policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
+  violations: z.array(z.looseObject({ rule: z.string() })).describe('Every rule that was violated.'),
+  receipt: z.string().describe('Signed by the gateway: a JWS; keys at `/.well-known/jwks.json`.'),
+  sequence: z
+    .int()
+    .nullable()
+    .describe('Its place in the chain of decisions; null for the moment until it is there.'),
+  hash: z.string().nullable().describe('Its hash in that chain, hex.'),
+})
+
+/** Which decisions are asked for. Null: whatever it is. */
+export interface DecisionQuery {
+  readonly accountId: string
+  readonly keyId: string | null
+  readonly verdict: string | null
+  readonly page: Page
+}
+
+interface Row extends ContentRow {
+  readonly sequence: bigint | null
+  readonly hash: string | null
+  readonly receipt: string | null
+}
+
+const statement: Statement = {
+  name: 'audit_of_account',
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt
+    from (
+      select * from decision
+      where account_id = $1 and id < coalesce($2, '~')
+        and ($3::text is null or key_id = $3) and ($4::text is null or verdict = $4)
+      order by id desc limit $5
+    ) d left join decision_seal s on s.decision_id = d.id
+    order by d.id desc`,
+}
+
+/** A page of an account's decisions, newest first. */
+export async function showDecisions(
+  {
+    database,
+    settings,
+  }: { database: Connection; settings: { readonly dataKey: Uint8Array; readonly origin: string } },
+  { accountId, keyId, verdict, page }: DecisionQuery,
+): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
+  const found = await database.call<Row>(statement, [accountId, page.after, keyId, verdict, page.limit + 1])
+  const { rows, nextCursor } = onePage(found, page)
+  const key = await signingKeyOf(settings.dataKey)
+  const decisions = rows.map(async (row) => {
+    const content = contentOf(row)
+    return {
+      ...viewOf(content),
+      receipt: row.receipt ?? (await signReceipt(key, { issuer: settings.origin, content })),
+      sequence: row.sequence === null ? null : Number(row.sequence),
+      hash: row.hash,
+    }
+  })
+  return { decisions: await Promise.all(decisions), nextCursor }
+}
+
+/** Whether a key is, or was, one of the account's. */
+export async function isKeyOf(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('access_key')
+    .select('id')
+    .where('id', '=', keyId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+const text = z.string().nullable().catch(null)
+const shownFacts = z
+  .object({
+    amount: text,
+    asset: text,
+    usdMicros: z.string().regex(/^\d+$/).nullable().catch(null),
+    category: text,
+    counterparty: text,
+    chain: text,
+  })
+  .catch({ amount: null, asset: null, usdMicros: null, category: null, counterparty: null, chain: null })
+const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])
+
+function viewOf(content: ReturnType<typeof contentOf>) {
+  const { usdMicros, ...facts } = shownFacts.parse(content.facts)
+  return {
+    decisionId: content.decisionId,
+    at: content.at,
+    agentId: content.keyId,
+    operation: content.operation,
+    verdict: content.verdict,
+    ...facts,
+    usd: usdMicros === null ? null : usdOfMicros(BigInt(usdMicros)),
+    policyVersion: content.policyVersion,
+    policyHash: content.policyHash,
+    violations: shownViolations.parse(content.violations),
+  }
+}

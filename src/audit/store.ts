@@ -1,0 +1,174 @@
+/** The rows of the chain. */
+import type { Connection, Statement } from '../storage/database.ts'
+import { FIRST_PREVIOUS } from './chain.ts'
+import { type ContentRow, contentColumns, contentOf, type DecisionContent } from './content.ts'
+
+/** Rows that are read at once. */
+const PAGE = 500
+
+/** A place among the decisions in the order of their writing. @property writer a transaction's number. */
+export interface Position {
+  readonly writer: string
+  readonly id: string
+}
+
+/** Before every decision. */
+export const beginning: Position = { writer: '0', id: '' }
+
+/** A decision's place in the chain. @property sequence from 1. */
+export interface SealRow {
+  readonly sequence: bigint
+  readonly decisionId: string
+  readonly previous: string
+  readonly hash: string
+  readonly receipt: string
+}
+
+/** A seal with what it seals; null where the decision is gone. */
+export interface SealedDecision extends SealRow {
+  readonly content: DecisionContent | null
+}
+
+/**
+ * Rows restored from another server carry its numbers, which may be above all that this one has given out: a walk through
+ * everything sees them, and one through what is new must not see them again each time.
+ */
+const positionsAfter: Statement = {
+  name: 'audit_positions',
+  text: `select d.written_by::text as writer, d.id, pg_snapshot_xmin(pg_current_snapshot())::text as horizon
+    from decision d
+    where (d.written_by, d.id) > ($1::xid8, $2)
+      and d.written_by < case when $4 then '18446744073709551615'::xid8 else pg_snapshot_xmax(pg_current_snapshot()) end
+    order by d.written_by, d.id limit $3`,
+}
+
+/**
+ * The decisions after a position, in the order of their writing. @param isWhole also those that another server numbered.
+ * @returns each with `horizon`: of every transaction below it is known what became of it.
+ */
+export function readPositions(
+  database: Connection,
+  { after, limit, isWhole }: { after: Position; limit: number; isWhole: boolean },
+): Promise<(Position & { horizon: string })[]> {
+  return database.call(positionsAfter, [after.writer, after.id, limit, isWhole])
+}
+
+// Each limit keeps the planner to one look into the index a decision: without statistics it would read the whole chain.
+const unsealedOf: Statement = {
+  name: 'audit_unsealed',
+  text: `select ${contentColumns}
+    from (
+      select wanted.id from unnest($1::text[]) as wanted (id)
+      left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
+      where s.found is null
+    ) unsealed
+    cross join lateral (select * from decision where id = unsealed.id limit 1) d
+    order by d.id`,
+}
+
+/** Those of these decisions that have no seal, by id. */
+export async function readUnsealed(database: Connection, ids: readonly string[]): Promise<DecisionContent[]> {
+  return (await database.call<ContentRow>(unsealedOf, [ids])).map(contentOf)
+}
+
+const newestSeal: Statement = {
+  name: 'audit_newest_seal',
+  text: 'select sequence, hash from decision_seal order by sequence desc limit 1',
+}
+
+/** The head of the chain. */
+export async function readHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
+  const [row] = await database.call<{ sequence: bigint; hash: string }>(newestSeal, [])
+  return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+}
+
+const sealer: Statement = {
+  name: 'audit_lock',
+  text: "select pg_try_advisory_xact_lock(hashtext('bursar audit'), hashtext('seal')) as locked",
+}
+
+/** Makes this transaction the one that seals. @returns false where another one is at it. */
+export async function lockChain(transaction: Connection): Promise<boolean> {
+  const [row] = await transaction.call<{ locked: boolean }>(sealer, [])
+  return row?.locked === true
+}
+
+const appendAll: Statement = {
+  name: 'audit_append',
+  text: `insert into decision_seal (sequence, decision_id, previous, hash, receipt, sealed_at)
+    select sequence, decision_id, previous, hash, receipt, $6
+    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+      as sealed (sequence, decision_id, previous, hash, receipt)`,
+}
+
+/** Adds seals to the chain. */
+export async function appendSeals(
+  transaction: Connection,
+  seals: readonly SealRow[],
+  at: Date,
+): Promise<void> {
+  await transaction.call(appendAll, [
+    seals.map(({ sequence }) => sequence.toString()),
+    seals.map(({ decisionId }) => decisionId),
+    seals.map(({ previous }) => previous),
+    seals.map(({ hash }) => hash),
+    seals.map(({ receipt }) => receipt),
+    at,
+  ])
+}
+
+const sealedAfter: Statement = {
+  name: 'audit_sealed',
+  text: `select s.sequence, s.decision_id, s.previous, s.hash, s.receipt, ${contentColumns}
+    from (select * from decision_seal where sequence > $1 order by sequence limit $2) s
+    left join decision d on d.id = s.decision_id
+    order by s.sequence`,
+}
+
+type SealedRow = Omit<SealRow, 'decisionId'> & { decision_id: string } & (
+    | ContentRow
+    | ({ id: null } & Omit<ContentRow, 'id'>)
+  )
+
+/** Sealed decisions in the order of the chain. @param after a sequence. */
+export async function readSealed(
+  database: Connection,
+  { after, limit }: { after: bigint; limit: number },
+): Promise<SealedDecision[]> {
+  const rows = await database.call<SealedRow>(sealedAfter, [after, limit])
+  return rows.map((row) => ({
+    sequence: row.sequence,
+    decisionId: row.decision_id,
+    previous: row.previous,
+    hash: row.hash,
+    receipt: row.receipt,
+    content: row.id === null ? null : contentOf(row),
+  }))
+}
+
+/** All sealed decisions in pages, in the order of the chain. @param until the last sequence; all of them by default. */
+export async function* sealedPages(database: Connection, until?: bigint): AsyncGenerator<SealedDecision[]> {
+  let after = 0n
+  for (;;) {
+    const page = await readSealed(database, { after, limit: PAGE })
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield until === undefined ? page : page.filter(({ sequence }) => sequence <= until)
+    if (until !== undefined && last.sequence >= until) return
+    after = last.sequence
+  }
+}
+
+const counts: Statement = {
+  name: 'audit_counts',
+  text: `select (select count(*) from decision) as decisions, (select count(*) from decision_seal where sequence > $1) as later`,
+}
+
+/** How many decisions there are, and how many seals after a sequence. */
+export async function countDecisions(
+  database: Connection,
+  after: bigint,
+): Promise<{ decisions: bigint; later: bigint }> {
+  const [row] = await database.call<{ decisions: bigint; later: bigint }>(counts, [after])
+  return row ?? { decisions: 0n, later: 0n }
+}

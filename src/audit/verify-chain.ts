@@ -1,0 +1,125 @@
+/** Verification: every hash, link, signature and receipt of a chain, wherever its rows were read from. */
+import { compactVerify, createLocalJWKSet } from 'jose'
+import { canonicalJson } from '../json.ts'
+import { chainHash, FIRST_PREVIOUS } from './chain.ts'
+import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'
+import type { KeySet } from './signing-key.ts'
+import type { SealedDecision } from './store.ts'
+
+/** Where a chain ends. */
+export interface ChainHead {
+  readonly sequence: bigint
+  readonly hash: string
+}
+
+/** The first row that is not as it must be. @property decisionId null where nothing is left that names it. */
+export interface ChainFault {
+  readonly sequence: bigint
+  readonly decisionId: string | null
+  readonly kind:
+    | 'content changed'
+    | 'link broken'
+    | 'row missing'
+    | 'row unreadable'
+    | 'signature invalid'
+    | 'receipt contradicts'
+  readonly detail: string
+}
+
+/** What verification found. @property head of the rows that were verified. */
+export interface ChainReport {
+  readonly head: ChainHead
+  readonly fault: ChainFault | null
+}
+
+/** What of a receipt is wrong; null where nothing is. */
+type ReceiptFault = Pick<ChainFault, 'kind' | 'detail'> | null
+
+/**
+ * Verifies a chain from its first row, and stops at the first that is not as it must be.
+ * @param pages rows in their order; null stands for one that cannot be read.
+ * @param expected where the rows must end, if that is known. @param progress is told after each page.
+ */
+export async function verifyChain(
+  pages: AsyncIterable<readonly (SealedDecision | null)[]>,
+  {
+    keySet,
+    expected = null,
+    progress = () => {},
+  }: { keySet: KeySet; expected?: ChainHead | null; progress?: (verified: bigint) => void },
+): Promise<ChainReport> {
+  const keys = createLocalJWKSet({ keys: [...keySet.keys] })
+  let head: ChainHead = { sequence: 0n, hash: FIRST_PREVIOUS }
+  for await (const page of pages) {
+    const receiptFaults = await Promise.all(
+      page.map((row) => (row === null ? null : checkReceipt(row, keys))),
+    )
+    for (const [at, row] of page.entries()) {
+      const fault = checkRow(row, head, receiptFaults[at] ?? null)
+      if (fault !== null) return { head, fault }
+      if (row !== null) head = { sequence: row.sequence, hash: row.hash }
+    }
+    progress(head.sequence)
+  }
+  return { head, fault: expected === null ? null : checkEnd(head, expected) }
+}
+
+/** A row behind the rows that were verified. */
+function checkRow(
+  row: SealedDecision | null,
+  head: ChainHead,
+  receiptFault: ReceiptFault,
+): ChainFault | null {
+  const due = head.sequence + 1n
+  if (row === null)
+    return { sequence: due, decisionId: null, kind: 'row unreadable', detail: 'it cannot be parsed' }
+  const { sequence, decisionId, content } = row
+  if (sequence > due)
+    return {
+      sequence: due,
+      decisionId: null,
+      kind: 'row missing',
+      detail: `the next row is ${sequence} (${decisionId})`,
+    }
+  const faultOf = (kind: ChainFault['kind'], detail: string) => ({ sequence, decisionId, kind, detail })
+  if (sequence < due) return faultOf('link broken', `it stands where ${due} must be`)
+  if (content === null) return faultOf('row missing', 'it is in the chain, and the decision itself is gone')
+  if (row.previous !== head.hash)
+    return faultOf('link broken', 'what it names as the hash before it is not that hash')
+  if (chainHash(row.previous, content) !== row.hash)
+    return faultOf('content changed', 'its content does not have the hash that the chain has')
+  return receiptFault === null ? null : faultOf(receiptFault.kind, receiptFault.detail)
+}
+
+async function checkReceipt(
+  { receipt, content }: SealedDecision,
+  keys: ReturnType<typeof createLocalJWKSet>,
+): Promise<ReceiptFault> {
+  const verified = await compactVerify(receipt, keys, { algorithms: ['EdDSA'] }).catch((error: unknown) =>
+    error instanceof Error ? error.message : String(error),
+  )
+  if (typeof verified === 'string') return { kind: 'signature invalid', detail: verified }
+  if (verified.protectedHeader.typ !== RECEIPT_TYPE)
+    return { kind: 'signature invalid', detail: `it is signed as something other than ${RECEIPT_TYPE}` }
+  if (content === null) return null
+  const { iss, ...claims }: Record<string, unknown> = JSON.parse(Buffer.from(verified.payload).toString())
+  if (typeof iss === 'string' && canonicalJson(claims) === canonicalJson(receiptClaims(content))) return null
+  return { kind: 'receipt contradicts', detail: 'its signed receipt says something else' }
+}
+
+function checkEnd(head: ChainHead, expected: ChainHead): ChainFault | null {
+  if (head.sequence < expected.sequence)
+    return {
+      sequence: head.sequence + 1n,
+      decisionId: null,
+      kind: 'row missing',
+      detail: `the rows must end with ${expected.sequence}`,
+    }
+  if (head.sequence === expected.sequence && head.hash === expected.hash) return null
+  return {
+    sequence: head.sequence,
+    decisionId: null,
+    kind: 'link broken',
+    detail: `the rows must end with ${expected.sequence} and its hash`,
+  }
+}

@@ -1,0 +1,66 @@
+/** The chain in the configured database, opened for reading: never made, never migrated. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { decodeJwt } from 'jose'
+import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
+import { readHead, readSealed } from '../audit/store.ts'
+import { type Config, readConfig } from '../config.ts'
+import { createLog } from '../log.ts'
+import { openDatabase } from '../runtime.ts'
+import type { Database } from '../storage/database.ts'
+
+/** Runs work on the configured database and closes it. @throws Error that says what to do where it cannot be had. */
+export async function onAuditDatabase<Result>(
+  env: Readonly<Record<string, string | undefined>>,
+  work: (database: Database, config: Config) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(env)
+  const { databaseUrl, dataDirectory } = config
+  if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
+    throw new Error(
+      dataDirectory === 'memory'
+        ? 'DATA_DIR=memory keeps nothing that could be audited. Set DATA_DIR or DATABASE_URL.'
+        : `There is no database in ${dataDirectory}. Set DATA_DIR or DATABASE_URL.`,
+    )
+  const database = await openDatabase(config, createLog('warn')).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(
+      `${why} An export can be verified while it runs: bursar audit verify --from-export FILE.`,
+      { cause },
+    )
+  })
+  try {
+    const pending = await database.pendingMigrations()
+    if (pending.length > 0)
+      throw new Error(`The database lacks migrations (${pending.join(', ')}). Run "bursar migrate".`)
+    return await work(database, config)
+  } finally {
+    await database.close()
+  }
+}
+
+/** The public keys of a deployment. @throws Error where neither DATA_KEY nor the sandbox's own data key is there. */
+export async function keySetOf(database: Database, { dataKey }: Pick<Config, 'dataKey'>): Promise<KeySet> {
+  const kept = await database.kysely
+    .selectFrom('sandbox_secret')
+    .select('value')
+    .where('name', '=', 'data')
+    .executeTakeFirst()
+  const secret = dataKey ?? kept?.value
+  if (secret === undefined)
+    throw new Error(
+      'The public keys cannot be had: DATA_KEY is not set, and this database has no sandbox’s own. Set DATA_KEY, or name a copy of /.well-known/jwks.json with --jwks FILE.',
+    )
+  return (await signingKeyOf(Buffer.from(secret))).keySet
+}
+
+/** Who issued the newest receipt: where no origin is configured, it is the one that clients used. */
+export async function issuerOf(
+  database: Database,
+  { publicOrigin, host, port }: Pick<Config, 'publicOrigin' | 'host' | 'port'>,
+): Promise<string> {
+  if (publicOrigin !== null) return publicOrigin
+  const { sequence } = await readHead(database)
+  const [newest] = await readSealed(database, { after: sequence - 1n, limit: 1 })
+  return (newest === undefined ? undefined : decodeJwt(newest.receipt).iss) ?? `http://${host}:${port}`
+}

@@ -1,0 +1,75 @@
+/** Exports and key sets as files. */
+import { readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import type { z } from 'zod'
+import { type exportHeader, parseHeader, parseLine } from '../audit/export-lines.ts'
+import { type KeySet, keySet } from '../audit/signing-key.ts'
+import type { SealedDecision } from '../audit/store.ts'
+
+const PAGE = 500
+
+/** Writes a file, readable by its owner alone, whole or not at all. */
+export async function writeWhole(path: string, parts: AsyncIterable<string>): Promise<void> {
+  const draft = `${path}.partial`
+  const file = await open(draft, 'w', 0o600)
+  try {
+    for await (const part of parts) await file.write(part)
+    await file.close()
+    await rename(draft, path)
+  } catch (error) {
+    await file.close().catch(() => {})
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+/** An export that is open for reading. */
+export interface ExportFile {
+  readonly header: z.output<typeof exportHeader>
+  /** Its rows in pages; null stands for a line that cannot be read. */
+  readonly pages: AsyncIterable<(SealedDecision | null)[]>
+}
+
+/** Opens an export. @throws Error naming the file where it is none. */
+export async function openExport(path: string): Promise<ExportFile> {
+  const file = await open(path, 'r').catch((cause: unknown) => {
+    throw new Error(`${path}: it cannot be read.`, { cause })
+  })
+  const lines = file.readLines()[Symbol.asyncIterator]()
+  const first = await lines.next()
+  const header = first.done === true ? null : parseHeader(first.value)
+  if (header === null) {
+    await file.close()
+    throw new Error(
+      `${path}: it is not an export of decisions. Make one with "bursar audit export --out FILE".`,
+    )
+  }
+  return { header, pages: pagesOf(lines) }
+}
+
+async function* pagesOf(lines: AsyncIterator<string>): AsyncGenerator<(SealedDecision | null)[]> {
+  for (;;) {
+    const page: (SealedDecision | null)[] = []
+    while (page.length < PAGE) {
+      const { done, value } = await lines.next()
+      if (done === true) break
+      page.push(parseLine(value))
+    }
+    if (page.length > 0) yield page
+    if (page.length < PAGE) return
+  }
+}
+
+/** Reads a JWK Set. @throws Error naming the file where it is none. */
+export function readKeySet(path: string): KeySet {
+  try {
+    return keySet.parse(JSON.parse(readFileSync(path, 'utf8')))
+  } catch (cause) {
+    throw new Error(
+      `${path}: it is not a JWK Set of Ed25519 keys, as GET /.well-known/jwks.json answers it.`,
+      {
+        cause,
+      },
+    )
+  }
+}

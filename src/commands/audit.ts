@@ -1,0 +1,115 @@
+/** `bursar audit export | verify`: the chain of decisions, kept elsewhere and verified without trusting the gateway. */
+import { headerLine, lineOf } from '../audit/export-lines.ts'
+import type { KeySet } from '../audit/signing-key.ts'
+import { countDecisions, readHead, sealedPages } from '../audit/store.ts'
+import { type ChainReport, verifyChain } from '../audit/verify-chain.ts'
+import type { Database } from '../storage/database.ts'
+import { issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
+import { openExport, readKeySet, writeWhole } from './audit-files.ts'
+
+/** Options of the command line. */
+export interface AuditOptions {
+  readonly out?: string | undefined
+  readonly jwks?: string | undefined
+  readonly 'from-export'?: string | undefined
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const usage = 'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE]'
+
+/** Runs an audit command. @returns the exit code: 0, or 1 where the chain is not intact. @throws Error with the usage. */
+export async function audit(
+  [action, ...rest]: readonly string[],
+  options: AuditOptions,
+  env: Env,
+): Promise<number> {
+  if (rest.length > 0) throw new Error(usage)
+  if (action === 'export' && options.out !== undefined) return exportChain(options.out, options, env)
+  if (action !== 'verify' || options.out !== undefined) throw new Error(usage)
+  const path = options['from-export']
+  return path === undefined ? verifyDatabase(options, env) : verifyExport(path, options, env)
+}
+
+function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
+  return onAuditDatabase(env, async (database, config) => {
+    const keys = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
+    const iss = await issuerOf(database, config)
+    const { sequence, hash } = await readHead(database)
+    const head = { sequence: Number(sequence), hash }
+    await writeWhole(
+      out,
+      exportParts(database, headerLine({ format: 'bursar-decisions/1', iss, jwks: keys, head }), sequence),
+    )
+    process.stdout.write(`${counted(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\n`)
+    return 0
+  })
+}
+
+async function* exportParts(database: Database, header: string, until: bigint): AsyncGenerator<string> {
+  const showProgress = progressOf('exported')
+  yield header
+  for await (const page of sealedPages(database, until)) {
+    yield page.map(lineOf).join('')
+    showProgress(page.at(-1)?.sequence ?? 0n)
+  }
+}
+
+function verifyDatabase({ jwks }: AuditOptions, env: Env): Promise<number> {
+  return onAuditDatabase(env, async (database, config) => {
+    const keySet = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
+    const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
+    const { decisions, later } = await countDecisions(database, report.head.sequence)
+    const unsealed = decisions - report.head.sequence - later
+    return tell(report, env, unsealed > 0n ? [`${grouped(unsealed)} not sealed yet`] : [])
+  })
+}
+
+async function verifyExport(path: string, { jwks }: AuditOptions, env: Env): Promise<number> {
+  const { header, pages } = await openExport(path)
+  const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
+  const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
+  const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
+  const code = tell(report, env, [])
+  if (jwks === undefined)
+    process.stderr.write(
+      'The keys are those in the export itself. To trust nobody, name a copy of /.well-known/jwks.json with --jwks FILE.\n',
+    )
+  return code
+}
+
+/** Prints what was found. @returns the exit code. */
+function tell({ head, fault }: ChainReport, env: Env, more: readonly string[]): number {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
+  const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
+  if (fault !== null) {
+    const row = `${fault.decisionId ?? 'a decision'} (sequence ${fault.sequence})`
+    process.stdout.write(
+      `${paint(31, `Broken at ${row}: ${fault.kind}`)}: ${fault.detail}.\n${counted(head.sequence, 'decision')} before it verified.\n`,
+    )
+    return 1
+  }
+  const parts = [
+    counted(head.sequence, 'decision'),
+    paint(32, 'chain intact'),
+    `${counted(head.sequence, 'signature')} verified`,
+    ...more,
+  ]
+  process.stdout.write(`${parts.join(', ')}\nHead: ${head.sequence} ${head.hash}\n`)
+  return 0
+}
+
+/** Counts on a terminal while a person waits; says nothing to anything else. */
+function progressOf(done: string): (count: bigint) => void {
+  if (!process.stderr.isTTY) return () => {}
+  return (count) => void process.stderr.write(`\r\u001b[K${grouped(count)} ${done}\r`)
+}
+
+function counted(count: bigint, what: string): string {
+  return `${grouped(count)} ${what}${count === 1n ? '' : 's'}`
+}
+
+function grouped(count: bigint): string {
+  return count.toLocaleString('en-US')
+}

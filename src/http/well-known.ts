@@ -1,0 +1,14 @@
+/** What the gateway tells anybody about itself at well-known places. @see https://www.rfc-editor.org/rfc/rfc8615 */
+import type { Hono } from 'hono'
+import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
+import type { Services } from '../kernel/context.ts'
+import type { Env } from './request.ts'
+
+/** Serves the public keys that receipts of decisions verify with. */
+export function routeWellKnown(app: Hono<Env>, { settings }: Pick<Services, 'settings'>): void {
+  let keys: Promise<KeySet> | undefined
+  app.get('/.well-known/jwks.json', async (c) => {
+    keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
+    return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
+  })
+}

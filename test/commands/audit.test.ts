@@ -1,0 +1,100 @@
+/** `bursar audit` where something is not there, or is not what it should be. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSealRound } from '../../src/audit/seal-decisions.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { insertDecisions, never, sealingOn, settings } from '../audit/scene.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { bursar } from './bursar.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'bursar-audit-command-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+const file = (name: string) => join(directory, name)
+
+describe('bursar audit', () => {
+  it.each([
+    [['audit'], /^bursar: Usage: bursar audit export/],
+    [['audit', 'export'], /Usage/],
+    [['audit', 'verify', 'more'], /Usage/],
+    [['audit', 'verify', '--out', 'x'], /Usage/],
+    [['audit', 'verify'], /DATA_DIR=memory keeps nothing/],
+    [['audit', 'verify', '--from-export', file('absent')], /absent: it cannot be read/],
+    [['audit', 'verify', '--from-export', '.npmrc'], /\.npmrc: it is not an export of decisions/],
+  ])('refuses %j in one line, with what is wrong', async (args, why) => {
+    const { code, out, err } = await bursar(args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(why)
+    expect(err.trim().split('\n')).toHaveLength(1)
+  })
+
+  it('makes no database where there is none', async () => {
+    const { code, err } = await bursar(['audit', 'verify'], { DATA_DIR: file('nowhere') })
+    expect([code, err]).toEqual([1, expect.stringContaining('There is no database in')])
+    expect(() => statSync(file('nowhere'))).toThrow()
+  })
+
+  it('finds nothing wrong with a gateway that has decided nothing, and has no keys before one has run', async () => {
+    const env = { DATA_DIR: file('fresh') }
+    await bursar(['migrate'], env)
+    const { code, err } = await bursar(['audit', 'verify'], env)
+    expect([code, err]).toEqual([1, expect.stringMatching(/public keys cannot be had.*--jwks FILE/)])
+    const known = { ...env, DATA_KEY: 'a data key of thirty-two letters' }
+    expect(await bursar(['audit', 'verify'], known)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^0 decisions, chain intact, 0 signatures verified\n/),
+    })
+  })
+})
+
+describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
+  const env = { DATABASE_URL: '', DATA_KEY: settings.dataKey.toString() }
+  let drop = async () => {}
+  beforeAll(async () => {
+    const made = await createTestDatabase(testServerUrl ?? '')
+    drop = made.drop
+    env.DATABASE_URL = made.url
+    const database = await openPostgres({ url: made.url })
+    await database.migrate()
+    await insertDecisions(database, 1_234)
+    await createSealRound(sealingOn(database))(never)
+    await insertDecisions(database, 3)
+    await database.close()
+  })
+  afterAll(() => drop())
+
+  it('counts what is verified and what is not sealed yet, while others may be at work', async () => {
+    const { code, out, err } = await bursar(['audit', 'verify'], env)
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(
+      /^1,234 decisions, chain intact, 1,234 signatures verified, 3 not sealed yet\nHead: 1234 [0-9a-f]{64}\n$/,
+    )
+  })
+
+  it('exports for its owner’s eyes, page by page, under the issuer of the receipts', async () => {
+    const path = file('server.jsonl')
+    expect((await bursar(['audit', 'export', '--out', path], env)).code).toBe(0)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const lines = readFileSync(path, 'utf8').trim().split('\n')
+    expect(lines).toHaveLength(1_235)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      format: 'bursar-decisions/1',
+      iss: settings.origin,
+      head: { sequence: 1_234 },
+    })
+    const verify = async (changed: readonly string[]) => {
+      writeFileSync(file('changed.jsonl'), `${changed.join('\n')}\n`)
+      return bursar(['audit', 'verify', '--from-export', file('changed.jsonl')])
+    }
+    expect((await verify(lines)).code).toBe(0)
+    expect((await verify(lines.toSpliced(700, 1))).out).toMatch(/\(sequence 700\): row missing/)
+    expect((await verify(lines.slice(0, -1))).out).toMatch(/\(sequence 1234\): row missing/)
+    expect((await verify(lines.with(600, 'broken'))).out).toMatch(/\(sequence 600\): row unreadable/)
+  })
+
+  it('does not know another deployment’s receipts', async () => {
+    const { code, out } = await bursar(['audit', 'verify'], { ...env, DATA_KEY: 'x'.repeat(32) })
+    expect([code, out]).toEqual([1, expect.stringContaining('(sequence 1): signature invalid')])
+  })
+})

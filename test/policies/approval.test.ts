@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { needsApproval } from '../../policies/approval.ts'
+import { loosenings } from '../../policies/loosening.ts'
+import { spendPolicy } from '../../policies/policy.ts'
+
+const plain = {
+  perTransaction: { max: '10' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['transfer'] },
+}
+const policyWith = (extra: object) => spendPolicy.parse({ ...plain, ...extra })
+
+describe('approval', () => {
+  it('is needed above the amount and not at it, and for what has no known worth', () => {
+    const policy = policyWith({ approval: { above: '5.00' } })
+    expect(policy.approval).toEqual({ above: '5', ttlSec: 86_400 })
+    expect(needsApproval(policy, 5_000_000n)).toBe(false)
+    expect(needsApproval(policy, 5_000_001n)).toBe(true)
+    expect(needsApproval(policy, null)).toBe(true)
+    expect(needsApproval(policyWith({}), null)).toBe(false)
+  })
+
+  it('may begin above what one spend may be worth', () => {
+    expect(policyWith({ approval: { above: '11', ttlSec: 60 } }).approval?.above).toBe('11')
+  })
+
+  it.each([59, 604_801, 1.5])('is not given for %s seconds', (ttlSec) => {
+    expect(spendPolicy.safeParse({ ...plain, approval: { above: '1', ttlSec } }).success).toBe(false)
+  })
+})
+
+describe('a change of what is waited for', () => {
+  const asked = policyWith({ approval: { above: '5', ttlSec: 60 } })
+  const slow = policyWith({ counterparties: { newPayeeCooldownSec: 60 } })
+
+  it('loosens where approval goes away or begins higher, not where it may take longer', () => {
+    expect(loosenings(asked, policyWith({}))).toEqual(['approval'])
+    expect(loosenings(asked, policyWith({ approval: { above: '5.01' } }))).toEqual(['approval'])
+    expect(loosenings(asked, policyWith({ approval: { above: '5', ttlSec: 604_800 } }))).toEqual([])
+    expect(loosenings(policyWith({}), asked)).toEqual([])
+  })
+
+  it('loosens where a cool-down becomes shorter or goes away', () => {
+    expect(loosenings(slow, policyWith({ counterparties: { newPayeeCooldownSec: 59 } }))).toEqual([
+      'counterparties',
+    ])
+    expect(loosenings(slow, policyWith({}))).toEqual(['counterparties'])
+    expect(loosenings(slow, policyWith({ counterparties: { newPayeeCooldownSec: 61 } }))).toEqual([])
+    expect(loosenings(policyWith({}), slow)).toEqual([])
+  })
+})

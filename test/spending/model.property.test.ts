@@ -1,0 +1,290 @@
+/** Any course of events against the reference in model.ts, on both engines: the same verdicts, the same books. */
+import fc from 'fast-check'
+import { afterAll, expect, it } from 'vitest'
+import { needsApproval } from '../../policies/approval.ts'
+import { type Policy, spendPolicy } from '../../policies/policy.ts'
+import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
+import { utcDay } from '../../src/clock.ts'
+import { external } from '../../src/ledger/accounts.ts'
+import { balances } from '../../src/ledger/balances.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { reserveSpend, type SpendRequest, type SpendVerdict } from '../../src/spending/reserve.ts'
+import { reserveSpends } from '../../src/spending/reserve-batch.ts'
+import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { onBothEngines } from '../engines.ts'
+import { type Ask, decide, fundsOf, type Model, usageOfDay } from './model.ts'
+import { capAccount, deposit, noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
+
+const CENT = 10_000n
+const FUNDS = 120n * CENT
+
+/** The account behind a model. */
+interface Real {
+  readonly database: Database
+  readonly accountId: string
+  readonly keyIds: readonly string[]
+}
+
+type Command = fc.AsyncCommand<Model, Real, false>
+
+const payees = ['a', 'b'].map((digit) => `0x${digit.repeat(40)}`)
+const units = fc.bigInt({ min: 1n, max: 40n }).map((cents) => cents * CENT)
+
+const asks: fc.Arbitrary<Ask> = fc.record({
+  key: fc.oneof({ weight: 6, arbitrary: fc.nat({ max: 1 }) }, { weight: 1, arbitrary: fc.constant(null) }),
+  units,
+  isPriced: rarely(true, false),
+  payee: fc.option(fc.constantFrom(...payees), { freq: 6 }),
+  call: fc.option(
+    fc.record({ key: fc.constantFrom('one', 'two', 'three'), fingerprint: rarely('same', 'other') }),
+    { freq: 2 },
+  ),
+  isStale: rarely(false, true),
+  isApproved: rarely(false, true),
+})
+
+function rarely<Value>(usual: Value, rare: Value) {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constant(rare) })
+}
+
+const policies = fc
+  .record({
+    max: fc.bigInt({ min: 1n, max: 150n }),
+    maxCount: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+    newPayeeCooldownSec: fc.option(fc.constantFrom(3_600, 86_400), { nil: undefined, freq: 2 }),
+    above: fc.option(fc.bigInt({ min: 1n, max: 40n }), { nil: undefined, freq: 2 }),
+  })
+  .map(({ max, maxCount, newPayeeCooldownSec, above }) =>
+    spendPolicy.parse({
+      perTransaction: { max: usdOfMicros(max * CENT) },
+      dailyBudget: { max: usdOfMicros(max * CENT), maxCount },
+      categories: { allow: ['transfer'] },
+      counterparties: { newPayeeCooldownSec },
+      approval: above === undefined ? undefined : { above: usdOfMicros(above * CENT) },
+    }),
+  )
+
+function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRequest {
+  const key = ask.key === null ? undefined : model.keys[ask.key]
+  const keyId = ask.key === null ? null : (keyIds[ask.key] ?? '')
+  const usdMicros = ask.isPriced ? ask.units : null
+  return spendOf({ accountId, keyId: null }, ask.units, {
+    at: model.now,
+    usdMicros,
+    counterparty: ask.payee,
+    idempotency: ask.call === null ? null : { principal: keyId ?? accountId, ...ask.call },
+    isApproved: ask.isApproved,
+    ...(key === undefined || keyId === null
+      ? {}
+      : {
+          key: {
+            id: keyId,
+            policyVersion: key.version - (ask.isStale ? 1 : 0),
+            limits: {
+              dailyMaxMicros: usdMicrosOf(key.policy.dailyBudget.max),
+              dailyMaxCount: key.policy.dailyBudget.maxCount ?? null,
+            },
+          },
+          cooldownSeconds: key.policy.counterparties?.newPayeeCooldownSec ?? null,
+          needsApproval: !ask.isApproved && needsApproval(key.policy, usdMicros),
+        }),
+  })
+}
+
+/** What was allowed fits the budget and the cap, by the database's own counters. */
+async function expectNoOverspending(
+  model: Model,
+  { database, keyIds }: Real,
+  verdicts: readonly SpendVerdict[],
+) {
+  for (const [index, { policy }] of model.keys.entries()) {
+    const usage = await usageOf(database, keyIds[index] ?? '', utcDay(model.now))
+    expect(usage).toEqual(usageOfDay(model, index))
+    const isNew = verdicts.some(
+      (verdict) =>
+        verdict.verdict === 'allow' &&
+        model.spends.some(({ decisionId, key }) => decisionId === verdict.decisionId && key === index),
+    )
+    if (!isNew) continue
+    expect(usage.usedMicros <= usdMicrosOf(policy.dailyBudget.max)).toBe(true)
+    expect(usage.count <= (policy.dailyBudget.maxCount ?? Infinity)).toBe(true)
+    if (model.cap !== null) expect(usageOfDay(model).usedMicros <= model.cap).toBe(true)
+  }
+}
+
+const ways: Readonly<
+  Record<string, (real: Real, requests: readonly SpendRequest[]) => Promise<readonly SpendVerdict[]>>
+> = {
+  'one by one': async ({ database }, requests) => {
+    const verdicts = []
+    for (const request of requests) verdicts.push(await reserveSpend(database, request))
+    return verdicts
+  },
+  'as a batch': ({ database }, requests) => reserveSpends(database, requests),
+  'at once': ({ database }, requests) => Promise.all(requests.map(createReserveQueue(database).reserve)),
+}
+
+const reserving = (way: string, wanted: readonly Ask[]): Command => ({
+  check: () => true,
+  run: async (model, real) => {
+    const requests = wanted.map((ask) => requestOf(model, real, ask))
+    const expected = wanted.map((ask, index) => decide(model, ask, requests[index]?.decisionId ?? ''))
+    const verdicts = await (ways[way] ?? ways['one by one'])?.(real, requests)
+    expect(verdicts).toEqual(expected)
+    await expectNoOverspending(model, real, verdicts ?? [])
+  },
+  toString: () => `reserve ${way} ${fc.stringify(wanted)}`,
+})
+
+type End = 'settled' | 'released'
+
+/** What a job does to a spend, whoever did it before. */
+async function resolve(model: Model, { database }: Real, index: number, end: End): Promise<void> {
+  const spend = model.spends[index]
+  const order = { decisionId: spend?.decisionId ?? 'dec_none', at: model.now }
+  const due =
+    spend === undefined ? 'not_reserved' : spend.status === 'reserved' ? end : `already_${spend.status}`
+  const verdict =
+    end === 'settled'
+      ? await settleSpend(database, { ...order, destination: external(place) })
+      : await releaseSpend(database, order)
+  expect(verdict).toBe(due)
+  if (spend?.status === 'reserved') spend.status = end
+}
+
+const resolving = (index: number, end: End): Command => ({
+  check: () => true,
+  run: (model, real) => resolve(model, real, index, end),
+  toString: () => `${end} ${index}`,
+})
+
+/** The process forgets what it did; a job finds every open spend, twice. */
+const crashing = (end: End): Command => ({
+  check: ({ spends }) => spends.length > 0,
+  run: async (model, real) => {
+    for (const round of [1, 2])
+      for (const [index, { status }] of model.spends.entries())
+        if (round === 2 || status === 'reserved') await resolve(model, real, index, end)
+  },
+  toString: () => `crash, then all open are ${end}`,
+})
+
+const changingPolicy = (index: number, policy: Policy): Command => ({
+  check: () => true,
+  run: async (model, { database, keyIds }) => {
+    const key = model.keys[index]
+    if (key === undefined) return
+    key.policy = policy
+    key.version += 1
+    await database.kysely
+      .updateTable('access_key')
+      .set({ policy_version: key.version })
+      .where('id', '=', keyIds[index] ?? '')
+      .execute()
+  },
+  toString: () => `policy of ${index}: ${fc.stringify(policy)}`,
+})
+
+const changingCap = (cap: bigint | null): Command => ({
+  check: () => true,
+  run: async (model, { database, accountId }) => {
+    model.cap = cap
+    await capAccount(database, accountId, cap)
+  },
+  toString: () => `cap ${cap}`,
+})
+
+const switching = (index: number): Command => ({
+  check: () => true,
+  run: async (model, { database, keyIds }) => {
+    const key = model.keys[index]
+    if (key === undefined) return
+    key.isPaused = !key.isPaused
+    await database.kysely
+      .updateTable('access_key')
+      .set({ status: key.isPaused ? 'paused' : 'active' })
+      .where('id', '=', keyIds[index] ?? '')
+      .execute()
+  },
+  toString: () => `pause or resume ${index}`,
+})
+
+const waiting = (minutes: number): Command => ({
+  check: () => true,
+  run: async (model) => {
+    model.now = new Date(model.now.getTime() + minutes * 60_000)
+  },
+  toString: () => `wait ${minutes} minutes`,
+})
+
+const depositing = (more: bigint): Command => ({
+  check: () => true,
+  run: async (model, { database, accountId }) => {
+    await deposit(database, accountId, more)
+    model.deposited += more
+  },
+  toString: () => `deposit ${more}`,
+})
+
+const ends = fc.constantFrom<End>('settled', 'released')
+const keys = fc.nat({ max: 1 })
+const courses = fc.commands<Model, Real, false>(
+  [
+    fc.tuple(asks).map((wanted) => reserving('one by one', wanted)),
+    fc.tuple(asks).map((wanted) => reserving('one by one', wanted)),
+    fc
+      .tuple(fc.constantFrom('as a batch', 'at once'), fc.array(asks, { maxLength: 6 }))
+      .map(([way, wanted]) => reserving(way, wanted)),
+    fc.tuple(fc.nat({ max: 12 }), ends).map(([index, end]) => resolving(index, end)),
+    fc.tuple(keys, policies).map(([index, policy]) => changingPolicy(index, policy)),
+    fc.option(fc.bigInt({ min: 0n, max: 150n })).map((cents) => changingCap(cents && cents * CENT)),
+    keys.map(switching),
+    fc.constantFrom(59, 60, 720, 1_441).map(waiting),
+    ends.map(crashing),
+    units.map(depositing),
+  ],
+  { maxCommands: 30, size: 'max' },
+)
+
+onBothEngines('any course of spending', (database) => {
+  afterAll(async () => {
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+
+  it('goes as the reference says', async () => {
+    await fc.assert(
+      fc.asyncProperty(policies, policies, courses, async (one, two, course) => {
+        const accountId = await openAccount(database(), FUNDS)
+        const keyIds = [await openKey(database(), accountId), await openKey(database(), accountId)]
+        const model: Model = {
+          now: noon,
+          deposited: FUNDS,
+          cap: null,
+          keys: [one, two].map((policy) => ({ policy, version: 1, isPaused: false })),
+          spends: [],
+          calls: new Map(),
+          payees: new Map(),
+        }
+        await fc.asyncModelRun(() => ({ model, real: { database: database(), accountId, keyIds } }), course)
+
+        const [balance] = await balances(database(), accountId)
+        expect(balance?.available).toBe(fundsOf(model))
+        const held = model.spends.filter(({ status }) => status === 'reserved')
+        expect(balance?.held).toBe(held.reduce((total, { units: more }) => total + more, 0n))
+        const open = await database()
+          .kysely.selectFrom('reservation')
+          .select('decision_id')
+          .where('account_id', '=', accountId)
+          .where('status', '=', 'reserved')
+          .execute()
+        expect(open.map(({ decision_id: id }) => id).sort()).toEqual(
+          held.map(({ decisionId }) => decisionId).sort(),
+        )
+      }),
+      { numRuns: Number(process.env.MODEL_RUNS ?? 80) },
+    )
+  }, 180_000)
+})

@@ -1,0 +1,140 @@
+/** The reference of the money core: what spending should do, as plain lists, with the rules of `policies/`. */
+import { needsApproval } from '../../policies/approval.ts'
+import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
+import { type Violation, violationOf } from '../../policies/decision.ts'
+import type { Policy } from '../../policies/policy.ts'
+import { utcDay } from '../../src/clock.ts'
+
+/** A request as the model sees it. @property key its number; null for the person's session. @property isStale it names an older policy. */
+export interface Ask {
+  readonly key: number | null
+  readonly units: bigint
+  readonly isPriced: boolean
+  readonly payee: string | null
+  readonly call: { readonly key: string; readonly fingerprint: string } | null
+  readonly isStale: boolean
+  readonly isApproved: boolean
+}
+
+/** What a spend became. */
+export interface ModelSpend {
+  readonly decisionId: string
+  readonly key: number | null
+  readonly day: string
+  readonly units: bigint
+  readonly usdMicros: bigint
+  status: 'reserved' | 'settled' | 'released'
+}
+
+/** An answer: the members of a SpendVerdict that are the same for every engine. */
+export interface ModelAnswer {
+  readonly verdict: string
+  readonly decisionId?: string
+  readonly replayed?: boolean
+  readonly violations?: readonly Violation[]
+  readonly available?: { readonly asset: 'USDC'; readonly units: bigint }
+}
+
+/** Everything that one account has done. */
+export interface Model {
+  now: Date
+  deposited: bigint
+  cap: bigint | null
+  readonly keys: { policy: Policy; version: number; isPaused: boolean }[]
+  readonly spends: ModelSpend[]
+  readonly calls: Map<string, { fingerprint: string; at: Date; answer: ModelAnswer; decisionId: string }>
+  readonly payees: Map<string, Date>
+}
+
+const HOUR_MS = 3_600_000
+
+/** What all keys, or one, used of the day of `now`: what was not released. */
+export function usageOfDay(model: Model, key?: number): { usedMicros: bigint; count: number } {
+  const counted = model.spends.filter(
+    (spend) =>
+      spend.day === utcDay(model.now) &&
+      spend.status !== 'released' &&
+      spend.key !== null &&
+      (key === undefined || spend.key === key),
+  )
+  return {
+    usedMicros: counted.reduce((total, { usdMicros }) => total + usdMicros, 0n),
+    count: counted.length,
+  }
+}
+
+/** What the account can still spend. */
+export function fundsOf({ deposited, spends }: Model): bigint {
+  return spends
+    .filter(({ status }) => status !== 'released')
+    .reduce((left, { units }) => left - units, deposited)
+}
+
+/** Whether a decision's money is still held. */
+function isOpen(model: Model, decisionId: string): boolean {
+  return model.spends.some((spend) => spend.decisionId === decisionId && spend.status === 'reserved')
+}
+
+/** Decides on a request and remembers it. @param decisionId a new one. */
+export function decide(model: Model, ask: Ask, decisionId: string): ModelAnswer {
+  const name = ask.call === null ? null : `${ask.key}:${ask.call.key}`
+  const known = name === null ? undefined : model.calls.get(name)
+  if (ask.call !== null && known !== undefined) {
+    const isOutdated = known.at.getTime() < model.now.getTime() - 24 * HOUR_MS
+    const isSame = known.fingerprint === ask.call.fingerprint
+    const isTakenOver = ask.isApproved && isSame && known.answer.verdict === 'approval_required'
+    const isReplaced = (isOutdated && !isOpen(model, known.decisionId)) || isTakenOver
+    if (!isReplaced) return isSame ? replayOf(known) : { verdict: 'fingerprint_mismatch' }
+  }
+  if (ask.key !== null && ask.isStale) {
+    if (name !== null) model.calls.delete(name)
+    return { verdict: 'stale_policy' }
+  }
+  const answer = judge(model, ask, decisionId)
+  if (name !== null && ask.call !== null)
+    model.calls.set(name, { fingerprint: ask.call.fingerprint, at: model.now, answer, decisionId })
+  if (answer.verdict === 'allow')
+    model.spends.push({
+      decisionId,
+      key: ask.key,
+      day: utcDay(model.now),
+      units: ask.units,
+      usdMicros: ask.isPriced ? ask.units : 0n,
+      status: 'reserved',
+    })
+  return answer
+}
+
+function replayOf({ answer, decisionId }: { answer: ModelAnswer; decisionId: string }): ModelAnswer {
+  return answer.verdict === 'allow' ? { verdict: 'repeated', decisionId } : { ...answer, replayed: true }
+}
+
+function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
+  const key = ask.key === null ? undefined : model.keys[ask.key]
+  const usdMicros = ask.isPriced ? ask.units : null
+  const violations =
+    key === undefined || ask.key === null
+      ? []
+      : [
+          ...dailyViolations(key.policy, usdMicros, usageOfDay(model, ask.key), model.now),
+          ...[ownerViolation(model.cap, usdMicros, usageOfDay(model).usedMicros, model.now) ?? []].flat(),
+          ...[cooldownViolation(key.policy, ask.payee, seen(model, ask, key.policy), model.now) ?? []].flat(),
+          ...(key.isPaused ? [violationOf('paused', {})] : []),
+        ]
+  if (violations.length > 0) return { verdict: 'deny', decisionId, replayed: false, violations }
+  const units = fundsOf(model)
+  if (units < ask.units)
+    return { verdict: 'insufficient_funds', decisionId, replayed: false, available: { asset: 'USDC', units } }
+  if (key !== undefined && !ask.isApproved && needsApproval(key.policy, usdMicros))
+    return { verdict: 'approval_required', decisionId, replayed: false }
+  return { verdict: 'allow', decisionId }
+}
+
+/** When a key under a cool-down first asked for a payee; noted where it is now. */
+function seen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
+  if (payee === null || counterparties?.newPayeeCooldownSec === undefined) return null
+  const name = `${key}:${payee}`
+  const at = model.payees.get(name) ?? model.now
+  model.payees.set(name, at)
+  return at
+}

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest'
+import { Failure } from '../../src/failure.ts'
+import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
+import type { Connection, Database, Parameter, Statement } from '../../src/storage/database.ts'
+import { onBothEngines } from '../engines.ts'
+import { openAccount, openKey, spendOf, usageOf } from './scene.ts'
+
+onBothEngines('the queue of spends', (database) => {
+  const open = async (units = 1_000n) => {
+    const accountId = await openAccount(database(), units)
+    return { accountId, keyId: await openKey(database(), accountId) }
+  }
+  /** The database, and how many requests each of its calls carried. */
+  const watched = (fail: (name: string) => Error | undefined = () => undefined) => {
+    const sizes: number[] = []
+    const connection: Connection & Pick<Database, 'engine'> = {
+      engine: database().engine,
+      kysely: database().kysely,
+      call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
+        const size = statement.name === 'spend_reserve_batch' ? JSON.parse(String(parameters[0])).length : 1
+        sizes.push(size)
+        const error = fail(statement.name)
+        if (error !== undefined) throw error
+        return database().call<Row>(statement, parameters)
+      },
+    }
+    return { ...createReserveQueue(connection), sizes }
+  }
+  const times = <Result>(count: number, start: (index: number) => Promise<Result>) =>
+    Promise.all(Array.from({ length: count }, (_, index) => start(index)))
+
+  it('sends the first at once and the others together, at most 64', async () => {
+    const scene = await open()
+    const { reserve, sizes } = watched()
+    const verdicts = await times(100, () => reserve(spendOf(scene, 7n)))
+    expect(sizes).toEqual([1, 64, 35])
+    expect(verdicts.every(({ verdict }) => verdict === 'allow')).toBe(true)
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 700n, count: 100 })
+    await reserve(spendOf(scene, 7n))
+    expect(sizes).toEqual([1, 64, 35, 1])
+  })
+
+  it('sends accounts apart while there is room, and those that must wait together', async () => {
+    const { reserve, sizes } = watched()
+    const scenes = await times(9, () => open())
+    const verdicts = await Promise.all(scenes.map((scene) => reserve(spendOf(scene, 7n))))
+    expect(verdicts.every(({ verdict }) => verdict === 'allow')).toBe(true)
+    expect(sizes).toEqual(database().engine === 'pglite' ? [1, 8] : [1, 1, 1, 1, 5])
+  })
+
+  it('decides the spends of an account in the order in which they came', async () => {
+    const scene = await open(50n)
+    const { reserve } = watched()
+    const verdicts = await times(100, (index) => reserve(spendOf(scene, index < 50 ? 1n : 2n)))
+    expect(verdicts.map(({ verdict }) => verdict === 'allow')).toEqual(verdicts.map((_, index) => index < 50))
+  })
+
+  it('tells only the request that cannot be decided', async () => {
+    const scene = await open()
+    const { reserve, sizes } = watched()
+    const taken = spendOf(scene, 1n)
+    const results = await Promise.allSettled([taken, taken, spendOf(scene, 2n)].map(reserve))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(sizes).toEqual([1, 2, 1, 1])
+    expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 3n, count: 2 })
+  })
+
+  it('tells everyone at once when the database is lost, and goes on with the next', async () => {
+    const scene = await open()
+    const lost = new Failure('provider_unavailable', 'The database cannot be reached or is too busy.')
+    const { reserve, sizes } = watched((name) => (name === 'spend_reserve_batch' ? lost : undefined))
+    const results = await Promise.allSettled([1, 2, 3].map(() => reserve(spendOf(scene, 1n))))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(sizes).toEqual([1, 2])
+    expect(await reserve(spendOf(scene, 1n))).toMatchObject({ verdict: 'allow' })
+  })
+})
