@@ -6,6 +6,7 @@ import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
 const executable = findChromium()
+const address = 'E-mail address or phone number'
 const outbox = z.object({ messages: z.array(z.looseObject({ destination: z.string(), code: z.string() })) })
 
 describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromium', () => {
@@ -26,7 +27,7 @@ describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromi
     const { page, complaints } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     await page.getByText('Use a one-time code').click()
-    await page.getByLabel('E-mail address or phone number').fill('ada@example.com')
+    await page.getByLabel(address, { exact: true }).fill('ada@example.com')
     await page.getByRole('button', { name: 'Send a code' }).click()
     await page.getByText('A code is on its way.').waitFor()
     const sent = outbox.parse(await (await fetch(`${gateway.origin}/sandbox/outbox`)).json())
@@ -35,6 +36,29 @@ describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromi
     await signedInAs(page, '')
     await page.getByText('You are signed in.').waitFor()
     expect(complaints).toEqual([])
+  })
+
+  it('says in plain words when an address and the way to it do not fit', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    await page.getByText('Use a one-time code').click()
+    const field = page.getByLabel(address, { exact: true })
+    const send = async (text: string, words: string) => {
+      await field.fill(text)
+      await page.getByRole('button', { name: 'Send a code' }).click()
+      await page.getByText(words).waitFor()
+      expect(await field.getAttribute('aria-invalid')).toBe('true')
+      expect(await page.evaluate('document.activeElement.id')).toBe('destination')
+    }
+    await send('+49 30 901820', 'This looks like a phone number. Choose “Phone”')
+    await send('ada', 'This is not an e-mail address.')
+    await page.locator('#code-start').getByLabel('Phone', { exact: true }).check()
+    await send('ada@example.com', 'This looks like an e-mail address. Choose “E-mail”')
+    await send('030 901820', 'Type the phone number with its country')
+    await field.fill('+49 30 901820')
+    await page.getByRole('button', { name: 'Send a code' }).click()
+    await page.getByText('A code is on its way.').waitFor()
+    expect(await field.getAttribute('aria-invalid')).toBe('false')
   })
 
   it('goes to an identity provider and comes back, leaving no code behind', async () => {

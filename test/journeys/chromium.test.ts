@@ -25,6 +25,8 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   const signedInAs = (page: Page, name: string) =>
     page.getByRole('heading', { name: `Signed in as ${name}` }).waitFor()
 
+  const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
+
   it('makes an account with a passkey, signs out, and in again', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
     const unplug = await addAuthenticator()
@@ -37,15 +39,18 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('heading', { name: 'Signed in as Ada <b>Lovelace</b>' }).waitFor()
     await page.getByText('Your account is made').waitFor()
     await page.getByText('never used').waitFor()
+    expect(await focused(page)).toBe('account-title')
 
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
+    expect(await focused(page)).toBe('sign-in-title')
     await page.reload()
     expect(await page.getByRole('heading', { name: 'Sign in to Bursar' }).isVisible()).toBe(true)
 
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
     await page.getByText('used on').waitFor()
+    expect(await focused(page)).toBe('account-title')
     await page.reload()
     await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
     expect(complaints).toEqual([])
@@ -143,7 +148,54 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.context().clearCookies()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
+    await page.getByText('You are not signed in any more.').waitFor()
+    expect(await focused(page)).toBe('sign-in-title')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('No passkey was used').waitFor()
+  })
+
+  it('lets no cookie of an ended session get in the way, and says that it has ended', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await signedInAs(page, 'Guest')
+    const cookies = await page.context().cookies()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out.').waitFor()
+    await page.context().addCookies(cookies)
+    await page.reload()
+    await page.getByText('The session has ended. Please sign in again.').waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await signedInAs(page, 'Guest')
+  })
+
+  it('says in plain words that the gateway is away, and leaves the focus where it was', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    const guest = page.getByRole('button', { name: 'Try it as a guest' })
+    await page.route('**/api/auth/guest', (route) => route.abort())
+    await guest.click()
+    await page.getByText('Bursar cannot be reached. Check your connection').waitFor()
+    await page.locator('#guest button:focus').waitFor()
+    await page.unroute('**/api/auth/guest')
+    await page.route('**/api/auth/guest', (route) =>
+      route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }),
+    )
+    await guest.click()
+    await page.getByText('Bursar is not answering properly (status 502). Try again in a moment.').waitFor()
+  })
+
+  it('puts nothing that was typed into the address where its script does not run', async () => {
+    const context = await browser.newContext({ baseURL: gateway.origin, javaScriptEnabled: false })
+    const page = await context.newPage()
+    await page.goto('/sign-in')
+    expect(await page.locator('noscript').textContent()).toContain('This page needs JavaScript')
+    await page.getByText('Create an account').click()
+    await page.getByLabel('Your name').fill('Ada Lovelace')
+    const sent = page.waitForRequest((request) => request.method() === 'POST')
+    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+    expect(new URL((await sent).url()).search).toBe('')
+    await context.close()
   })
 })

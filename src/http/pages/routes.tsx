@@ -6,14 +6,27 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
-import { Failure } from '../../failure.ts'
+import { Failure, type FailureCode } from '../../failure.ts'
 import type { Services } from '../../kernel/context.ts'
+import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
 
 /** The modules of the script, and the WebAuthn library that it uses. */
-const modules = ['sign-in', 'api', 'elements', 'passkeys', 'providers', 'account'] as const
+const modules = [
+  'sign-in',
+  'api',
+  'elements',
+  'attempts',
+  'session',
+  'step-up',
+  'account',
+  'passkeys',
+  'codes',
+  'recovery',
+  'providers',
+] as const
 const library = new URL(
   '../dist/bundle/index.umd.min.js',
   pathToFileURL(createRequire(import.meta.url).resolve('@simplewebauthn/browser')),
@@ -31,6 +44,9 @@ const pageHeaders = {
   'Cache-Control': 'no-store',
 }
 
+/** The refusals of a session that is over, for now or for good. */
+const ended: ReadonlySet<FailureCode> = new Set(['unauthenticated', 'account_locked'])
+
 /** Adds the pages and what they load. */
 export function routePages(
   app: Hono<Env>,
@@ -40,11 +56,16 @@ export function routePages(
   app.get('/sign-in', (c) => {
     const elsewhere = domainOf(c, settings.webOrigins)
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    const { principal, refusal } = c.get('caller')
+    const told = refusal !== null && ended.has(refusal.code) ? refusal : null
+    // A session that does not hold must not get in the way of a new one.
+    if (told !== null) c.header('Set-Cookie', sessionCookie(settings.origin, null, c.get('now')))
     return c.html(
       `<!doctype html>${(
         (
           <SignInPage
-            isSignedIn={c.get('caller').principal.kind === 'session'}
+            isSignedIn={principal.kind === 'session'}
+            refusal={told && { detail: told.message, isLocked: told.code === 'account_locked' }}
             isSandbox={settings.mode === 'sandbox'}
             channels={messages.channels}
             providers={providers}

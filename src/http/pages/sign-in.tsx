@@ -1,30 +1,32 @@
 /** The sign-in page, and the one that an identity provider sends people back to. */
-import type { Channel } from '../../providers/messages.ts'
+import { RecoveryForms } from './recovery.tsx'
+import { StepUpForms } from './step-up.tsx'
+import { nameOf, type Offer, WaysIn } from './ways-in.tsx'
 
-/** What a deployment offers. */
-export interface SignInProps {
+/**
+ * What a visit finds.
+ * @property refusal why the session that the browser has shown does not hold; null where it does, or none was shown.
+ */
+export interface SignInProps extends Offer {
   readonly isSignedIn: boolean
-  readonly isSandbox: boolean
-  readonly channels: readonly Channel[]
-  /** Identity providers by the name in their route. */
-  readonly providers: readonly string[]
-  readonly guests: boolean
+  readonly refusal: { readonly detail: string; readonly isLocked: boolean } | null
 }
 
 /** Every way in, and what a person who is in does with it. */
-export function SignInPage({ isSignedIn, isSandbox, channels, providers, guests }: SignInProps) {
+export function SignInPage({ isSignedIn, refusal, ...offer }: SignInProps) {
   return (
-    <Shell title="Sign in" page={isSignedIn ? 'account' : 'sign-in'}>
+    <Shell title="Sign in" page={isSignedIn ? 'account' : 'sign-in'} news={newsOf(refusal)}>
       <section id="signed-out" hidden={isSignedIn} aria-labelledby="sign-in-title">
-        <h1 id="sign-in-title">Sign in to Bursar</h1>
-        <PasskeyForms />
-        {channels.length > 0 && <CodeForms channels={channels} isSandbox={isSandbox} />}
-        {(providers.length > 0 || guests) && <OtherWays providers={providers} guests={guests} />}
+        <h1 id="sign-in-title" tabindex={-1}>
+          Sign in to Bursar
+        </h1>
+        <WaysIn {...offer} />
+        <RecoveryForms {...offer} isOpen={refusal?.isLocked === true} />
       </section>
       <section id="signed-in" hidden={!isSignedIn} aria-labelledby="account-title">
         <AccountSection />
       </section>
-      <StepUpForm />
+      <StepUpForms />
     </Shell>
   )
 }
@@ -33,7 +35,7 @@ export function SignInPage({ isSignedIn, isSandbox, channels, providers, guests 
 export function CallbackPage({ provider }: { readonly provider: string }) {
   return (
     <Shell title="Signing in" page="callback" provider={provider}>
-      <h1>Signing in with {nameOf(provider)}</h1>
+      <h1 tabindex={-1}>Signing in with {nameOf(provider)}</h1>
       <p>
         <a href="/sign-in">Back to all ways in</a>
       </p>
@@ -41,15 +43,22 @@ export function CallbackPage({ provider }: { readonly provider: string }) {
   )
 }
 
+function newsOf(refusal: SignInProps['refusal']): string {
+  if (refusal === null) return ''
+  return `${refusal.detail} ${refusal.isLocked ? 'Use “Locked out?” to get it back.' : 'Please sign in again.'}`
+}
+
 function Shell({
   title,
   page,
   provider,
+  news = '',
   children,
 }: {
   readonly title: string
   readonly page: 'sign-in' | 'account' | 'callback'
   readonly provider?: string
+  readonly news?: string
   readonly children?: unknown
 }) {
   return (
@@ -65,144 +74,36 @@ function Shell({
       </head>
       <body data-page={page} data-provider={provider}>
         <main>
-          {children}
-          <p id="status" role="status" aria-live="polite" />
           <noscript>
-            <p>This page needs JavaScript: passkeys cannot be used without it.</p>
+            <p class="error">This page needs JavaScript: nothing on it works without.</p>
           </noscript>
+          {children}
+          <p id="status" role="status" aria-live="polite" data-kind={news === '' ? undefined : 'error'}>
+            {news}
+          </p>
         </main>
       </body>
     </html>
   )
 }
 
-function PasskeyForms() {
-  return (
-    <>
-      <form id="passkey-sign-in">
-        <button type="submit" class="primary">
-          Sign in with a passkey
-        </button>
-      </form>
-      <details>
-        <summary>Create an account</summary>
-        <form id="passkey-create">
-          <label for="display-name">Your name</label>
-          <input id="display-name" name="displayName" autocomplete="name" maxlength={80} required />
-          <button type="submit">Create account with a passkey</button>
-        </form>
-      </details>
-    </>
-  )
-}
-
-const channelNames: Readonly<Record<Channel, string>> = { email: 'E-mail', sms: 'Phone' }
-
-function CodeForms({ channels, isSandbox }: Pick<SignInProps, 'channels' | 'isSandbox'>) {
-  return (
-    <details>
-      <summary>Use a one-time code</summary>
-      <form id="code-start">
-        <fieldset>
-          <legend>Send it by</legend>
-          {channels.map((channel, at) => (
-            <label class="choice">
-              <input type="radio" name="channel" value={channel} checked={at === 0} /> {channelNames[channel]}
-            </label>
-          ))}
-        </fieldset>
-        <label for="destination">E-mail address or phone number</label>
-        <input
-          id="destination"
-          name="destination"
-          autocomplete="username"
-          maxlength={254}
-          aria-describedby="destination-hint"
-          required
-        />
-        <p id="destination-hint" class="hint">
-          Phone numbers with their country, such as +49 30 901820.
-        </p>
-        <button type="submit">Send a code</button>
-      </form>
-      <form id="code-verify" hidden>
-        <label for="code">Six-digit code</label>
-        <input
-          id="code"
-          name="code"
-          inputmode="numeric"
-          autocomplete="one-time-code"
-          pattern="[0-9]{6}"
-          maxlength={6}
-          required
-        />
-        {isSandbox && (
-          <p class="hint">
-            This is a sandbox: nothing is sent. <a href="/sandbox/outbox">The outbox shows the code.</a>
-          </p>
-        )}
-        <button type="submit">Sign in with the code</button>
-      </form>
-    </details>
-  )
-}
-
-function OtherWays({ providers, guests }: Pick<SignInProps, 'providers' | 'guests'>) {
-  return (
-    <div class="others">
-      {providers.map((provider) => (
-        <form data-provider={provider}>
-          <button type="submit">Continue with {nameOf(provider)}</button>
-        </form>
-      ))}
-      {guests && (
-        <form id="guest">
-          <button type="submit">Try it as a guest</button>
-        </form>
-      )}
-    </div>
-  )
-}
-
 function AccountSection() {
   return (
     <>
-      <h1 id="account-title">
+      <h1 id="account-title" tabindex={-1}>
         Signed in as <span id="who">…</span>
       </h1>
       <p id="account-id" class="hint" />
       <h2>Passkeys</h2>
       <ul id="passkeys" />
       <div class="others">
-        <form id="passkey-add">
+        <form id="passkey-add" method="post">
           <button type="submit">Add a passkey</button>
         </form>
-        <form id="sign-out">
+        <form id="sign-out" method="post">
           <button type="submit">Sign out</button>
         </form>
       </div>
     </>
   )
-}
-
-function StepUpForm() {
-  return (
-    <form id="step-up" hidden>
-      <label for="step-up-code">Code of your authenticator app</label>
-      <input
-        id="step-up-code"
-        name="code"
-        inputmode="numeric"
-        autocomplete="one-time-code"
-        pattern="[0-9]{6}"
-        maxlength={6}
-        required
-      />
-      <button type="submit">Confirm</button>
-    </form>
-  )
-}
-
-function nameOf(provider: string): string {
-  return provider.charAt(0).toUpperCase() + provider.slice(1)
 }

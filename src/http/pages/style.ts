@@ -71,15 +71,18 @@ button {
 button:hover:not(:disabled) { border-color: var(--accent); }
 button:disabled { opacity: 0.55; cursor: default; }
 .primary { color: var(--on-accent); background: var(--accent); border-color: var(--accent); }
+h1:focus { outline: none; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 details { margin: 0.75rem 0; border-top: 1px solid var(--line); padding-top: 0.75rem; }
 summary { cursor: pointer; font-weight: 500; }
 .others { margin-top: 0.75rem; border-top: 1px solid var(--line); padding-top: 0.25rem; }
+form + .hint, summary + .hint { margin-top: 0.75rem; }
+input[aria-invalid='true'] { border-color: var(--error); }
 .hint { margin: 0; color: var(--faint); font-size: 0.875rem; overflow-wrap: anywhere; }
 ul { list-style: none; margin: 0; padding: 0; }
 li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
 li:last-child { border-bottom: 0; }
 a { color: var(--accent); }
 #status { min-height: 1.5em; margin: 1rem 0 0; color: var(--faint); }
-#status[data-kind='error'] { color: var(--error); }
+.error, #status[data-kind='error'] { color: var(--error); }
 `.trimStart()

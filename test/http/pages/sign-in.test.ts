@@ -39,9 +39,16 @@ describe('the sign-in page', () => {
     expect(loaded.filter((path) => !path.startsWith('/'))).toEqual([])
     const assets = loaded.filter((path) => path.startsWith('/assets/'))
     expect(assets).toHaveLength(3)
-    const modules = ['api', 'elements', 'passkeys', 'providers', 'account'].map(
-      (name) => `/assets/${name}.js`,
-    )
+    const modules = [
+      'api',
+      'elements',
+      'attempts',
+      'codes',
+      'passkeys',
+      'providers',
+      'recovery',
+      'account',
+    ].map((name) => `/assets/${name}.js`)
     for (const path of [...assets, ...modules]) {
       const response = await get(path)
       expect([path, response.status]).toEqual([path, 200])
@@ -51,10 +58,14 @@ describe('the sign-in page', () => {
   })
 
   it('imports no module that is not served', async () => {
-    const text = await (await get('/assets/sign-in.js')).text()
-    const imported = [...text.matchAll(/from ['"]\.\/([\w-]+\.js)['"]/g)].map(([, name]) => name)
-    expect(imported.length).toBeGreaterThan(3)
-    for (const name of imported) expect((await get(`/assets/${name}`)).status).toBe(200)
+    const known = new Set(['sign-in.js'])
+    for (const module of known) {
+      const response = await get(`/assets/${module}`)
+      expect([module, response.status]).toEqual([module, 200])
+      for (const [, name = ''] of (await response.text()).matchAll(/from ['"]\.\/([\w-]+\.js)['"]/g))
+        known.add(name)
+    }
+    expect(known.size).toBeGreaterThan(8)
   })
 
   it('is a route like any other', async () => {
@@ -78,6 +89,23 @@ describe('the sign-in page', () => {
     const [cookie = ''] = (guest.headers.get('set-cookie') ?? '').split(';')
     expect(await (await get('/sign-in', { headers: { cookie } })).text()).toContain('data-page="account"')
     expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
+  })
+
+  it('says why a session does not hold, and takes its cookie away', async () => {
+    const refused = await get('/sign-in', { headers: { cookie: 'bursar_session=nothing' } })
+    const text = await refused.text()
+    expect(text).toContain('Please sign in again.')
+    expect(text).toContain('data-page="sign-in"')
+    expect(refused.headers.get('set-cookie')).toMatch(/^bursar_session=; Max-Age=0; Path=\/; HttpOnly/)
+    expect((await get('/sign-in')).headers.get('set-cookie')).toBeNull()
+  })
+
+  it('puts what is typed into no address, whether or not its script runs', async () => {
+    const text = await (await get('/sign-in')).text()
+    const forms = [...text.matchAll(/<form [^>]*>/g)].map(([form]) => form)
+    expect(forms.length).toBeGreaterThan(10)
+    expect(forms.filter((form) => !form.includes('method="post"'))).toEqual([])
+    expect(text).toContain('<noscript>')
   })
 })
 
@@ -147,6 +175,16 @@ describe('a deployment’s sign-in page', () => {
       'outbox',
     ])
       expect(rich).toContain(present)
+  })
+
+  it('speaks of no channel that there is not', async () => {
+    const mail = await (await pageOf({ channels: ['email'] })).text()
+    expect(mail).toContain('E-mail address')
+    expect(mail).not.toMatch(/phone/i)
+    const phone = await (await pageOf({ channels: ['sms'] })).text()
+    expect(phone).toContain('Phone number')
+    expect(phone).not.toMatch(/e-mail/i)
+    expect(await (await pageOf({})).text()).toContain('Recover with a passkey')
   })
 
   it('has a page for each provider to come back to', async () => {

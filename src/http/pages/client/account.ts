@@ -1,6 +1,16 @@
 /** What a person who is signed in sees: who they are, and their passkeys. */
-import { type Answer, ask, isObject, itemsOf, textOf } from './api.ts'
-import { attempt, find, show, tell } from './elements.ts'
+import { type Answer, ask, itemsOf, textOf } from './api.ts'
+import { attempt, onRefusal } from './attempts.ts'
+import { find, focusHeading, isShown, show, tell } from './elements.ts'
+import { readAccount } from './session.ts'
+import { forgetStepUp } from './step-up.ts'
+
+/** Leads whoever turns out to be signed out back to the ways in, and says why. */
+export function setUpAccount(): void {
+  onRefusal('unauthenticated', (_work, words) => {
+    if (isShown('signed-in')) showWaysIn(`You are not signed in any more. ${words}`, 'error')
+  })
+}
 
 /** Shows the account, and says what just happened. */
 export async function showAccount(news: string): Promise<void> {
@@ -14,28 +24,23 @@ export async function showAccount(news: string): Promise<void> {
   list?.replaceChildren(...passkeys.map(rowOf))
   if (passkeys.length === 0) list?.append(lineOf('None yet.'))
   if (isMore) list?.append(lineOf('And older ones.'))
+  const isNew = !isShown('signed-in')
   show('signed-out', false)
   show('signed-in', true)
   document.title = 'Your account · Bursar'
   tell(news)
-}
-
-/** The account that is signed in. @throws Error where the session has ended; the ways in are shown then. */
-export async function readAccount(): Promise<Answer> {
-  const { account } = await ask('GET', '/api/auth/session').catch((error: unknown) => {
-    if (error instanceof Error && error.cause === 'unauthenticated') showWaysIn('')
-    throw error
-  })
-  return isObject(account) ? account : {}
+  if (isNew) focusHeading()
 }
 
 /** Shows the ways in. */
-export function showWaysIn(news: string): void {
+export function showWaysIn(news: string, kind: 'news' | 'error' = 'news'): void {
+  const isNew = isShown('signed-in')
   show('signed-in', false)
   show('signed-out', true)
-  show('step-up', false)
+  forgetStepUp()
   document.title = 'Sign in · Bursar'
-  tell(news)
+  tell(news, kind)
+  if (isNew) focusHeading()
 }
 
 async function readPasskeys(): Promise<{ passkeys: readonly Answer[]; isMore: boolean }> {

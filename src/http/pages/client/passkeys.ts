@@ -17,9 +17,13 @@ export function canUsePasskeys(): boolean {
 /** Signs in with a passkey. */
 export async function signInWithPasskey(): Promise<void> {
   const { challengeId, publicKey } = await ask('POST', ROUTE, { action: 'login' })
+  await ask('POST', ROUTE, { action: 'login', challengeId, credential: await assertionFor(publicKey) })
+}
+
+/** A passkey's answer to a challenge. @param publicKey WebAuthn request options as the gateway sent them. */
+export async function assertionFor(publicKey: unknown): Promise<Library.AuthenticationResponseJSON> {
   if (!isRequest(publicKey)) throw new Error('The gateway sent no challenge.')
-  const credential = await SimpleWebAuthnBrowser.startAuthentication({ optionsJSON: publicKey })
-  await ask('POST', ROUTE, { action: 'login', challengeId, credential })
+  return SimpleWebAuthnBrowser.startAuthentication({ optionsJSON: publicKey })
 }
 
 /** Makes a passkey: for a new account of this name, or one more for whoever is signed in. */

@@ -1,12 +1,20 @@
 /** The script of the sign-in page: which form does what. */
-import { readAccount, showAccount, showWaysIn } from './account.ts'
+import { setUpAccount, showAccount, showWaysIn } from './account.ts'
 import { ask, textOf } from './api.ts'
-import { attempt, fieldOf, find, onSubmit, resume, show, tell } from './elements.ts'
+import { attempt, onSubmit } from './attempts.ts'
+import { askForCode } from './codes.ts'
+import { fieldOf, find, formOf, show, tell } from './elements.ts'
 import { canUsePasskeys, makePasskey, signInWithPasskey } from './passkeys.ts'
 import { comeBack, goTo } from './providers.ts'
+import { setUpRecovery } from './recovery.ts'
+import { readAccount } from './session.ts'
+import { setUpStepUp } from './step-up.ts'
 
-const formOf = (id: string) => find(id, HTMLFormElement)
 let challengeId = ''
+
+setUpAccount()
+setUpStepUp()
+setUpRecovery()
 
 onSubmit(formOf('passkey-sign-in'), async () => {
   await signInWithPasskey()
@@ -23,8 +31,7 @@ onSubmit(formOf('passkey-add'), async () => {
   await showAccount('The passkey is added.')
 })
 onSubmit(formOf('code-start'), async (form) => {
-  const [channel, destination] = [fieldOf(form, 'channel'), fieldOf(form, 'destination')]
-  challengeId = textOf(await ask('POST', '/api/auth/otp/start', { channel, destination }), 'challengeId')
+  challengeId = textOf(await askForCode('/api/auth/otp/start', form), 'challengeId')
   show('code-verify', true)
   find('code', HTMLInputElement)?.focus()
   tell('A code is on its way. It works for ten minutes.')
@@ -45,13 +52,9 @@ onSubmit(formOf('sign-out'), async () => {
   await ask('POST', '/api/auth/logout', {})
   showWaysIn('You are signed out.')
 })
-onSubmit(formOf('step-up'), async (form) => {
-  await ask('POST', '/api/security/mfa', { action: 'verify', code: fieldOf(form, 'code') })
-  form.reset()
-  await resume()
-})
-
 const { page, provider = '' } = document.body.dataset
+const refusal = find('status', HTMLElement)?.textContent ?? ''
 if (page === 'account') void attempt(() => showAccount(''))
 if (page === 'callback') void attempt(() => comeBack(provider))
-if (page === 'sign-in' && !canUsePasskeys()) tell('This browser cannot use passkeys here.', 'error')
+if (refusal !== '') tell(refusal, 'error')
+else if (page === 'sign-in' && !canUsePasskeys()) tell('This browser cannot use passkeys here.', 'error')

@@ -1,0 +1,40 @@
+/** Where a second factor is shown. */
+
+/** A code of the authenticator app, or one of the recovery codes that were written down. */
+export function StepUpForms() {
+  return (
+    <section id="step-up" hidden aria-labelledby="step-up-title">
+      <h2 id="step-up-title">Confirm that it is you</h2>
+      <form id="step-up-app" method="post">
+        <label for="step-up-code">Code of your authenticator app</label>
+        <input
+          id="step-up-code"
+          name="code"
+          inputmode="numeric"
+          autocomplete="one-time-code"
+          pattern="[0-9]{6}"
+          maxlength={6}
+          required
+        />
+        <button type="submit">Confirm</button>
+      </form>
+      <details>
+        <summary>No app at hand?</summary>
+        <form id="step-up-recovery" method="post">
+          <label for="step-up-recovery-code">One of your recovery codes</label>
+          <input
+            id="step-up-recovery-code"
+            name="recoveryCode"
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            minlength={16}
+            maxlength={32}
+            required
+          />
+          <button type="submit">Use the recovery code</button>
+        </form>
+      </details>
+    </section>
+  )
+}

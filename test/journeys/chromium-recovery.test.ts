@@ -1,0 +1,108 @@
+/** The way back into a locked account on the sign-in page, in a real browser. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { findChromium, newVisit, openBrowser } from './chromium.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+const executable = findChromium()
+const outbox = z.object({ messages: z.array(z.looseObject({ destination: z.string(), code: z.string() })) })
+
+describe.skipIf(executable === undefined)('recovery in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60', RATE_OTP_IP: '100/3600' })
+    browser = await openBrowser(executable ?? '')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+
+  const lastCode = async () =>
+    outbox.parse(await (await fetch(`${gateway.origin}/sandbox/outbox`)).json()).messages[0]?.code ?? ''
+
+  /** Somebody whom this mailbox signs in. */
+  async function comeByMail(page: Page, mailbox: string): Promise<void> {
+    await page.goto('/sign-in')
+    await page.getByText('Use a one-time code').click()
+    await page.getByLabel('E-mail address or phone number', { exact: true }).fill(mailbox)
+    await page.getByRole('button', { name: 'Send a code' }).click()
+    await page.getByText('A code is on its way.').waitFor()
+    await page.getByLabel('Six-digit code').fill(await lastCode())
+    await page.getByRole('button', { name: 'Sign in with the code' }).click()
+    await page.getByText('You are signed in.').waitFor()
+  }
+
+  async function lock(page: Page): Promise<void> {
+    const { origin } = new URL(page.url())
+    const answer = await page.request.post(`${origin}/api/security/lock`, { data: {}, headers: { origin } })
+    expect(answer.status()).toBe(200)
+  }
+
+  async function recoverByMail(page: Page, mailbox: string): Promise<void> {
+    await page.getByLabel('Your account’s e-mail address or phone number').fill(mailbox)
+    await page.getByRole('button', { name: 'Send a recovery code' }).click()
+    await page.getByText('a code is on its way').waitFor()
+    await page.getByLabel('Code of the message').fill(await lastCode())
+    await page.getByRole('button', { name: 'Recover with the code' }).click()
+    await page.getByText('Your account is yours again.').waitFor()
+    await page.getByRole('heading', { name: 'Signed in as' }).waitFor()
+  }
+
+  it('is offered on the next visit, where the refused cookie is gone', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await comeByMail(page, 'ada@example.com')
+    await lock(page)
+    await page.reload()
+    await page.getByText('The account is locked. Use “Locked out?”').waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    await recoverByMail(page, 'ada@example.com')
+    expect(await page.evaluate('document.activeElement.id')).toBe('account-title')
+  })
+
+  it('is offered when an account turns out to be locked, and asks for its passkey too', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await comeByMail(page, 'grace@example.com')
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('The passkey is added.').waitFor()
+    await lock(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('The account is locked. Use “Locked out?”').waitFor()
+    expect(await page.getByRole('button', { name: 'Recover with a passkey' }).isVisible()).toBe(true)
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
+    // A reload shows the ways in as they are for a stranger; the passkey meets the lock again.
+    await page.context().clearCookies()
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('The account is locked. Use “Locked out?”').waitFor()
+    await recoverByMail(page, 'grace@example.com')
+  })
+
+  it('is within reach of everybody on the page', async () => {
+    const { page } = await newVisit(browser, gateway.origin)
+    await page.goto('/sign-in')
+    await page.getByText('Locked out?').click()
+    expect(await page.getByRole('button', { name: 'Send a recovery code' }).isVisible()).toBe(true)
+    await page.getByLabel('Your account’s e-mail address or phone number').fill('+49 30 901820')
+    await page.getByRole('button', { name: 'Send a recovery code' }).click()
+    await page.getByText('This looks like a phone number. Choose “Phone”').waitFor()
+  })
+
+  it('asks for nothing but a passkey where somebody has nothing else', async () => {
+    const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
+    await addAuthenticator()
+    await page.goto('/sign-in')
+    await page.getByText('Create an account').click()
+    await page.getByLabel('Your name').fill('Ada')
+    await page.getByRole('button', { name: 'Create account with a passkey' }).click()
+    await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
+    await lock(page)
+    await page.reload()
+    await page.getByRole('button', { name: 'Recover with a passkey' }).click()
+    await page.getByText('Your account is yours again.').waitFor()
+    await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
+  })
+})
