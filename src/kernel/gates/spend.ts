@@ -164,9 +164,13 @@ function gateOf(
         hint: 'Use a new idempotency key for a new request.',
       })
     case 'account_locked':
-      throw new Failure('account_locked', 'The account was locked while this request was under way; nothing was done.', {
-        hint: 'Unlock it through POST /api/auth/recovery/start.',
-      })
+      throw new Failure(
+        'account_locked',
+        'The account was locked while this request was under way; nothing was done.',
+        {
+          hint: 'Unlock it through POST /api/auth/recovery/start.',
+        },
+      )
     case 'stale_policy':
       throw new Failure(
         'conflict',
