@@ -78,29 +78,23 @@ begin
   -- Read after the locks: a lock, a pause, a new policy or a new cap that was committed while this call waited binds it.
   perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
   if exists (select 1 from account a where a.id = p_account and a.status = 'locked') then
-    if p_idempotency_key is not null then
-      delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
-    end if;
     verdict := 'account_locked';
+  elsif p_key is not null then
+    select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
+    from access_key k join account a on a.id = k.account_id
+    where k.id = p_key and k.account_id = p_account;
+    if v_status is null or v_status = 'revoked' or v_version is distinct from p_policy_version then
+      verdict := 'stale_policy';
+    end if;
+  end if;
+  if verdict is not null then
+    delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
     decision_id := null;
     violations := '[]';
     return;
   end if;
 
   if p_key is not null then
-    select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
-    from access_key k join account a on a.id = k.account_id
-    where k.id = p_key and k.account_id = p_account;
-    if v_status is null or v_status = 'revoked' or v_version is distinct from p_policy_version then
-      if p_idempotency_key is not null then
-        delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
-      end if;
-      verdict := 'stale_policy';
-      decision_id := null;
-      violations := '[]';
-      return;
-    end if;
-
     if p_cooldown_seconds is not null then
       select y.first_seen_at into v_paid_from from payee y where y.key_id = p_key and y.counterparty = p_counterparty;
       if not found and p_counterparty is not null then
