@@ -67,10 +67,12 @@ function widensLists(before: Lists = {}, after: Lists = {}): boolean {
   return widens(before.allow, after.allow) || lifted || unasked
 }
 
-/** Whether a window lies within another: the same hours, on no other days. */
-function lies({ days, ...hours }: TimeWindow, open: TimeWindow): boolean {
-  const { days: openDays, ...openHours } = open
-  return JSON.stringify(hours) === JSON.stringify(openHours) && days.every((day) => openDays.includes(day))
+/** Whether a window lies within another: on no other days and, on one clock, at no other hours. */
+function lies(window: TimeWindow, open: TimeWindow): boolean {
+  const isSame = window.start === open.start && window.end === open.end
+  const areDays = [window, open].every(({ start, end }) => start < end)
+  const isWithin = isSame || (areDays && window.start >= open.start && window.end <= open.end)
+  return window.tz === open.tz && isWithin && window.days.every((day) => open.days.includes(day))
 }
 
 function timeOf(text: string | undefined, none: number): number {

@@ -13,6 +13,10 @@ export interface PastSpend {
   readonly spend: SpendFacts
   readonly was: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
   readonly isReturned: boolean
+  /** Its owner had approved it. */
+  readonly isApproved: boolean
+  /** What it was denied for that is no matter of the policy: a pause, the owner's cap. */
+  readonly beside: readonly Violation[]
 }
 
 /** What it would have been told. */
@@ -30,19 +34,21 @@ export interface Replayed {
 export function replay(policy: Policy, past: readonly PastSpend[]): readonly Replayed[] {
   const usage = new Map<string, DailyUsage>()
   const firstSeen = new Map<string, Date>()
-  return past.map(({ id, at, spend, was, isReturned }) => {
+  return past.map(({ id, at, spend, was, isReturned, isApproved, beside }) => {
     const day = at.toISOString().slice(0, 10)
     const used = usage.get(day) ?? { usedMicros: 0n, count: 0 }
     const payee = spend.counterparty?.toLowerCase() ?? null
     const violations = [
       ...evaluate(policy, spend, at),
+      ...beside,
       ...dailyViolations(policy, spend.usdMicros, used, at),
       ...[
         cooldownViolation(policy, payee, payee === null ? null : (firstSeen.get(payee) ?? null), at) ?? [],
       ].flat(),
     ]
     if (payee !== null && !firstSeen.has(payee)) firstSeen.set(payee, at)
-    const now = verdictNow(policy, spend, was, violations)
+    const needsWord = !isApproved && needsApproval(policy, spend.usdMicros)
+    const now = verdictNow(was, needsWord, violations)
     if (now === 'allow' && !isReturned)
       usage.set(day, { usedMicros: used.usedMicros + (spend.usdMicros ?? 0n), count: used.count + 1 })
     return { id, was, now, violations }
@@ -50,12 +56,11 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
 }
 
 function verdictNow(
-  policy: Policy,
-  { usdMicros }: SpendFacts,
   was: PastSpend['was'],
+  needsWord: boolean,
   violations: readonly Violation[],
 ): PastSpend['was'] {
   if (violations.length > 0) return 'deny'
   if (was === 'insufficient_funds') return was
-  return needsApproval(policy, usdMicros) ? 'approval_required' : 'allow'
+  return needsWord ? 'approval_required' : 'allow'
 }

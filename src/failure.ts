@@ -69,6 +69,8 @@ export interface FailureMembers {
   readonly isReplayed?: boolean | undefined
   /** What the call has written stands although it is refused: a try stays counted. */
   readonly isCommitted?: boolean | undefined
+  /** The same call can never succeed, although its code says that such calls may. */
+  readonly isFinal?: boolean | undefined
   readonly reason?: string | undefined
   readonly retryAfter?: number | undefined
   readonly violations?: readonly Violation[] | undefined
@@ -101,7 +103,7 @@ export class Failure extends Error {
   /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
   toProblem(): Record<string, unknown> {
     const { status, title } = failures[this.code]
-    const { isReplayed: _replayed, isCommitted: _committed, ...members } = this.members
+    const { isReplayed: _replayed, isCommitted: _committed, isFinal: _final, ...members } = this.members
     return {
       type: `/errors/${this.code}`,
       title,

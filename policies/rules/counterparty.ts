@@ -12,5 +12,6 @@ export function counterparty({ counterparties }: Policy, spend: SpendFacts): Vio
   const among = (list: readonly string[]) => list.some((address) => address.toLowerCase() === payee)
   const denied = payee === undefined ? deny.length > 0 : among(deny)
   if (!denied && (allow === undefined || among(allow))) return undefined
-  return violationOf('counterparty', { limit: allow?.join(',') ?? null, requested: spend.counterparty })
+  const limit = payee !== undefined && among(deny) ? `not ${payee}` : (allow?.join(',') ?? null)
+  return violationOf('counterparty', { limit, requested: spend.counterparty })
 }

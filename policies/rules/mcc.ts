@@ -11,5 +11,6 @@ export function mcc({ mcc: lists }: Policy, spend: SpendFacts): Violation | unde
   const { allow, deny = [] } = lists
   const denied = spend.mcc === null ? deny.length > 0 : deny.includes(spend.mcc)
   if (!denied && (allow === undefined || (spend.mcc !== null && allow.includes(spend.mcc)))) return undefined
-  return violationOf('mcc', { limit: allow?.join(',') ?? null, requested: spend.mcc })
+  const limit = spend.mcc !== null && denied ? `not ${spend.mcc}` : (allow?.join(',') ?? null)
+  return violationOf('mcc', { limit, requested: spend.mcc })
 }

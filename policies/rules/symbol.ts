@@ -6,8 +6,9 @@ import type { SpendFacts } from '../spend.ts'
 export function symbol({ symbols }: Policy, spend: SpendFacts): Violation | undefined {
   if (spend.category !== 'invest' || symbols === undefined) return undefined
   const { allow, deny = [] } = symbols
-  const asked = spend.symbol?.toUpperCase() ?? null
+  const asked = spend.symbol?.trim().toUpperCase() ?? null
   const denied = asked === null ? deny.length > 0 : deny.includes(asked)
   if (!denied && (allow === undefined || (asked !== null && allow.includes(asked)))) return undefined
-  return violationOf('symbol', { limit: allow?.join(',') ?? null, requested: asked })
+  const limit = asked !== null && denied ? `not ${asked}` : (allow?.join(',') ?? null)
+  return violationOf('symbol', { limit, requested: asked })
 }

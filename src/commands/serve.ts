@@ -9,12 +9,14 @@ import { createApp, type MountedRequest } from '../http/app.ts'
 import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
 import { createPaywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
+import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
+import { finishApprovals } from '../kernel/run-approved.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { createLog } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
@@ -109,6 +111,11 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
+    every(2_000, {
+      name: 'finish-approvals',
+      round: (signal) => finishApprovals(services, findKey, signal),
+      log,
+    }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

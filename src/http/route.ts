@@ -107,15 +107,23 @@ function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   for (const [name, value] of Object.entries(parameters)) requireText(name, value)
   if (mutatingMethods.has(c.req.method)) {
     const body = jsonBodyOf(c)
+    for (const name of Object.keys(parameters)) requireAbsent(body, name)
     return typeof body === 'object' && body !== null && !Array.isArray(body)
       ? { ...body, ...parameters }
       : body
   }
-  const queries = Object.entries(c.req.queries()).map(([name, values]) => [
-    name,
-    values.length === 1 ? values[0] : values,
-  ])
+  const queries = Object.entries(c.req.queries()).map(([name, values]) => {
+    for (const text of [name, ...values]) requireText('query', text)
+    return [name, values.length === 1 ? values[0] : values]
+  })
   return { ...Object.fromEntries(queries), ...parameters }
+}
+
+/** What the path says, the body does not say again. @throws Failure `invalid_request`. */
+function requireAbsent(body: unknown, name: string): void {
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return
+  const message = 'is named by the path'
+  throw new Failure('invalid_request', `${name}: ${message}`, { issues: [{ path: name, message }] })
 }
 
 /** What a JSON body may not hold, a path may not either. @throws Failure `invalid_request`. */

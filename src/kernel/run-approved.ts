@@ -2,37 +2,79 @@
 import { Failure, failures } from '../failure.ts'
 import { parseJson, toJson } from '../json.ts'
 import type { AccountPrincipal } from '../principal.ts'
-import { type Approval, keepOutcome } from '../spending/approvals.ts'
-import type { Context } from './context.ts'
+import { type Approval, keepOutcome, unfinishedApprovals } from '../spending/approvals.ts'
+import { findAllowedDecision } from '../spending/decisions.ts'
+import type { Connection } from '../storage/database.ts'
+import type { Context, Services } from './context.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import { run } from './run.ts'
+
+type Key = Extract<AccountPrincipal, { kind: 'key' }>
+
+/** Finds the key that asked, with its owner's account as they are now; undefined where it was revoked. */
+export type FindKey = (database: Connection, by: { id: string }) => Promise<Omit<Key, 'kind'> | undefined>
+
+/** Approved calls that were touched more recently may still be in the hands of the request that approved them. */
+const QUIET_MS = 3_000
+const BATCH = 50
 
 /**
  * The policy, the budget and the balance are those of this moment; only the owner's word is not asked for again.
- * @param principal the key that asked, as it is now.
  * @throws Failure where it is not known how the call went: it may be repeated.
  */
 export async function runApproved(
-  context: Context,
+  context: Omit<Context, 'principal' | 'idempotencyKey' | 'afterCommit'>,
   approval: Approval,
-  principal: Extract<AccountPrincipal, { kind: 'key' }>,
+  findKey: FindKey,
 ): Promise<Approval> {
   const { database, now } = context
   const keep = (outcome: Parameters<typeof keepOutcome>[1]['outcome']) =>
     keepOutcome(database, { id: approval.id, outcome, now })
+  const refuse = (failure: Failure) => keep({ problem: toJson(failure.toProblem()) })
   const tool = context.operation(approval.operation)
   if (tool === undefined) throw new Error(`there is no operation ${approval.operation}`)
+  const input = parseJson(approval.input)
+  // Without a key of its caller's the approval is the call's name, so that it cannot run twice.
+  const idempotencyKey = approval.idempotencyKey ?? approval.id
+  const fingerprint = fingerprintOf(tool.name, tool.decode(input).input)
+  const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
+  // What has begun is finished whenever that is; what has not must begin in time.
+  if (now >= approval.expiresAt && (await findAllowedDecision(database, spent)) === undefined)
+    return refuse(
+      new Failure('conflict', 'The approval ended before the call could run.', { reason: 'expired' }),
+    )
+  const found = await findKey(database, { id: approval.keyId })
+  if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
+    return refuse(new Failure('unknown_key', 'The key that asked was revoked or has expired.'))
   try {
-    const caller = {
-      ...context,
-      principal,
-      // Without a key of its caller's the approval is the call's name, so that it cannot run twice.
-      idempotencyKey: approval.idempotencyKey ?? approval.id,
-      approvedBy: approval.id,
-    }
-    const { body } = await run(tool, caller, parseJson(approval.input))
+    const principal: Key = { kind: 'key', ...found }
+    const { body } = await run(
+      tool,
+      { ...context, principal, idempotencyKey, approvedBy: approval.id },
+      input,
+    )
     return await keep({ answer: toJson(body) })
   } catch (error) {
-    if (!(error instanceof Failure) || failures[error.code].retry) throw error
-    return keep({ problem: toJson(error.toProblem()) })
+    if (!(error instanceof Failure)) throw error
+    const mayBeRepeated = failures[error.code].retry || error.code === 'conflict'
+    if (mayBeRepeated && error.members.isFinal !== true) throw error
+    return refuse(error)
+  }
+}
+
+/** Finishes approved calls that a crash or a slow provider left open: their agents wait for the answer. */
+export async function finishApprovals(
+  services: Services,
+  findKey: FindKey,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = new Date(services.clock().getTime() - QUIET_MS)
+  for (const approval of await unfinishedApprovals(services.database, before, BATCH)) {
+    if (signal.aborted) return
+    const now = services.clock()
+    const context = { ...services, requestId: services.newId('req', now), now }
+    await runApproved(context, approval, findKey).catch((err: unknown) =>
+      services.log.warn({ err, approvalId: approval.id }, 'an approved call cannot be finished yet'),
+    )
   }
 }

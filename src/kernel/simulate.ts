@@ -2,14 +2,15 @@
  * What would be decided on a spend: by the very functions that decide on real ones, in a transaction that is taken back, so
  * that nothing is held, counted or written.
  */
-import { dailyViolations } from '../../policies/budget.ts'
+import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { Failure, type Violation } from '../failure.ts'
 import { decimalOf } from '../money.ts'
 import type { AccessKey } from '../principal.ts'
+import { readOwnerCap } from '../spending/owner-cap.ts'
 import { reserveSpend, type SpendRequest, type SpendVerdict } from '../spending/reserve.ts'
 import type { Database } from '../storage/database.ts'
-import { usdMicrosAt } from '../usd-value.ts'
+import { type UsdValue, usdMicrosAt } from '../usd-value.ts'
 import type { Context } from './context.ts'
 import { spendRequest } from './gates/spend.ts'
 import type { Spending } from './tool.ts'
@@ -46,11 +47,28 @@ export async function simulateSpend(
     context,
   })
   const unused =
-    key === null && policy !== null
-      ? dailyViolations(policy, value.usdMicros, { usedMicros: 0n, count: 0 }, context.now)
-      : []
+    key === null && policy !== null ? await ofNewKey(context, { accountId, policy, spending, value }) : []
   const request = { ...asked, violations: [...asked.violations, ...unused] }
   return { ...shown(await takenBack(context.database, request)), usdMicros: value.usdMicros }
+}
+
+/** What the counters would say of a key that has used nothing yet: its own, the owner's cap, and that it knows no payee. */
+async function ofNewKey(
+  { database, now }: Context,
+  {
+    accountId,
+    policy,
+    spending,
+    value: { usdMicros },
+  }: { accountId: string; policy: Policy; spending: Spending; value: UsdValue },
+): Promise<Violation[]> {
+  const { maxMicros, usedMicros } = await readOwnerCap(database, { accountId, isLocked: false, now })
+  const { counterparty } = spending
+  return [
+    ...dailyViolations(policy, usdMicros, { usedMicros: 0n, count: 0 }, now),
+    ownerViolation(maxMicros, usdMicros, usedMicros, now),
+    cooldownViolation(policy, counterparty, null, now),
+  ].filter((violation) => violation !== undefined)
 }
 
 function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {

@@ -190,3 +190,22 @@ export async function keepOutcome(
     .executeTakeFirstOrThrow()
   return approvalOf(row, now)
 }
+
+/** Approved calls without an outcome, decided before a moment, oldest first. */
+export async function unfinishedApprovals(
+  database: Connection,
+  before: Date,
+  limit: number,
+): Promise<Approval[]> {
+  const rows = await database.kysely
+    .selectFrom('approval')
+    .select(columns)
+    .where('status', '=', 'approved')
+    .where('answer', 'is', null)
+    .where('problem', 'is', null)
+    .where('decided_at', '<', before)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => approvalOf(row, before))
+}

@@ -14,6 +14,19 @@ const recorded = z.looseObject({
   counterparty: z.string().nullable().default(null),
   mcc: z.string().nullable().default(null),
   symbol: z.string().nullable().default(null),
+  approvalId: z.string().nullable().default(null),
+})
+
+const text = z.string().nullable()
+
+/** A violation that is no matter of the key's policy. */
+const beside = z.object({
+  rule: z.enum(['paused', 'owner_budget']),
+  limit: text,
+  used: text,
+  requested: text,
+  remaining: text,
+  resetsAt: text,
 })
 
 /** A past spend and what it was. */
@@ -30,21 +43,40 @@ export async function pastSpends(
   const rows = await database.kysely
     .selectFrom('decision')
     .leftJoin('reservation', 'reservation.decision_id', 'decision.id')
+    .leftJoin('approval', 'approval.decision_id', 'decision.id')
     .select([
       'decision.id',
       'decision.at',
       'decision.operation',
       'decision.facts',
       'decision.verdict',
+      'decision.violations',
       'reservation.status',
     ])
     .where('decision.account_id', '=', accountId)
     .where('decision.key_id', '=', keyId)
+    // A spend that was asked for and then approved has a decision of its own.
+    .where((where) =>
+      where.or([where('approval.status', 'is', null), where('approval.status', '!=', 'approved')]),
+    )
     .orderBy('decision.id', 'desc')
     .limit(limit)
     .execute()
-  return rows.reverse().map(({ id, at, operation, facts, verdict, status }) => {
-    const { amount, ...spend } = recorded.parse(facts)
-    return { id, at, operation, amount, spend, was: verdict, isReturned: status === 'released' }
+  return rows.reverse().map(({ id, at, operation, facts, verdict, violations, status }) => {
+    const { amount, approvalId, ...spend } = recorded.parse(facts)
+    return {
+      id,
+      at,
+      operation,
+      amount,
+      spend,
+      was: verdict,
+      isReturned: status === 'released',
+      isApproved: approvalId !== null,
+      beside: z
+        .array(z.unknown())
+        .parse(violations)
+        .flatMap((found) => beside.safeParse(found).data ?? []),
+    }
   })
 }

@@ -127,8 +127,6 @@ export function failedTransfer(transferId: string, reason: string): Failure {
   return new Failure(
     'provider_unavailable',
     `The chain did not execute transfer ${transferId}: ${reason}. Nothing moved; the money is free again.`,
-    {
-      hint: 'Send it again with a new idempotency key.',
-    },
+    { isFinal: true, hint: 'Send it again with a new idempotency key.' },
   )
 }

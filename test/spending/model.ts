@@ -135,6 +135,7 @@ function seen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Da
   if (payee === null || counterparties?.newPayeeCooldownSec === undefined) return null
   const name = `${key}:${payee}`
   const at = model.payees.get(name) ?? model.now
-  model.payees.set(name, at)
+  // A key that was stopped warms nobody up.
+  if (model.keys[key ?? 0]?.isPaused !== true) model.payees.set(name, at)
   return at
 }

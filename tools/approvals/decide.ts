@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { Failure } from '../../src/failure.ts'
 import { findKey } from '../../src/identity/store.ts'
-import { toJson } from '../../src/json.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { runApproved } from '../../src/kernel/run-approved.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
-import { type Approval, decideApproval, findApproval, keepOutcome } from '../../src/spending/approvals.ts'
+import { type Approval, decideApproval, findApproval } from '../../src/spending/approvals.ts'
 
 export default defineTool({
   name: 'approvals.decide',
@@ -37,13 +36,7 @@ export default defineTool({
       (await standing(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
       return viewApproval(decided)
-    const found = await findKey(context.database, { id: decided.keyId })
-    if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= context.now)) {
-      const gone = new Failure('unknown_key', 'The key that asked was revoked or has expired.')
-      const outcome = { problem: toJson(gone.toProblem()) }
-      return viewApproval(await keepOutcome(context.database, { id, outcome, now: context.now }))
-    }
-    return viewApproval(await runApproved(context, decided, { kind: 'key', ...found }))
+    return viewApproval(await runApproved(context, decided, findKey))
   },
 })
 

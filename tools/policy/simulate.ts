@@ -15,6 +15,9 @@ import { pastSpends } from '../../src/spending/past-spends.ts'
 /** How many of a key's decisions are replayed at most. */
 const MOST_REPLAYED = 1000
 
+/** What is spent on a chain: its own, where none is named. */
+const onChain: ReadonlySet<string> = new Set(['transfer', 'gasless', 'x402'])
+
 const assets = Object.keys(assetDecimals).filter((name): name is Asset => name in assetDecimals)
 
 const spend = z
@@ -23,8 +26,16 @@ const spend = z
     amount: decimalAmount.describe('How much, as a decimal string or number of the asset.'),
     asset: z.enum(assets).default('USDC').describe('What would be spent.'),
     chain: z.string().max(40).nullish().describe('Chain by name.'),
-    counterparty: z.string().max(128).nullish().describe('Who would be paid: an EVM address.'),
-    mcc: z.string().max(4).nullish().describe('The merchant’s category code, of card purchases.'),
+    counterparty: z
+      .string()
+      .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
+      .nullish()
+      .describe('Who would be paid: an EVM address.'),
+    mcc: z
+      .string()
+      .regex(/^\d{4}$/, 'must be four digits')
+      .nullish()
+      .describe('The merchant’s category code, of card purchases.'),
     symbol: z.string().max(12).nullish().describe('The ticker, of investments.'),
   })
   .superRefine(({ amount, asset }, context) => {
@@ -120,7 +131,7 @@ export default defineTool({
         category,
         money: moneyOf(asset, amount),
         place: chain ?? context.chain.name,
-        chain: chain ?? null,
+        chain: chain ?? (onChain.has(category) ? context.chain.name : null),
         counterparty: counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
         symbol: symbol ?? null,

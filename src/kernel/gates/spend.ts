@@ -105,6 +105,7 @@ export function spendRequest(
       counterparty,
       mcc,
       symbol,
+      approvalId: context.approvedBy ?? null,
       found: toJson(spending.facts),
     },
     violations: policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy],

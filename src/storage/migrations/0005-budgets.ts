@@ -98,7 +98,7 @@ begin
     if p_cooldown_seconds is not null then
       select y.first_seen_at into v_paid_from from payee y where y.key_id = p_key and y.counterparty = p_counterparty;
       if not found and p_counterparty is not null then
-        insert into payee (key_id, counterparty, first_seen_at) values (p_key, p_counterparty, p_at);
+        insert into payee (key_id, counterparty, first_seen_at) select p_key, p_counterparty, p_at where v_status = 'active';
         v_paid_from := p_at;
       end if;
       v_paid_from := v_paid_from + make_interval(secs => p_cooldown_seconds);

@@ -22,5 +22,6 @@ create table approval (
   check (status = 'approved' or (answer is null and problem is null))
 );
 create index approval_of_account on approval (account_id, id);
+create index approval_unfinished on approval (id) where status = 'approved' and answer is null and problem is null;
 create index approval_waiting on approval (key_id, fingerprint) where status = 'pending';
 `

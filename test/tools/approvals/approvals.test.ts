@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { finishApprovals } from '../../../src/kernel/run-approved.ts'
 import { balances } from '../../../src/ledger/balances.ts'
 import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
@@ -189,6 +190,46 @@ onBothEngines('an approval', (database) => {
     const { body } = await approve(approvalId)
     expect(body).toMatchObject({ status: 'approved', answer: null, problem })
     expect(await available()).toBe(before)
+  })
+
+  it('is finished by a job where the process that ran it is gone, and not begun after its time', async () => {
+    const [kept, late] = [await asked(spend('20', { idempotencyKey: 'kept' })), await asked(spend('21'))]
+    const approved = { status: 'approved' as const, decided_at: noon }
+    await database()
+      .kysely.updateTable('approval')
+      .set(approved)
+      .where('account_id', '=', owner.accountId)
+      .execute()
+    await database()
+      .kysely.updateTable('approval')
+      .set({ expires_at: after(5) })
+      .where('id', '=', late.approvalId)
+      .execute()
+    const later = { ...services, clock: () => after(10) }
+    await finishApprovals(later, findKey, new AbortController().signal)
+    await finishApprovals(later, findKey, new AbortController().signal)
+    expect(await available()).toBe(980_000_000n)
+    const { body } = await owner.call(list, {})
+    expect(body).toMatchObject({
+      approvals: expect.arrayContaining([
+        expect.objectContaining({
+          approvalId: kept.approvalId,
+          answer: expect.objectContaining({ amount: '20' }),
+        }),
+        expect.objectContaining({
+          approvalId: late.approvalId,
+          answer: null,
+          problem: expect.objectContaining({ code: 'conflict', reason: 'expired' }),
+        }),
+      ]),
+    })
+    const [decision] = await database()
+      .kysely.selectFrom('decision')
+      .select('facts')
+      .where('key_id', '=', keyId)
+      .where('verdict', '=', 'allow')
+      .execute()
+    expect(decision?.facts).toMatchObject({ approvalId: kept.approvalId })
   })
 
   it('counts in the budget when it runs', async () => {

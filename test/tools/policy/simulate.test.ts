@@ -9,7 +9,9 @@ import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
 import ownerGet from '../../../tools/agents/policy/get.ts'
 import ownerSet from '../../../tools/agents/policy/set.ts'
+import decide from '../../../tools/approvals/decide.ts'
 import guest from '../../../tools/auth/guest.ts'
+import { tools } from '../../../tools/index.ts'
 import simulate from '../../../tools/policy/simulate.ts'
 import mfa from '../../../tools/security/mfa.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
@@ -149,6 +151,32 @@ onBothEngines('a simulated spend', (database) => {
     await expect(owner.call(simulate, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
+  it('is denied to a key that is yet to be, where its cool-down or the owner’s cap would deny it', async () => {
+    await owner.call(ownerSet, { dailyBudget: { max: '20' } })
+    const draft = { ...policy, counterparties: { newPayeeCooldownSec: 60 }, chains: ['base-sepolia'] }
+    expect((await ask('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
+      verdict: 'deny',
+      violations: [
+        { rule: 'owner_budget', limit: '20' },
+        { rule: 'new_payee_cooldown', limit: '60' },
+      ],
+    })
+  })
+
+  it('is what it was where the policy is what it was: a pause and an approval are no matter of it', async () => {
+    const operation = (name: string) => tools.find((tool) => tool.name === name)
+    services = { ...services, operation }
+    const told = await pay('45').catch((error: unknown) => error)
+    const { approvalId } = z.object({ members: z.object({ approvalId: z.string() }) }).parse(told).members
+    await (await signInAgain(services, owner.accountId)).call(decide, { id: approvalId, decision: 'approve' })
+    await owner.call(pause, { id: keyId })
+    await expect(pay('1')).rejects.toMatchObject({ code: 'policy_denied' })
+    expect((await owner.call(simulate, { keyId, policy, replay: true })).body).toMatchObject({
+      replayed: 2,
+      changed: [],
+    })
+  })
+
   it('tells which past decisions a draft would have changed', async () => {
     await pay('30')
     await expect(pay('60')).rejects.toMatchObject({ code: 'policy_denied' })
@@ -225,14 +253,29 @@ describe('a replay', () => {
   })
 
   it('starts each day anew, minds new payees, and counts nothing that came back', () => {
+    const plain = { isApproved: false, beside: [] }
     const past = [
-      { id: 'a', at: at(1), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
-      { id: 'b', at: at(3), spend: spend(10_000_000n), was: 'allow' as const, isReturned: true },
-      { id: 'c', at: at(4), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
-      { id: 'd', at: at(5), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
-      { id: 'e', at: at(26), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false },
-      { id: 'f', at: at(27), spend: spend(1n, null), was: 'insufficient_funds' as const, isReturned: false },
-      { id: 'g', at: at(28), spend: spend(1n), was: 'insufficient_funds' as const, isReturned: false },
+      { id: 'a', at: at(1), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },
+      { id: 'b', at: at(3), spend: spend(10_000_000n), was: 'allow' as const, isReturned: true, ...plain },
+      { id: 'c', at: at(4), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },
+      { id: 'd', at: at(5), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },
+      { id: 'e', at: at(26), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },
+      {
+        id: 'f',
+        at: at(27),
+        spend: spend(1n, null),
+        was: 'insufficient_funds' as const,
+        isReturned: false,
+        ...plain,
+      },
+      {
+        id: 'g',
+        at: at(28),
+        spend: spend(1n),
+        was: 'insufficient_funds' as const,
+        isReturned: false,
+        ...plain,
+      },
     ]
     const now = replay(judge, past).map(({ id, now, violations }) => [
       id,
