@@ -11,7 +11,7 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
     throw new Failure('unauthenticated', 'This operation needs a credential.', {
       hint: isForKeys
         ? 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).'
-        : 'Sign in, for example with POST /api/auth/guest, and send the session token as "Authorization: Bearer …".',
+        : 'Sign in (GET /sign-in shows every way in) and send the session token as "Authorization: Bearer …".',
     })
   if (principal.kind === 'session') {
     if (tool.who === 'admin' && principal.account.role !== 'admin')
