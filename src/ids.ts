@@ -26,6 +26,8 @@ export type IdPrefix =
   | 'pk'
   | 'msg'
   | 'req'
+  | 'int'
+  | 'sgn'
 
 /** An id of one kind, such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

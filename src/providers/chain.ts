@@ -1,6 +1,6 @@
 /**
  * The chain: custody of what the ledger books. One smart account (Safe) an account, operations paid by the sponsor.
- * A transfer carries its own id into the EntryPoint's two-dimensional nonce, so the chain itself executes it at most once:
+ * An operation carries its own id into the EntryPoint's two-dimensional nonce, so the chain itself executes it at most once:
  * submitting again after a crash can never pay twice. Units are the token's smallest (1 USDC = 1_000_000n).
  * @see https://eips.ethereum.org/EIPS/eip-4337
  */
@@ -22,24 +22,91 @@ export interface WalletModule {
   readonly status: 'active' | 'pending_deployment'
 }
 
-/** One transfer out of an account's smart account. */
-export interface ChainTransfer {
-  /** The account whose smart account pays. */
+/** Who signs for a smart account on chain. `gateway`: the gateway's own key. A passkey's P-256 coordinates are 32 bytes each. */
+export type WalletOwner =
+  | { readonly kind: 'gateway' }
+  | { readonly kind: 'passkey'; readonly x: Hex; readonly y: Hex }
+  | { readonly kind: 'eoa'; readonly address: Address }
+
+/**
+ * An account's smart account. @property origin its first owner, from which its address follows. @property owner who owns it
+ * now: where that is somebody else, the gateway hands it over before the next operation.
+ */
+export interface Wallet {
   readonly accountId: string
+  readonly origin: WalletOwner
+  readonly owner: WalletOwner
+}
+
+/** What a smart account is to do: pay, or let an agent spend up to so many millionths of a US dollar a UTC day. */
+export type WalletCall =
+  | { readonly kind: 'transfer'; readonly token: Stablecoin; readonly to: Address; readonly units: bigint }
+  | { readonly kind: 'allowance'; readonly agentId: string; readonly dailyMicros: bigint }
+
+/** One operation of a smart account, as it is signed. */
+export interface ChainOperation {
+  readonly wallet: Wallet
   /** Becomes the nonce key: the same id is executed at most once. */
-  readonly transferId: string
-  readonly token: Stablecoin
-  readonly to: Address
-  readonly units: bigint
+  readonly id: string
+  readonly call: WalletCall
+  /** The chain does not execute it after this; whole seconds count. */
+  readonly validUntil: Date
+}
+
+/**
+ * By whose word an operation is executed, fixed once it was submitted: another word for the same id is another operation.
+ * `gateway`: the gateway's own, as the wallet's owner. `allowance`: the gateway's, from what the owner lets this agent spend,
+ * which the chain itself limits. `passkey`: an assertion whose challenge is the SHA-256 of `message`, a JSON text with the
+ * member `"operationHash":"0x…"`; the other parts are base64url. `eoa`: the owner's EIP-712 signature of the operation.
+ */
+export type Authorization =
+  | { readonly kind: 'gateway' }
+  | { readonly kind: 'allowance'; readonly agentId: string }
+  | {
+      readonly kind: 'passkey'
+      readonly message: string
+      readonly authenticatorData: string
+      readonly clientDataJSON: string
+      readonly signature: string
+    }
+  | { readonly kind: 'eoa'; readonly signature: Hex }
+
+/** An operation with the word that allows it. */
+export interface AuthorizedOperation extends ChainOperation {
+  readonly authorization: Authorization
+}
+
+/** What the owner of a smart account signs. @property hash the EIP-712 hash of `typedData`. */
+export interface SignableOperation {
+  readonly hash: Hex
+  readonly typedData: TypedData
+}
+
+/** EIP-712 data as JSON: integers are decimal strings. @see https://eips.ethereum.org/EIPS/eip-712 */
+export interface TypedData {
+  readonly domain: Readonly<Record<string, string | number>>
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
+  readonly primaryType: string
+  readonly message: Readonly<Record<string, string | number>>
 }
 
 /** What became of a submission. `refused`: nothing was broadcast and nothing will be. */
 export type Submission =
   | { readonly status: 'submitted'; readonly transactionHash: Hex }
-  | { readonly status: 'refused'; readonly reason: string }
+  | { readonly status: 'refused'; readonly reason: string; readonly cause: RefusalCause }
 
-/** What the chain says of a transfer. `absent`: the chain has not executed it and knows of no pending transaction. */
-export type TransferOutcome =
+/** `authorization`: the chain does not take the word, or not for so much. `transfer`: the token or anything else refuses. */
+export type RefusalCause = 'authorization' | 'transfer'
+
+/** What an agent may still spend on chain, in millionths of a US dollar. @property isOwn its owner gave it to this very agent. */
+export interface ChainAllowance {
+  readonly dailyMicros: bigint
+  readonly spentMicros: bigint
+  readonly isOwn: boolean
+}
+
+/** What the chain says of an operation. `absent`: the chain has not executed it and knows of no pending transaction. */
+export type OperationOutcome =
   | { readonly status: 'absent' | 'pending' }
   | { readonly status: 'confirmed' | 'failed'; readonly transactionHash: Hex }
 
@@ -90,18 +157,22 @@ export interface Chain {
   readonly signer: EvmSigner
 
   /** The address of the account's Safe, deployed or not. */
-  walletAddress(accountId: string): Promise<Address>
+  walletAddress(wallet: Pick<Wallet, 'accountId' | 'origin'>): Promise<Address>
   /** The modules that the Safe itself reports; those it will have, `pending_deployment`, before its first operation. */
-  modules(accountId: string): Promise<readonly WalletModule[]>
+  modules(wallet: Wallet): Promise<readonly WalletModule[]>
+  /** What an owner other than the gateway signs for a transfer. Follows from its arguments alone. */
+  operationOf(operation: ChainOperation): SignableOperation
   balanceOf(token: Stablecoin, address: Address): Promise<bigint>
   /**
-   * Broadcasts a transfer. Simulated first; a refusal costs no gas.
+   * Broadcasts an operation, together with others that come at the same time. Simulated first; a refusal costs no gas.
    * @throws Failure `provider_unavailable` where the chain does not answer and nothing was broadcast by this call.
    * @throws any other error where it is unknown whether it was broadcast: ask {@link outcomeOf} or submit again.
    */
-  submitTransfer(transfer: ChainTransfer): Promise<Submission>
-  /** What the chain knows of a transfer; waits up to `waitMs` for one that is pending. */
-  outcomeOf(transfer: ChainTransfer, waitMs: number): Promise<TransferOutcome>
+  submit(operation: AuthorizedOperation): Promise<Submission>
+  /** What the chain knows of an operation; waits up to `waitMs` for one that is pending. */
+  outcomeOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationOutcome>
+  /** What an agent may spend of a wallet that the gateway does not own; null where the wallet lets no agent spend. */
+  allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
   /** Sandbox: puts tokens on addresses, in as few transactions as it can. @throws on a chain whose tokens are not ours. */
   mint(mints: readonly Mint[]): Promise<void>
   /** Sandbox: native coin, for clients that pay their own gas. @param wei 1 ETH = 10^18. */

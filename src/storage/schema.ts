@@ -31,6 +31,8 @@ export interface Schema {
   sandbox_message: SandboxMessageTable
   openid_record: OpenidRecordTable
   wallet: WalletTable
+  wallet_signer: WalletSignerTable
+  intent: IntentTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
   rail_control: RailControlTable
@@ -101,6 +103,36 @@ export interface WalletTable {
   address: string
   chain: string
   created_at: Date
+  origin: JsonColumn
+  owner: JsonColumn
+}
+
+/** An externally owned account that signs for a wallet. `address` is lower case. */
+export interface WalletSignerTable {
+  id: string
+  account_id: string
+  address: string
+  created_at: Date
+}
+
+/** What a signer signs, and the operation that it becomes. `message` is RFC 8785 JSON, `hash` its SHA-256. */
+export interface IntentTable {
+  id: string
+  account_id: string
+  kind: 'transfer' | 'allowance'
+  message: string
+  hash: string
+  operation_hash: string
+  operation_id: string
+  token: string | null
+  units: bigint | null
+  destination: string | null
+  chain: string
+  agent_id: string | null
+  daily_micros: bigint | null
+  created_at: Date
+  expires_at: Date
+  used_at: Date | null
 }
 
 /** Nonces of request signatures that were spent. */
@@ -145,6 +177,9 @@ export interface TransferTable {
   failure: string | null
   created_at: Date
   updated_at: Date
+  authorized: JsonColumn
+  signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
+  valid_until: Date
 }
 
 /** One movement of money, in one or more postings. Append-only; written by the money functions alone. */

@@ -3,7 +3,7 @@ import type { NewId } from '../ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { Money, Stablecoin } from '../money.ts'
-import type { Address, Chain } from '../providers/chain.ts'
+import type { Address, Chain, WalletOwner } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { insertWallet } from './store.ts'
 
@@ -15,13 +15,17 @@ export const demoFunds: readonly (Money & { asset: Stablecoin })[] = [
   { asset: 'PYUSD', units: 250_000_000n },
 ]
 
-/** Opens the wallet of an account. The smart account itself is deployed with its first operation. */
+/**
+ * Opens the wallet of an account. The smart account itself is deployed with its first operation.
+ * @param owner who signs for it on chain from the start; by default the gateway, until the account has a signer.
+ */
 export async function openWallet(
   { database, chain }: { database: Connection; chain: Chain },
-  { accountId, at }: { accountId: string; at: Date },
+  { accountId, owner = { kind: 'gateway' }, at }: { accountId: string; owner?: WalletOwner; at: Date },
 ): Promise<Address> {
-  const address = await chain.walletAddress(accountId)
-  await insertWallet(database, { accountId, address, chain: chain.name, at })
+  const wallet = { accountId, origin: owner, owner }
+  const address = await chain.walletAddress(wallet)
+  await insertWallet(database, { ...wallet, address, chain: chain.name, at })
   return address
 }
 

@@ -1,22 +1,31 @@
 /** Carries a transfer on from wherever it was left. */
-import type { TransferOutcome } from '../providers/chain.ts'
+import type { OperationOutcome } from '../providers/chain.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import type { Sending } from './send-transfer.ts'
-import { type Transfer, updateTransfer } from './store.ts'
+import { operationOf, type Transfer, updateTransfer } from './store.ts'
 
 /** How long one that was submitted again is waited for, before the next round asks once more. */
 const WAIT_MS = 3000
 
+/** How far the chain's clock may be behind ours: a transfer is given up only so long after its time. */
+const CLOCKS_APART_MS = 60_000
+
 /**
  * Asks the chain what became of a transfer and acts on it. One that the chain has never executed is submitted again: its id
- * is its nonce, so the chain executes it at most once, whoever else submits it.
+ * is its nonce, so the chain executes it at most once, whoever else submits it. Once its time is over the chain never will.
  */
 export async function resumeTransfer(sending: Sending, transfer: Transfer): Promise<void> {
-  const { chain, log } = sending
-  const onChain = { ...transfer, transferId: transfer.id, to: transfer.destination }
-  const known = await chain.outcomeOf(onChain, 0)
+  const { chain, log, clock } = sending
+  const operation = operationOf(transfer)
+  const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
+  const known = await chain.outcomeOf(operation, 0)
   if (known.status !== 'absent') return act(sending, transfer, known)
-  const submission = await chain.submitTransfer(onChain)
+  if (isOver)
+    return finishTransfer(sending, transfer, {
+      state: 'failed',
+      failure: 'the chain did not take it in time',
+    })
+  const submission = await chain.submit(operation)
   if (submission.status === 'submitted') {
     const { transactionHash } = submission
     await updateTransfer(
@@ -25,15 +34,13 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
       { state: 'settlement_pending', transactionHash },
       sending.clock(),
     )
-    return act(sending, transfer, await chain.outcomeOf(onChain, WAIT_MS))
+    return act(sending, transfer, await chain.outcomeOf(operation, WAIT_MS))
   }
+  // An earlier broadcast may still be executed, whatever a node says of it now: its money stays held until its time is over.
   log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain refused an open transfer')
-  // One that was broadcast may still be executed, whatever a node says of it now: its money stays held.
-  if (transfer.transactionHash !== null) return
-  return finishTransfer(sending, transfer, { state: 'failed', failure: submission.reason })
 }
 
-async function act(sending: Sending, transfer: Transfer, outcome: TransferOutcome): Promise<void> {
+async function act(sending: Sending, transfer: Transfer, outcome: OperationOutcome): Promise<void> {
   const { log } = sending
   if (outcome.status === 'confirmed') {
     log.info({ transferId: transfer.id }, 'an open transfer was confirmed')

@@ -7,13 +7,24 @@ import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
-import type { Address, Chain, Hex, Submission, TransferOutcome } from '../providers/chain.ts'
+import type { Address, Authorization, Chain, Hex, OperationOutcome, Submission } from '../providers/chain.ts'
+import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import { insertTransfer, lowerCase, type Transfer, updateTransfer } from './store.ts'
+import {
+  insertTransfer,
+  lowerCase,
+  operationOf,
+  type Signer,
+  type Transfer,
+  updateTransfer,
+} from './store.ts'
 
 /** How long a caller waits for the chain before it is told `settlement_pending`. */
 const WAIT_MS = 3000
+
+/** How long the chain may execute a transfer that no intent set a time to. */
+const VALID_MS = 10 * 60_000
 
 /** What sending needs. */
 export interface Sending {
@@ -24,8 +35,18 @@ export interface Sending {
   readonly log: Log
 }
 
+/** By whose word money is sent. @property intent what was signed, where anything was: it names the transfer beforehand. */
+export interface TransferWord {
+  readonly signer: Signer
+  readonly authorization: Authorization
+  readonly intent?:
+    | { readonly id: string; readonly transferId: string; readonly validUntil: Date }
+    | undefined
+}
+
 /** What is to be sent, under an allowed decision. */
 export interface TransferOrder {
+  readonly word: TransferWord
   readonly accountId: string
   readonly decisionId: string
   readonly token: Stablecoin
@@ -48,35 +69,35 @@ export interface SentTransfer {
  */
 export async function sendTransfer(sending: Sending, order: TransferOrder): Promise<SentTransfer> {
   const { database, chain, newId } = sending
-  const transfer: Transfer = {
-    id: newId('tx', order.at),
-    accountId: order.accountId,
+  const { accountId, at, word } = order
+  const row = {
+    id: word.intent?.transferId ?? newId('tx', at),
+    authorization: word.authorization,
+    signer: word.signer,
+    validUntil: word.intent?.validUntil ?? new Date(at.getTime() + VALID_MS),
     decisionId: order.decisionId,
     token: order.token,
     units: order.units,
     destination: lowerCase(order.destination),
     chain: chain.name,
-    state: 'reserved',
-    transactionHash: null,
   }
-  if (!(await insertTransfer(database, transfer, sending.clock())))
-    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
-      hint: 'Send the request again.',
-    })
+  const intentId = word.intent?.id ?? null
+  const wallet = await insertTransfer(database, row, { accountId, intentId, at: sending.clock() })
+  if (wallet === undefined) return notInserted(sending, order)
+  const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
   const submission = await submit(sending, transfer)
-  if (submission.status === 'refused') return refused(sending, transfer, submission.reason)
-  const outcome = await waitForOutcome(sending, transfer)
+  if (submission.status === 'refused') return refused(sending, transfer, submission)
+  const { transactionHash } = submission
+  const outcome = await waitForOutcome(sending, transfer, transactionHash)
   if (outcome.status === 'failed') {
     await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
     throw failedTransfer(transfer.id, 'the operation reverted')
   }
   if (outcome.status === 'confirmed') {
     // Whoever's transaction it was that the chain executed, this one or that of a job that resumed it.
-    const { transactionHash } = outcome
-    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash })
-    return { transferId: transfer.id, transactionHash, status: 'confirmed' }
+    await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
+    return { transferId: transfer.id, transactionHash: outcome.transactionHash, status: 'confirmed' }
   }
-  const { transactionHash } = submission
   const state = 'settlement_pending'
   await updateTransfer(database, transfer.id, { state, transactionHash }, sending.clock())
   return { transferId: transfer.id, transactionHash, status: state }
@@ -84,7 +105,7 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
 
 async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Submission> {
   try {
-    return await chain.submitTransfer({ ...transfer, transferId: transfer.id, to: transfer.destination })
+    return await chain.submit(operationOf(transfer))
   } catch (cause) {
     log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
     throw new Failure(
@@ -101,25 +122,64 @@ async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Subm
   }
 }
 
-/** What the chain says within {@link WAIT_MS}. Silence and errors are pending: the transaction was broadcast. */
-async function waitForOutcome({ chain, log }: Sending, transfer: Transfer): Promise<TransferOutcome> {
+/**
+ * What the chain says within {@link WAIT_MS}. One that is not in a block at once is kept with its hash before it is waited
+ * for. Silence and errors are pending: the transaction was broadcast.
+ */
+async function waitForOutcome(
+  { chain, database, clock, log }: Sending,
+  transfer: Transfer,
+  transactionHash: Hex,
+): Promise<OperationOutcome> {
   try {
-    const onChain = { ...transfer, transferId: transfer.id, to: transfer.destination }
-    return await chain.outcomeOf(onChain, WAIT_MS)
+    const operation = operationOf(transfer)
+    const now = await chain.outcomeOf(operation, 0)
+    if (now.status === 'confirmed' || now.status === 'failed') return now
+    await updateTransfer(database, transfer.id, { state: 'submitted', transactionHash }, clock())
+    return await chain.outcomeOf(operation, WAIT_MS)
   } catch (err) {
     log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
     return { status: 'pending' }
   }
 }
 
-async function refused(sending: Sending, transfer: Transfer, reason: string): Promise<never> {
+async function refused(
+  sending: Sending,
+  transfer: Transfer,
+  { reason, cause }: Extract<Submission, { status: 'refused' }>,
+): Promise<never> {
   await finishTransfer(sending, transfer, { state: 'failed', failure: reason })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
   sending.log.error(
     { transferId: transfer.id, amount, reason },
     'the chain refused a transfer that the ledger allowed',
   )
+  if (cause === 'authorization')
+    throw new Failure(
+      'signature_rejected',
+      `The chain did not take the authorization of transfer ${transfer.id}: ${reason}. Nothing moved; the money is free again.`,
+      {
+        isFinal: true,
+        hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it; for an agent, let the owner of the wallet raise its allowance with POST /api/wallets/allowances.',
+      },
+    )
   throw failedTransfer(transfer.id, reason)
+}
+
+/** The reservation has ended, or the intent was used by another call: then the money is given back here. */
+async function notInserted(
+  { database, clock }: Sending,
+  { decisionId, word }: TransferOrder,
+): Promise<never> {
+  if (word.intent === undefined)
+    throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
+      hint: 'Send the request again.',
+    })
+  await releaseSpend(database, { decisionId, at: clock() })
+  throw new Failure('signature_rejected', 'This intent was used already; nothing was sent.', {
+    isFinal: true,
+    hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it.',
+  })
 }
 
 /** A transfer that the chain did not execute and never will. */

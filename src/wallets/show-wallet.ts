@@ -5,7 +5,7 @@ import { balances } from '../ledger/balances.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
 import type { Address, Chain, WalletModule } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import { findWallet } from './store.ts'
+import { findOwnedWallet } from './store.ts'
 
 /** A wallet's balances: `amount` can be spent, `held` is reserved for what is under way. Decimal strings. */
 export interface ShownWallet {
@@ -19,11 +19,11 @@ export async function showWallet(
   { database, chain }: { database: Connection; chain: Chain },
   accountId: string,
 ): Promise<ShownWallet> {
-  const safeAddress = await findWallet(database, accountId)
-  if (safeAddress === undefined) throw new Failure('not_found', 'The account has no wallet.')
-  const [modules, booked] = await Promise.all([chain.modules(accountId), balances(database, accountId)])
+  const wallet = await findOwnedWallet(database, accountId)
+  if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
+  const [modules, booked] = await Promise.all([chain.modules(wallet), balances(database, accountId)])
   return {
-    safeAddress: getAddress(safeAddress),
+    safeAddress: getAddress(wallet.address),
     modules,
     balances: stablecoins.map((token) => {
       const row = booked.find(({ place, asset }) => place === chain.name && asset === token)

@@ -6,17 +6,24 @@
 
 import type { Selectable } from 'kysely'
 import { type Stablecoin, stablecoins } from '../money.ts'
-import type { Address, Hex } from '../providers/chain.ts'
+import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TransferTable } from '../storage/schema.ts'
+import { authorization, walletOwner } from './wallet-owner.ts'
 
 /** Where a transfer stands. */
 export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
 
-/** A transfer as it is stored. */
+/** Who a caller sees as the one that allowed a transfer; `sandbox`: the sandbox's own key. */
+export type Signer = 'sandbox' | 'passkey' | 'eoa' | 'agent'
+
+/** A transfer as it is stored. @property validUntil the chain does not execute it after this. */
 export interface Transfer {
   readonly id: string
-  readonly accountId: string
+  readonly wallet: Wallet
+  readonly authorization: Authorization
+  readonly signer: Signer
+  readonly validUntil: Date
   readonly decisionId: string
   readonly token: Stablecoin
   readonly units: bigint
@@ -27,6 +34,12 @@ export interface Transfer {
   readonly transactionHash: Hex | null
 }
 
+/** A transfer as the chain is told it. */
+export function operationOf(transfer: Transfer): AuthorizedOperation {
+  const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
+  return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
+}
+
 /** The wallet address of an account, or undefined where it has none. */
 export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
   const row = await database.kysely
@@ -35,6 +48,19 @@ export async function findWallet(database: Connection, accountId: string): Promi
     .where('account_id', '=', accountId)
     .executeTakeFirst()
   return row === undefined ? undefined : addressOf(row.address)
+}
+
+/** An account's wallet with its owners, or undefined where it has none. */
+export async function findOwnedWallet(
+  database: Connection,
+  accountId: string,
+): Promise<(Wallet & { address: Address }) | undefined> {
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select(['address', 'origin', 'owner'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
 }
 
 /** The account whose wallet has this address, on our own books. */
@@ -50,7 +76,7 @@ export async function findWalletOwner(database: Connection, address: Address): P
 /** Remembers an account's wallet. */
 export async function insertWallet(
   database: Connection,
-  wallet: { accountId: string; address: Address; chain: string; at: Date },
+  wallet: Wallet & { address: Address; chain: string; at: Date },
 ): Promise<void> {
   await database.kysely
     .insertInto('wallet')
@@ -59,6 +85,8 @@ export async function insertWallet(
       address: lowerCase(wallet.address),
       chain: wallet.chain,
       created_at: wallet.at,
+      origin: JSON.stringify(wallet.origin),
+      owner: JSON.stringify(wallet.owner),
     })
     .execute()
 }
@@ -71,33 +99,43 @@ export async function allWallets(database: Connection): Promise<{ accountId: str
 
 /**
  * Writes a transfer's row, if and only if its money is still reserved: a job that has given the money back in the meantime
- * and this insert cannot both win. @returns false where the reservation is gone.
+ * and this insert cannot both win. An intent is used up by it.
+ * @returns the wallet that pays, or undefined where the reservation is gone or the intent was used.
  */
 export async function insertTransfer(
   database: Connection,
-  transfer: Omit<Transfer, 'state' | 'transactionHash'>,
-  at: Date,
-): Promise<boolean> {
-  const rows = await database.call<{ id: string }>(
+  transfer: Omit<Transfer, 'state' | 'transactionHash' | 'wallet'>,
+  { accountId, intentId, at }: { accountId: string; intentId: string | null; at: Date },
+): Promise<Wallet | undefined> {
+  const [row] = await database.call<{ origin: unknown; owner: unknown }>(
     {
       name: 'wallets_insert_transfer',
-      text: `insert into transfer (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, 'reserved', $8, $8
+      text: `with i as (update intent set used_at = $8 where id = $9 and used_at is null returning id)
+        insert into transfer
+          (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, 'reserved', $8, $8, $10, $11, $12
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
-        on conflict do nothing returning id`,
+        where $9 is null or exists (select from i)
+        on conflict do nothing
+        returning (select origin from wallet where account_id = $2) as origin,
+          (select owner from wallet where account_id = $2) as owner`,
     },
     [
       transfer.id,
-      transfer.accountId,
+      accountId,
       transfer.decisionId,
       transfer.token,
       transfer.units,
       transfer.destination,
       transfer.chain,
       at,
+      intentId,
+      JSON.stringify(transfer.authorization),
+      transfer.signer,
+      transfer.validUntil,
     ],
   )
-  return rows.length === 1
+  return row === undefined ? undefined : walletOf(accountId, row)
 }
 
 /** Moves a transfer on. A transfer that has ended never moves again. */
@@ -135,11 +173,16 @@ export async function claimTransfer(
   return rows.length === 1
 }
 
+const transferAndWallet = (database: Connection) =>
+  database.kysely
+    .selectFrom('transfer')
+    .innerJoin('wallet', 'wallet.account_id', 'transfer.account_id')
+    .selectAll('transfer')
+    .select(['wallet.origin', 'wallet.owner'])
+
 /** Transfers that have not ended and were last touched before a moment, the longest untouched first. */
 export async function openTransfers(database: Connection, before: Date, limit: number): Promise<Transfer[]> {
-  const rows = await database.kysely
-    .selectFrom('transfer')
-    .selectAll()
+  const rows = await transferAndWallet(database)
     .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
     .where('updated_at', '<', before)
     .orderBy('updated_at')
@@ -153,18 +196,17 @@ export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
 ): Promise<(Transfer & { failure: string | null }) | undefined> {
-  const row = await database.kysely
-    .selectFrom('transfer')
-    .selectAll()
-    .where('decision_id', '=', decisionId)
-    .executeTakeFirst()
+  const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
   return row === undefined ? undefined : { ...transferOf(row), failure: row.failure }
 }
 
-function transferOf(row: Selectable<TransferTable>): Transfer {
+function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: unknown }): Transfer {
   return {
     id: row.id,
-    accountId: row.account_id,
+    wallet: walletOf(row.account_id, row),
+    authorization: authorization.parse(row.authorized),
+    signer: row.signer,
+    validUntil: row.valid_until,
     decisionId: row.decision_id,
     token: stablecoinOf(row.token),
     units: row.units,
@@ -173,6 +215,10 @@ function transferOf(row: Selectable<TransferTable>): Transfer {
     state: row.state,
     transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
   }
+}
+
+function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
+  return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner) }
 }
 
 function hexOf(text: string): Hex {

@@ -9,10 +9,11 @@ import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { startAnvilChain } from '../../src/providers/chain/anvil.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
+import { developmentContracts } from '../../src/providers/chain/deploy.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
-import type { Address, Chain } from '../../src/providers/chain.ts'
-import { fundedAccount, newAddress, testChain, transferOf } from './chain.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+import { fundedAccount, newAddress, testChain, transferOf, walletOf } from './chain.ts'
 
 const parts = { clock: systemClock, log: silentLog }
 const binary = binaryOrUndefined()
@@ -73,7 +74,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await Promise.all(
         chains.map(async (chain) => {
           const transfer = transferOf(await fundedAccount(chain, 5n), to, 5n)
-          await chain.submitTransfer(transfer)
+          await chain.submit(transfer)
           expect(await chain.outcomeOf(transfer, 5_000)).toMatchObject({ status: 'confirmed' })
         }),
       )
@@ -85,9 +86,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
       const to = newAddress()
       const transfer = transferOf(await fundedAccount(one, 10n), to, 10n)
-      const first = await one.submitTransfer(transfer)
+      const first = await one.submit(transfer)
       const outcome = await one.outcomeOf(transfer, 5_000)
-      expect(await other.submitTransfer(transfer)).toEqual(first)
+      expect(await other.submit(transfer)).toEqual(first)
       expect(await other.outcomeOf(transfer, 5_000)).toEqual(outcome)
       expect(await one.balanceOf('USDC', to)).toBe(10n)
     })
@@ -99,7 +100,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const accountId = await fundedAccount(one, 100n)
       const transfers = Array.from({ length: 10 }, () => transferOf(accountId, to, 1n))
       for (const transfer of transfers) {
-        await Promise.all([one.submitTransfer(transfer), other.submitTransfer(transfer)])
+        await Promise.all([one.submit(transfer), other.submit(transfer)])
         const outcomes = await Promise.all([one, other].map((chain) => chain.outcomeOf(transfer, 5_000)))
         expect(outcomes.map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
       }
@@ -125,17 +126,12 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     let workshop: Chain
     let chain: Chain
     let url: string
-    let contracts: { module: Address; moduleSetup: Address }
     beforeAll(async () => {
       node = await spawnAnvil(binary ?? '', 0, 10_000)
       workshop = await connectRpcChain({ ...parts, url: node.url })
       await workshop.fundGas(privateKeyToAccount(sponsorKey).address, 10n ** 18n)
-      // The modules' published code stands elsewhere than on public chains.
-      const [module] = await workshop.modules('acct_1')
-      if (module === undefined) throw new Error('no module')
-      contracts = { module: module.address, moduleSetup: '0x179D495Ba379Ec6eE559cbeDD4511FA52976a02A' }
       url = await publicNode(node.url)
-      chain = await connectRpcChain({ ...parts, url, sponsorKey, contracts })
+      chain = await connectRpcChain({ ...parts, url, sponsorKey, contracts: developmentContracts() })
     })
     afterAll(async () => {
       await Promise.all([chain?.close(), workshop?.close()])
@@ -151,16 +147,16 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     it("moves money at the sponsor's expense, once", async () => {
       const to = newAddress()
       const transfers = [1n, 2n, 3n].map((units) => transferOf('acct_public', to, units))
-      const wallet = await chain.walletAddress('acct_public')
+      const wallet = await chain.walletAddress(walletOf('acct_public'))
       await workshop.mint([{ token: 'USDC', to: wallet, units: 6n }])
       for (const transfer of transfers) {
-        const submission = await chain.submitTransfer(transfer)
+        const submission = await chain.submit(transfer)
         const outcome = await chain.outcomeOf(transfer, 5_000)
         expect(outcome).toMatchObject({ status: 'confirmed' })
-        expect(await chain.submitTransfer(transfer)).toEqual(submission)
+        expect(await chain.submit(transfer)).toEqual(submission)
       }
       expect(await chain.balanceOf('USDC', to)).toBe(6n)
-      expect(await chain.submitTransfer(transferOf('acct_public', to, 1n))).toMatchObject({
+      expect(await chain.submit(transferOf('acct_public', to, 1n))).toMatchObject({
         status: 'refused',
       })
     })
@@ -168,13 +164,15 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
     it('finds what an earlier process has done', async () => {
       const to = newAddress()
       const transfer = transferOf('acct_earlier', to, 5n)
-      await workshop.mint([{ token: 'USDC', to: await chain.walletAddress('acct_earlier'), units: 5n }])
-      await chain.submitTransfer(transfer)
+      await workshop.mint([
+        { token: 'USDC', to: await chain.walletAddress(walletOf('acct_earlier')), units: 5n },
+      ])
+      await chain.submit(transfer)
       const outcome = await chain.outcomeOf(transfer, 5_000)
-      const later = await connectRpcChain({ ...parts, url, sponsorKey, contracts })
+      const later = await connectRpcChain({ ...parts, url, sponsorKey, contracts: developmentContracts() })
       onTestFinished(() => later.close())
       expect(await later.outcomeOf(transfer, 0)).toEqual(outcome)
-      expect(await later.submitTransfer(transfer)).toMatchObject({ status: 'submitted' })
+      expect(await later.submit(transfer)).toMatchObject({ status: 'submitted' })
       expect(await later.balanceOf('USDC', to)).toBe(5n)
     })
 
@@ -196,9 +194,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       onTestFinished(() => chain.close())
       const url = chain.rpcUrl
       const accountId = await fundedAccount(chain, 1_000n)
-      const wallet = await chain.walletAddress(accountId)
+      const wallet = await chain.walletAddress(walletOf(accountId))
       const to = newAddress()
-      await chain.submitTransfer(transferOf(accountId, to, 1n))
+      await chain.submit(transferOf(accountId, to, 1n))
       let resets = 0
       chain.onReset(async () => {
         resets += 1
@@ -212,10 +210,10 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await chain.balanceOf('USDC', wallet)).toBe(500n)
       expect(resets).toBe(1)
       expect(chain.rpcUrl).toBe(url)
-      expect(await chain.walletAddress(accountId)).toBe(wallet)
-      expect(await chain.modules(accountId)).toMatchObject([{ status: 'pending_deployment' }])
+      expect(await chain.walletAddress(walletOf(accountId))).toBe(wallet)
+      expect(await chain.modules(walletOf(accountId))).toMatchObject([{ status: 'pending_deployment' }])
       const transfer = transferOf(accountId, to, 2n)
-      expect(await chain.submitTransfer(transfer)).toMatchObject({ status: 'submitted' })
+      expect(await chain.submit(transfer)).toMatchObject({ status: 'submitted' })
       expect(await chain.outcomeOf(transfer, 5_000)).toMatchObject({ status: 'confirmed' })
       expect(await chain.balanceOf('USDC', to)).toBe(2n)
 
@@ -236,9 +234,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await sleep(50)
       const unavailable = { code: 'provider_unavailable', members: { retryAfter: 2 } }
       await expect(chain.blockNumber()).rejects.toMatchObject(unavailable)
-      await expect(chain.submitTransfer(transferOf('acct_1', newAddress(), 1n))).rejects.toMatchObject(
-        unavailable,
-      )
+      await expect(chain.submit(transferOf('acct_1', newAddress(), 1n))).rejects.toMatchObject(unavailable)
       await expect.poll(() => chain.blockNumber().catch(() => -1n), { timeout: 5_000 }).toBeGreaterThan(0n)
     })
   })

@@ -2,7 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Address, Chain, ChainTransfer, Hex, Submission } from '../../src/providers/chain.ts'
+import type {
+  Address,
+  AuthorizedOperation,
+  Chain,
+  Hex,
+  Submission,
+  Wallet,
+} from '../../src/providers/chain.ts'
 import { testAuthorizations } from './chain-authorizations.ts'
 
 const WAIT_MS = 10_000
@@ -17,16 +24,27 @@ function newName(prefix: string): string {
   return `${prefix}_${randomBytes(8).toString('hex')}`
 }
 
+/** The wallet of an account that the gateway signs for. */
+export function walletOf(accountId: string): Wallet {
+  return { accountId, origin: { kind: 'gateway' }, owner: { kind: 'gateway' } }
+}
+
 /** An account with this many units of USDC in its Safe. */
 export async function fundedAccount(chain: Chain, units: bigint): Promise<string> {
   const accountId = newName('acct')
-  await chain.mint([{ token: 'USDC', to: await chain.walletAddress(accountId), units }])
+  await chain.mint([{ token: 'USDC', to: await chain.walletAddress(walletOf(accountId)), units }])
   return accountId
 }
 
 /** A transfer of USDC with an id of its own. */
-export function transferOf(accountId: string, to: Address, units: bigint): ChainTransfer {
-  return { accountId, transferId: newName('tx'), token: 'USDC', to, units }
+export function transferOf(accountId: string, to: Address, units: bigint): AuthorizedOperation {
+  return {
+    wallet: walletOf(accountId),
+    id: newName('tx'),
+    call: { kind: 'transfer', token: 'USDC', to, units },
+    validUntil: new Date(Date.now() + 10 * 60_000),
+    authorization: { kind: 'gateway' },
+  }
 }
 
 function hashOf(submission: Submission): Hex {
@@ -44,8 +62,8 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     afterAll(() => chain?.close())
 
     const balanceOf = (address: Address) => chain.balanceOf('USDC', address)
-    const send = async (transfer: ChainTransfer) => {
-      const submission = await chain.submitTransfer(transfer)
+    const send = async (transfer: AuthorizedOperation) => {
+      const submission = await chain.submit(transfer)
       return submission.status === 'refused' ? submission : chain.outcomeOf(transfer, WAIT_MS)
     }
 
@@ -58,7 +76,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
 
     it('gives an account one address, and no two accounts the same', async () => {
       const [one, again, other] = await Promise.all(
-        ['a', 'a', 'b'].map((id) => chain.walletAddress(`acct_${id}`)),
+        ['a', 'a', 'b'].map((id) => chain.walletAddress(walletOf(`acct_${id}`))),
       )
       expect(one).toMatch(/^0x[0-9a-fA-F]{40}$/)
       expect(again).toBe(one)
@@ -81,34 +99,38 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
 
     it('has the module pending before the first transfer and active after it', async () => {
       const accountId = await fundedAccount(chain, 10n)
-      const [before] = await chain.modules(accountId)
+      const [before] = await chain.modules(walletOf(accountId))
       expect(before).toMatchObject({ name: 'Safe4337Module', version: '0.3.0', status: 'pending_deployment' })
       expect(await send(transferOf(accountId, newAddress(), 1n))).toMatchObject({ status: 'confirmed' })
-      expect(await chain.modules(accountId)).toEqual([{ ...before, status: 'active' }])
+      expect(await chain.modules(walletOf(accountId))).toEqual([{ ...before, status: 'active' }])
     })
 
     it('moves exactly what a transfer says', async () => {
       const accountId = await fundedAccount(chain, 1_000_000n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 250_001n)
-      const submission = await chain.submitTransfer(transfer)
+      const submission = await chain.submit(transfer)
       expect(hashOf(submission)).toMatch(/^0x[0-9a-f]{64}$/)
       expect(await chain.outcomeOf(transfer, WAIT_MS)).toEqual({
         status: 'confirmed',
         transactionHash: hashOf(submission),
       })
       expect(await balanceOf(to)).toBe(250_001n)
-      expect(await balanceOf(await chain.walletAddress(accountId))).toBe(749_999n)
+      expect(await balanceOf(await chain.walletAddress(walletOf(accountId)))).toBe(749_999n)
     })
 
     it('moves every token, and takes an address in any case of letters', async () => {
       const accountId = newName('acct')
-      const wallet = await chain.walletAddress(accountId)
+      const wallet = await chain.walletAddress(walletOf(accountId))
       const to: Address = '0x00000000000000000000000000000000000ABCdE'
       for (const token of ['USDT', 'EURC', 'PYUSD'] as const) {
         const before = await chain.balanceOf(token, to)
         await chain.mint([{ token, to: wallet, units: 9n }])
-        expect(await send({ ...transferOf(accountId, to, 9n), token })).toMatchObject({ status: 'confirmed' })
+        const transfer = {
+          ...transferOf(accountId, to, 9n),
+          call: { kind: 'transfer', token, to, units: 9n },
+        } as const
+        expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
         expect(await chain.balanceOf(token, to)).toBe(before + 9n)
       }
     })
@@ -123,10 +145,10 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 100n)
-      const first = await chain.submitTransfer(transfer)
+      const first = await chain.submit(transfer)
       await chain.outcomeOf(transfer, WAIT_MS)
       // Nothing is left to send it from, yet it is not refused: it was executed.
-      expect(await chain.submitTransfer(transfer)).toEqual(first)
+      expect(await chain.submit(transfer)).toEqual(first)
       expect(await balanceOf(to)).toBe(100n)
     })
 
@@ -134,7 +156,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 3n)
-      const submissions = await Promise.all(Array.from({ length: 20 }, () => chain.submitTransfer(transfer)))
+      const submissions = await Promise.all(Array.from({ length: 20 }, () => chain.submit(transfer)))
       expect(new Set(submissions.map(hashOf)).size).toBe(1)
       expect(await chain.outcomeOf(transfer, WAIT_MS)).toMatchObject({ status: 'confirmed' })
       expect(await balanceOf(to)).toBe(3n)
@@ -154,13 +176,14 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const accountId = await fundedAccount(chain, 10n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 11n)
-      expect(await chain.submitTransfer(transfer)).toEqual({
+      expect(await chain.submit(transfer)).toEqual({
         status: 'refused',
         reason: 'ERC20: transfer amount exceeds balance',
+        cause: 'transfer',
       })
       expect(await chain.outcomeOf(transfer, 0)).toEqual({ status: 'absent' })
       expect(await balanceOf(to)).toBe(0n)
-      await chain.mint([{ token: 'USDC', to: await chain.walletAddress(accountId), units: 1n }])
+      await chain.mint([{ token: 'USDC', to: await chain.walletAddress(walletOf(accountId)), units: 1n }])
       expect(await send(transfer)).toMatchObject({ status: 'confirmed' })
       expect(await balanceOf(to)).toBe(11n)
     })

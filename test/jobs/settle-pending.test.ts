@@ -26,7 +26,7 @@ onBothEngines('the job that settles what is pending', (database) => {
     const order = await orderOf(sending, { accountId, units })
     const deaf: Chain = {
       ...chain,
-      submitTransfer: () => Promise.reject(new Error('there is no connection')),
+      submit: () => Promise.reject(new Error('there is no connection')),
     }
     await expect(sendTransfer({ ...sending, chain: deaf }, order)).rejects.toMatchObject({
       code: 'settlement_pending',
@@ -52,7 +52,7 @@ onBothEngines('the job that settles what is pending', (database) => {
     const poison: Chain = {
       ...chain,
       outcomeOf: (transfer, waitMs) =>
-        transfer.accountId === poisoned.accountId
+        transfer.wallet.accountId === poisoned.accountId
           ? Promise.reject(new Error('unreadable'))
           : chain.outcomeOf(transfer, waitMs),
     }
@@ -84,7 +84,7 @@ onBothEngines('the job that settles what is pending', (database) => {
     const refusing: Chain = {
       ...chain,
       outcomeOf: async () => ({ status: 'absent' }),
-      submitTransfer: async () => ({ status: 'refused', reason: 'paused' }),
+      submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
     }
     await settlePending({ ...sending, chain: refusing, clock: later }, running)
     expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 15n, held: 15n })

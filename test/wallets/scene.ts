@@ -58,7 +58,15 @@ export async function orderOf(
     at,
   })
   if (decided.verdict !== 'allow') throw new Error(`the scene expected allow and got ${decided.verdict}`)
-  return { accountId, decisionId, token: 'USDC', units, destination, at }
+  return {
+    word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
+    accountId,
+    decisionId,
+    token: 'USDC',
+    units,
+    destination,
+    at,
+  }
 }
 
 /** An account's USDC on the books, in smallest units. */

@@ -10,6 +10,7 @@ import { releaseOrphans } from '../../src/wallets/release-orphans.ts'
 import { resumeTransfer } from '../../src/wallets/resume-transfer.ts'
 import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
 import { findTransferOfDecision } from '../../src/wallets/store.ts'
+import { transferOf } from '../contracts/chain.ts'
 import { onBothEngines } from '../engines.ts'
 import { booksOf, openFundedAccount, orderOf, sendingOn, stranger } from './scene.ts'
 
@@ -57,13 +58,7 @@ onBothEngines('a transfer', (database) => {
     const drain = await orderOf(sending, { accountId, units: full })
     await releaseSpend(database(), { decisionId: drain.decisionId, at: systemClock() })
     // The chain has less than the books say: a drift that must not cost anybody anything.
-    await chain.submitTransfer({
-      accountId,
-      transferId: 'elsewhere',
-      token: 'USDC',
-      to: stranger,
-      units: full,
-    })
+    await chain.submit(transferOf(accountId, stranger, full))
     expect(await chain.balanceOf('USDC', address)).toBe(0n)
     const order = await orderOf(sending, { accountId, units: 5n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'provider_unavailable' })
@@ -78,8 +73,8 @@ onBothEngines('a transfer', (database) => {
     const order = await orderOf(sending, { accountId, units: 11n })
     const lossy: Chain = {
       ...chain,
-      submitTransfer: async (transfer) => {
-        await chain.submitTransfer(transfer)
+      submit: async (transfer) => {
+        await chain.submit(transfer)
         throw new Error('the connection was lost after the broadcast')
       },
     }
@@ -101,7 +96,7 @@ onBothEngines('a transfer', (database) => {
     const order = await orderOf(sending, { accountId, units: 13n })
     const dead: Chain = {
       ...chain,
-      submitTransfer: () => Promise.reject(new Error('there is no connection')),
+      submit: () => Promise.reject(new Error('there is no connection')),
     }
     await expect(sendTransfer({ ...sending, chain: dead }, order)).rejects.toMatchObject({
       code: 'settlement_pending',
@@ -122,6 +117,28 @@ onBothEngines('a transfer', (database) => {
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
     expect(await recallTransfer(sending, order.decisionId)).toEqual({ ...sent, status: 'confirmed' })
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
+  })
+
+  it('is given up once its time on the chain is over, and not before', async () => {
+    const { accountId } = await open()
+    const order = await orderOf(sending, { accountId, units: 15n })
+    const dead: Chain = { ...chain, submit: () => Promise.reject(new Error('there is no connection')) }
+    await expect(sendTransfer({ ...sending, chain: dead }, order)).rejects.toMatchObject({
+      code: 'settlement_pending',
+    })
+    const transfer = await onlyTransferOf(order.decisionId)
+    const refusing: Chain = {
+      ...chain,
+      submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
+    }
+    await resumeTransfer({ ...sending, chain: refusing }, transfer)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 15n, held: 15n })
+    const late = () => new Date(transfer.validUntil.getTime() + 61_000)
+    await resumeTransfer({ ...sending, clock: late }, transfer)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+      members: { isFinal: true },
+    })
   })
 
   it('is never sent once its reservation was given back, and an orphaned reservation is given back', async () => {

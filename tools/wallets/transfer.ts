@@ -113,6 +113,7 @@ export default defineTool({
   run: async (context, input, decided) => {
     const { money, destination } = input
     const sent = await sendTransfer(context, {
+      word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
       accountId: callerOf(context).account.id,
       decisionId: decided.decisionId,
       token: money.asset,

@@ -6,7 +6,8 @@ import { decimalAmount, decimalOf } from '../../src/money.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
 import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
-import { findWallet } from '../../src/wallets/store.ts'
+import { findOwnedWallet } from '../../src/wallets/store.ts'
+import { gatewayWord } from '../../src/wallets/transfer-word.ts'
 
 const code = z
   .string()
@@ -80,7 +81,7 @@ export default defineTool({
   facts: soldQuote,
   spend: async (context, input) => {
     const { settings, chain, now, newId } = context
-    const payer = await findWallet(context.database, callerOf(context).account.id)
+    const payer = (await findOwnedWallet(context.database, callerOf(context).account.id))?.address
     if (payer === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const quoted = { quoteId: newId('quote', now), ...(await quoteFx(context, input, now)) }
     const facts = {
@@ -100,8 +101,12 @@ export default defineTool({
     }
   },
   run: async (context, _input, { decisionId, facts, money }) => {
+    const caller = callerOf(context)
+    const wallet = await findOwnedWallet(context.database, caller.account.id)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const sent = await sendTransfer(context, {
-      accountId: callerOf(context).account.id,
+      word: gatewayWord(wallet, caller.kind === 'key' ? caller.key.id : null),
+      accountId: caller.account.id,
       decisionId,
       token: 'USDC',
       units: money.units,

@@ -38,5 +38,23 @@ export const safeAbi = parseAbi([
   'function proxyCreationCode() pure returns (bytes)',
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
   'function enableModules(address[] modules)',
+  'function isOwner(address owner) view returns (bool)',
   'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
+])
+
+/** `contracts/WalletSetup.sol`, run by a Safe in its own name. */
+export const walletSetupAbi = parseAbi([
+  'struct Allowances { address module; address delegate; uint96 daily; address[] tokens; uint96[] prices; }',
+  'function setUp(address[] modules, Allowances allowances)',
+  'function handOver(address[] modules, Allowances allowances, address from, address to)',
+])
+
+/** `contracts/AgentAllowance.sol`: what agents may spend. */
+export const allowanceAbi = parseAbi([
+  'function setAllowance(address delegate, bytes32 agent, uint96 daily)',
+  'function transfer(address safe, bytes32 agent, address token, address to, uint256 units)',
+  'function allowanceOf(address safe, address delegate, bytes32 agent) view returns (uint256 daily, uint256 spent, bool isOwn)',
+  'error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value)',
+  'error UnknownPrice(address token)',
+  'error TransferFailed(bytes reason)',
 ])

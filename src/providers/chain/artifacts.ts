@@ -1,5 +1,5 @@
 /**
- * Code of Safe, its 4337 module and the EntryPoint. Their licence is the GPL's family: they are read from the installed
+ * Code of Safe, its 4337 module, its passkey signers and the EntryPoint. Their licence is the GPL's family: they are read from the installed
  * packages when a chain must be set up, and no copy is kept here.
  */
 import { createRequire } from 'node:module'
@@ -17,6 +17,8 @@ export interface CreationCode {
   readonly proxyFactory: Hex
   readonly module: Hex
   readonly moduleSetup: Hex
+  readonly passkeySigners: Hex
+  readonly passkeyVerifier: Hex
 }
 
 /** Reads the creation code from the installed packages. @throws Error where a package is missing. */
@@ -24,11 +26,14 @@ export function loadCreationCode(): CreationCode {
   const load = (path: string): Hex => artifact.parse(require(path)).bytecode
   const safe = '@safe-global/safe-contracts/build/artifacts/contracts'
   const module = '@safe-global/safe-4337/build/artifacts/contracts'
+  const passkey = '@safe-global/safe-passkey/build/artifacts/contracts'
   return {
     entryPoint: load('@account-abstraction/contracts/artifacts/EntryPoint.json'),
     safe: load(`${safe}/SafeL2.sol/SafeL2.json`),
     proxyFactory: load(`${safe}/proxies/SafeProxyFactory.sol/SafeProxyFactory.json`),
     module: load(`${module}/Safe4337Module.sol/Safe4337Module.json`),
     moduleSetup: load(`${module}/SafeModuleSetup.sol/SafeModuleSetup.json`),
+    passkeySigners: load(`${passkey}/SafeWebAuthnSignerFactory.sol/SafeWebAuthnSignerFactory.json`),
+    passkeyVerifier: load(`${passkey}/verifiers/FCLP256Verifier.sol/FCLP256Verifier.json`),
   }
 }

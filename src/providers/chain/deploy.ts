@@ -14,7 +14,9 @@ import { placeCode } from './development-node.ts'
 import {
   type AccountContracts,
   canonicalContracts,
+  commonDeployer,
   multicallAddress,
+  ownContracts,
   type SandboxToken,
   sandboxTokens,
 } from './networks.ts'
@@ -24,9 +26,6 @@ import type { Relayer } from './relayer.ts'
 const safeDeployer: Address = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
 const safeDeployerCode: Hex =
   '0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3'
-
-/** The deployer that anvil brings along. @see https://github.com/Arachnid/deterministic-deployment-proxy */
-const commonDeployer: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
 
 /** The salt that puts EntryPoint v0.7 at its address on every chain. */
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
@@ -46,12 +45,26 @@ export async function deployMissing(client: NodeClient, relayer: Relayer): Promi
     ...stablecoins.map((symbol) => ensureToken(client, relayer, symbol, sandboxTokens[symbol])),
     ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
   ])
+  return addressesOf(plans)
+}
+
+/** Where the contracts stand on a development node: of some, the installed code is not the one at the usual address. */
+export function developmentContracts(): AccountContracts {
+  return addressesOf(deployments())
+}
+
+function addressesOf(plans: Record<keyof AccountContracts, Deployment>): AccountContracts {
+  const address = (name: keyof AccountContracts) => plans[name].address
   return {
-    entryPoint: plans.entryPoint.address,
-    safe: plans.safe.address,
-    proxyFactory: plans.proxyFactory.address,
-    module: plans.module.address,
-    moduleSetup: plans.moduleSetup.address,
+    entryPoint: address('entryPoint'),
+    safe: address('safe'),
+    proxyFactory: address('proxyFactory'),
+    module: address('module'),
+    moduleSetup: address('moduleSetup'),
+    passkeySigners: address('passkeySigners'),
+    passkeyVerifier: address('passkeyVerifier'),
+    allowances: address('allowances'),
+    walletSetup: address('walletSetup'),
   }
 }
 
@@ -78,6 +91,10 @@ function deployments(): Record<keyof AccountContracts, Deployment> {
       concat([code.module, pad(canonicalContracts.entryPoint, { size: 32 })]),
     ),
     moduleSetup: plan(safeDeployer, noSalt, code.moduleSetup),
+    passkeySigners: plan(safeDeployer, noSalt, code.passkeySigners),
+    passkeyVerifier: plan(safeDeployer, noSalt, code.passkeyVerifier),
+    allowances: { ...ownContracts.allowances, deployer: commonDeployer },
+    walletSetup: { ...ownContracts.walletSetup, deployer: commonDeployer },
   }
 }
 

@@ -1,12 +1,19 @@
 /** The chain port over a gate to an EVM node: what the adapters `anvil` and `rpc` share. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../failure.ts'
-import type { Address, Chain, EvmSigner, WalletModule } from '../chain.ts'
+import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
 import { safeAbi, tokenAbi } from './abi.ts'
+import { readAllowance } from './allowances.ts'
 import type { EvmSession } from './evm-session.ts'
 import type { Gate } from './gate.ts'
 import { mintTokens } from './mint.ts'
-import { baseSepolia, plainAddress, safe4337Module, type TokenAddresses } from './networks.ts'
+import {
+  allowanceModule,
+  baseSepolia,
+  plainAddress,
+  safe4337Module,
+  type TokenAddresses,
+} from './networks.ts'
 import { isConnectionError } from './refusal.ts'
 import type { Relayer } from './relayer.ts'
 
@@ -89,8 +96,10 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     entryPoint: first.contracts.entryPoint,
     tokens,
     signer,
-    walletAddress: async (accountId) => first.safeOf(accountId).address,
-    modules: (accountId) => repeatable((session) => modulesOf(session, accountId)),
+    walletAddress: async (wallet) => first.wallets.safeOf(wallet).address,
+    modules: (wallet) => repeatable((session) => modulesOf(session, wallet)),
+    // Follows from contracts' addresses, which are the same in every session.
+    operationOf: (operation) => first.operations.operationOf(operation),
     balanceOf: (token, address) =>
       repeatable(({ client }) =>
         client.readContract({
@@ -100,8 +109,13 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
           args: [plainAddress(address)],
         }),
       ),
-    submitTransfer: (transfer) => once((session) => session.transfers.submit(transfer)),
-    outcomeOf: (transfer, waitMs) => repeatable((session) => session.transfers.outcomeOf(transfer, waitMs)),
+    submit: (operation) => once((session) => session.operations.submit(operation)),
+    outcomeOf: (operation, waitMs) =>
+      repeatable((session) => session.operations.outcomeOf(operation, waitMs)),
+    allowanceOf: async (wallet, agentId) =>
+      wallet.owner.kind === 'gateway'
+        ? null
+        : repeatable((session) => readAllowance(session, wallet, agentId)),
     mint: (mints) => development(({ relayer }) => mintTokens(relayer, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
@@ -119,26 +133,33 @@ async function fundGas(relayer: Relayer, to: Address, wei: bigint): Promise<void
 }
 
 async function modulesOf(
-  { client, safeOf, transfers, contracts }: EvmSession,
-  accountId: string,
+  { client, wallets, deployments, contracts }: EvmSession,
+  wallet: Wallet,
 ): Promise<WalletModule[]> {
-  const { address } = safeOf(accountId)
-  if (!(await transfers.isDeployed(address)))
-    return [
-      { ...safe4337Module, address: contracts.module, chain: baseSepolia.name, status: 'pending_deployment' },
-    ]
+  const { address } = wallets.safeOf(wallet)
+  const known = new Map<Address, Omit<WalletModule, 'address' | 'chain' | 'status'>>([
+    [contracts.module, safe4337Module],
+    [contracts.allowances, allowanceModule],
+  ])
+  const shown = (module: Address, status: WalletModule['status']): WalletModule => ({
+    ...(known.get(module) ?? { name: 'unknown', type: 'unknown', version: 'unknown' }),
+    address: module,
+    chain: baseSepolia.name,
+    status,
+  })
+  const planned = wallet.owner.kind === 'gateway' ? [contracts.module] : [...known.keys()]
+  if (!(await deployments.isDeployed(address)))
+    return planned.map((module) => shown(module, 'pending_deployment'))
   const [modules] = await client.readContract({
     address,
     abi: safeAbi,
     functionName: 'getModulesPaginated',
     args: [MODULES_START, 50n],
   })
-  return modules.map((module) => ({
-    ...(module === contracts.module
-      ? safe4337Module
-      : { name: 'unknown', type: 'unknown', version: 'unknown' }),
-    address: module,
-    chain: baseSepolia.name,
-    status: 'active',
-  }))
+  // A wallet that was just given to its owner has the rest with its next operation.
+  const awaited = planned.filter((module) => !modules.includes(module))
+  return [
+    ...modules.map((module) => shown(module, 'active')),
+    ...awaited.map((module) => shown(module, 'pending_deployment')),
+  ]
 }

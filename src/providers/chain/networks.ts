@@ -1,6 +1,8 @@
 /** What is at which address: the chain's identity, its tokens, and the contracts that make accounts. */
+import { concat, getCreate2Address, pad } from 'viem'
 import { assetDecimals, type Stablecoin } from '../../money.ts'
-import type { Address } from '../chain.ts'
+import type { Address, Hex } from '../chain.ts'
+import { agentAllowanceCode, walletSetupCode } from './contracts/account-contracts.artifact.ts'
 
 /** The chain that every adapter here is, or stands in for. */
 export const baseSepolia = { id: 84532, name: 'base-sepolia' } as const
@@ -70,6 +72,34 @@ export interface AccountContracts {
   readonly proxyFactory: Address
   readonly module: Address
   readonly moduleSetup: Address
+  readonly passkeySigners: Address
+  readonly passkeyVerifier: Address
+  readonly allowances: Address
+  readonly walletSetup: Address
+}
+
+/** The deployer that stands on nearly every chain. @see https://github.com/Arachnid/deterministic-deployment-proxy */
+export const commonDeployer: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
+
+/** Our own contracts: their code is their address, the same on every chain. */
+export const ownContracts = {
+  allowances: ownContract(agentAllowanceCode),
+  walletSetup: ownContract(walletSetupCode),
+} as const
+
+/** A contract that the common deployer makes. @property data what it is sent. */
+export interface OwnContract {
+  readonly address: Address
+  readonly data: Hex
+}
+
+/** Where the common deployer puts creation code, with its constructor's arguments. */
+export function ownContract(bytecode: Hex): OwnContract {
+  const salt = pad('0x', { size: 32 })
+  return {
+    address: getCreate2Address({ from: commonDeployer, salt, bytecode }),
+    data: concat([salt, bytecode]),
+  }
 }
 
 /** Where these contracts stand on public chains. @see https://github.com/safe-global/safe-modules-deployments */
@@ -79,10 +109,17 @@ export const canonicalContracts: AccountContracts = {
   proxyFactory: '0x4e1DCf7AD4e460CfD30791CCC4F9c8a4f820ec67',
   module: '0x75cf11467937ce3F2f357CE24ffc3DBF8fD5c226',
   moduleSetup: '0x2dd68b007B46fBe91B9A7c3EDa5A7a1063cB5b47',
+  passkeySigners: '0xF7488fFbe67327ac9f37D5F722d83Fc900852Fbf',
+  passkeyVerifier: '0x445a0683e494ea0c5AF3E83c5159fBE47Cf9e765',
+  allowances: ownContracts.allowances.address,
+  walletSetup: ownContracts.walletSetup.address,
 }
 
 /** The module that lets the EntryPoint drive a Safe. */
 export const safe4337Module = { name: 'Safe4337Module', type: 'erc4337', version: '0.3.0' } as const
+
+/** The module by which agents spend from a Safe that its owner alone can change. */
+export const allowanceModule = { name: 'AgentAllowance', type: 'allowance', version: '1.0.0' } as const
 
 /** An address in lower case, where no checksum is judged and equal ones are equal. */
 export function plainAddress(address: Address): Address {

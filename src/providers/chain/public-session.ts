@@ -5,9 +5,17 @@ import type { Log } from '../../log.ts'
 import { stablecoins } from '../../money.ts'
 import type { NodeClient } from './client.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
-import { type AccountContracts, baseSepolia, type TokenAddresses } from './networks.ts'
+import {
+  type AccountContracts,
+  baseSepolia,
+  commonDeployer,
+  type OwnContract,
+  ownContracts,
+  type TokenAddresses,
+} from './networks.ts'
 import { createQueuedRelayer } from './queued-relayer.ts'
-import type { Fees } from './relayer.ts'
+import { awaitReceipt } from './receipts.ts'
+import type { Fees, Relayer } from './relayer.ts'
 
 /** What a public chain needs to be told. */
 export interface PublicChain {
@@ -18,6 +26,9 @@ export interface PublicChain {
   /** Signs for every Safe; the sponsor's by default. */
   readonly ownerKey: string | null | undefined
 }
+
+/** How long a deployment may take to be mined. */
+const DEPLOYMENT_MS = 60_000
 
 /** How long an offer of fees is good. */
 const FEES_MS = 4_000
@@ -40,23 +51,39 @@ export async function openPublicSession(
   const owner = ownerKey ? accountOf(ownerKey) : sponsor
   if (owner === undefined && sponsor !== undefined)
     problems.push("the owner's key is not 0x and 64 hex digits")
+  const own: readonly string[] = Object.values(ownContracts).map(({ address }) => address)
   for (const [name, address] of Object.entries(contracts))
-    if (!(await isThere(address))) problems.push(`no contract stands at ${address} (${name})`)
+    if (!own.includes(address) && !(await isThere(address)))
+      problems.push(`no contract stands at ${address} (${name})`)
   if (!(await isThere(tokens.USDC))) problems.push(`no contract stands at ${tokens.USDC} (USDC)`)
   if (problems.length > 0 || sponsor === undefined || owner === undefined)
     throw new Error(`The node at CHAIN_RPC_URL cannot be used: ${problems.join('; ')}.`)
   for (const token of stablecoins)
     if (!(await isThere(tokens[token])))
       log.warn({ token, address: tokens[token] }, 'token has no contract on this chain')
+  const relayer = createQueuedRelayer(client, sponsor, cachedFees(client, clock))
+  for (const contract of Object.values(ownContracts))
+    if (!(await isThere(contract.address))) await deployOwn({ client, relayer, log }, contract)
   return openSession({
     client,
     contracts,
     tokens,
-    relayer: createQueuedRelayer(client, sponsor, cachedFees(client, clock)),
+    relayer,
     owner,
     isDevelopment: false,
     logSearch,
   })
+}
+
+/** Our own contracts are deployed by whoever needs them first: their code is their address. */
+async function deployOwn(
+  { client, relayer, log }: { client: NodeClient; relayer: Relayer; log: Log },
+  { address, data }: OwnContract,
+): Promise<void> {
+  log.info({ address }, 'a contract of ours is not on this chain yet and is deployed')
+  const { hash } = await relayer.send({ to: commonDeployer, data, gas: 3_000_000n })
+  await awaitReceipt(client, hash, DEPLOYMENT_MS)
+  if (!(await client.getCode({ address }))) throw new Error(`No contract could be deployed at ${address}.`)
 }
 
 function accountOf(key: string | null | undefined): LocalAccount | undefined {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @notice A Safe, as far as a module drives it.
+interface IModuleSafe {
+    function execTransactionFromModuleReturnData(address to, uint256 value, bytes calldata data, uint8 operation)
+        external
+        returns (bool success, bytes memory returnData);
+}
+
+/// @notice A Safe module by which a delegate pays for a Safe's agents, each up to so much a UTC day, over all tokens together.
+/// Only the Safe itself sets limits, so whoever steals the delegate's key gets no more than what the owner allowed.
+/// Amounts are millionths of a US dollar; a token's price is what one whole token (10^6 units) counts as.
+contract AgentAllowance {
+    struct Allowance {
+        uint96 daily;
+        uint96 spent;
+        uint32 day;
+        bool isSet;
+    }
+
+    /// @dev The agent that stands for all who have no allowance of their own: they share one.
+    bytes32 public constant ANY_AGENT = 0;
+
+    mapping(address safe => mapping(address delegate => mapping(bytes32 agent => Allowance))) private _allowances;
+    mapping(address safe => mapping(address token => uint96 price)) private _prices;
+
+    event AllowanceSet(address indexed safe, address indexed delegate, bytes32 indexed agent, uint96 daily);
+    event Spent(address indexed safe, address indexed delegate, bytes32 indexed agent, uint96 value);
+
+    error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value);
+    error UnknownPrice(address token);
+    error TransferFailed(bytes reason);
+
+    /// @notice Called by the Safe.
+    function setAllowance(address delegate, bytes32 agent, uint96 daily) external {
+        Allowance storage allowance = _allowances[msg.sender][delegate][agent];
+        (allowance.daily, allowance.isSet) = (daily, true);
+        emit AllowanceSet(msg.sender, delegate, agent, daily);
+    }
+
+    /// @notice Called by the Safe.
+    function setPrices(address[] calldata tokens, uint96[] calldata prices) external {
+        for (uint256 i = 0; i < tokens.length; ++i) _prices[msg.sender][tokens[i]] = prices[i];
+    }
+
+    /// @notice Pays out of a Safe. Called by the delegate.
+    function transfer(address safe, bytes32 agent, address token, address to, uint256 units) external {
+        uint256 price = _prices[safe][token];
+        require(price > 0, UnknownPrice(token));
+        // Rounded up: nothing is free.
+        uint256 value = (units * price + 999_999) / 1_000_000;
+        bytes32 payer = _payerOf(safe, msg.sender, agent);
+        Allowance storage allowance = _allowances[safe][msg.sender][payer];
+        uint256 spent = _spentOn(allowance, block.timestamp / 1 days);
+        require(spent + value <= allowance.daily, AllowanceExceeded(allowance.daily, spent, value));
+        (allowance.spent, allowance.day) = (uint96(spent + value), uint32(block.timestamp / 1 days));
+        emit Spent(safe, msg.sender, payer, uint96(value));
+        (bool success, bytes memory answer) = IModuleSafe(safe).execTransactionFromModuleReturnData(
+            token, 0, abi.encodeWithSignature("transfer(address,uint256)", to, units), 0
+        );
+        // A token that answers nothing has not refused; one that is not there answers nothing either.
+        require(success && (answer.length == 0 ? token.code.length > 0 : abi.decode(answer, (bool))), TransferFailed(answer));
+    }
+
+    /// @return daily the limit. @return spent what was spent of it today. @return isOwn whether it is the agent's own.
+    function allowanceOf(address safe, address delegate, bytes32 agent)
+        external
+        view
+        returns (uint256 daily, uint256 spent, bool isOwn)
+    {
+        bytes32 payer = _payerOf(safe, delegate, agent);
+        Allowance storage allowance = _allowances[safe][delegate][payer];
+        return (allowance.daily, _spentOn(allowance, block.timestamp / 1 days), payer == agent);
+    }
+
+    function _payerOf(address safe, address delegate, bytes32 agent) private view returns (bytes32) {
+        return _allowances[safe][delegate][agent].isSet ? agent : ANY_AGENT;
+    }
+
+    function _spentOn(Allowance storage allowance, uint256 day) private view returns (uint256) {
+        return allowance.day == day ? allowance.spent : 0;
+    }
+}
