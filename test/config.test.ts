@@ -55,6 +55,10 @@ describe('the configuration', () => {
       trustedProxies: [],
       logLevel: 'info',
       rates: {},
+      sanctionsList: null,
+      screening: null,
+      aml: { velocity: null, structuring: null, thresholds: null },
+      vasp: { name: 'Bursar', lei: null },
     })
   })
 
