@@ -25,7 +25,7 @@ export function bandUnder(threshold: bigint, { fromPercent }: Structuring): Band
 }
 
 /** Whether an amount is just under the threshold. */
-function isInBand(amount: bigint, { from, below }: Band): boolean {
+export function isInBand(amount: bigint, { from, below }: Band): boolean {
   return amount >= from && amount < below
 }
 

@@ -2,7 +2,7 @@
 import type { AmlLimits } from '../../policies/aml/limits.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
-import { bandUnder, screenStructuring } from '../../policies/aml/structuring.ts'
+import { bandUnder, isInBand, screenStructuring } from '../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../policies/aml/travel-rule-missing.ts'
 import { screenVelocity } from '../../policies/aml/velocity.ts'
 import { judgeTravelRule, type TravelRuleVerdict } from '../../policies/travel-rule.ts'
@@ -127,28 +127,20 @@ async function screenHistory(
 ): Promise<Screening[]> {
   if (money.units < LEAST_JUDGED_UNITS) return []
   const { velocity: windows, structuring } = aml
-  const { threshold } = rule
+  const { threshold, amount } = rule
+  const band = bandUnder(threshold.micros, structuring)
+  const isOpen = isOwnWallet || travelRuleId !== null
   const past = await readPastTransfers(database, {
     accountId,
     windows,
-    structuring,
+    structuring: !isOpen && isInBand(amount, band) ? structuring : null,
     threshold,
     rates: table,
     now,
   })
-  const isOpen = isOwnWallet || travelRuleId !== null
   return [
     screenVelocity(usdMicros, windows, past.sent),
-    ...(isOpen
-      ? []
-      : [
-          screenStructuring(
-            rule.amount,
-            bandUnder(threshold.micros, structuring),
-            past.justUnder,
-            structuring,
-          ),
-        ]),
+    ...(isOpen ? [] : [screenStructuring(amount, band, past.justUnder, structuring)]),
   ]
 }
 

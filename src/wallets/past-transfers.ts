@@ -62,14 +62,24 @@ export async function readPastTransfers(
   }: {
     accountId: string
     windows: readonly VelocityWindow[]
-    structuring: Structuring
+    /** Null: nobody asks what stayed under the threshold. */
+    structuring: Structuring | null
     threshold: TravelRuleThreshold
     rates: RateTable
     now: Date
   },
 ): Promise<PastTransfers> {
   const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000)
-  const band = bandUnder(threshold.micros, structuring)
+  const bandQuestions = (rule: Structuring): Question[] => {
+    const band = bandUnder(threshold.micros, rule)
+    return stablecoins.map((token) => ({
+      since: ago(rule.seconds),
+      token,
+      fromUnits: unitsOf(band.from, { token, threshold, rates }),
+      belowUnits: unitsOf(band.below, { token, threshold, rates }),
+      outside: true,
+    }))
+  }
   const questions: readonly Question[] = [
     ...windows.map(({ seconds }) => ({
       since: ago(seconds),
@@ -78,13 +88,7 @@ export async function readPastTransfers(
       belowUnits: null,
       outside: false,
     })),
-    ...stablecoins.map((token) => ({
-      since: ago(structuring.seconds),
-      token,
-      fromUnits: unitsOf(band.from, { token, threshold, rates }),
-      belowUnits: unitsOf(band.below, { token, threshold, rates }),
-      outside: true,
-    })),
+    ...(structuring === null ? [] : bandQuestions(structuring)),
   ]
   const rows = await database.call<Row>(statement, [accountId, textOf(questions)])
   const sentWithin = (at: number): Sent => {
