@@ -1,5 +1,7 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
+import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
+import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
@@ -42,8 +44,8 @@ const transferRequest = z
   }))
 
 const screening = z.strictObject({
-  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of the destination.'),
-  lists: z.array(z.string()).describe('The lists that were consulted.'),
+  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML policy says of the transfer.'),
+  lists: z.array(z.string()).describe('The lists and rules that were consulted.'),
 })
 
 const transferResult = z.strictObject({
@@ -59,10 +61,10 @@ const transferResult = z.strictObject({
   chain: z.string().describe('Chain by name.'),
   gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
   authorization: z.literal('sandbox').describe('Who signed for the transfer: the sandbox’s own key.'),
-  screening: screening.describe('The AML screening of the destination.'),
+  screening: screening.describe('The AML screening of the transfer.'),
 })
 
-const transferFacts = z.strictObject({ screening })
+const transferFacts = z.strictObject({ screening, travelRuleId: z.string().nullable().default(null) })
 type TransferFacts = z.output<typeof transferFacts>
 
 export default defineTool({
@@ -86,6 +88,7 @@ export default defineTool({
     'approval_required',
     'chain_not_supported',
     'screening_unavailable',
+    'rates_unavailable',
     'provider_unavailable',
     'settlement_pending',
     'not_found',
@@ -100,18 +103,22 @@ export default defineTool({
   facts: transferFacts,
   spend: async (context, { money, destination, chain, safeAddress }) => {
     const { account } = callerOf(context)
-    const admitted = await admitTransfer(context, { accountId: account.id, destination, chain, safeAddress })
+    const { result, lists, travelRuleId } = await admitTransfer(
+      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { accountId: account.id, destination, chain, safeAddress, money },
+    )
     return {
       category: 'transfer',
       money,
       place: chain,
       chain,
       counterparty: destination,
-      facts: { screening: { result: admitted.result, lists: [...admitted.lists] } },
+      facts: { screening: { result, lists: [...lists] }, travelRuleId },
     }
   },
   run: async (context, input, decided) => {
     const { money, destination } = input
+    await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
     const sent = await sendTransfer(context, {
       word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
       accountId: callerOf(context).account.id,
