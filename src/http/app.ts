@@ -10,13 +10,14 @@ import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
+import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
 import { openApiDocument } from './openapi.ts'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
-import { routeWellKnown } from './well-known.ts'
+import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
 /** A request that another transport answers, after the way in. */
 export interface MountedRequest {
@@ -91,6 +92,9 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     )
   }
   for (const [path, answer] of below) app.all(`${path}/*`, answer)
+  const authorizationServer = createAuthorizationServer(services)
+  app.all('/oauth/*', authorizationServer)
+  app.get(AUTHORIZATION_METADATA, authorizationServer)
   refuseOtherMethods(app)
   app.notFound((c) => {
     throw new Failure(
@@ -103,7 +107,14 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   })
   app.onError((error, c) => {
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
-    return problemResponse(error, { requestId: c.get('requestId'), instance, log: services.log })
+    const resourceMetadata =
+      c.req.path === '/mcp' ? `${services.settings.origin}${RESOURCE_METADATA}` : undefined
+    return problemResponse(error, {
+      requestId: c.get('requestId'),
+      instance,
+      resourceMetadata,
+      log: services.log,
+    })
   })
   return app
 }
