@@ -45,6 +45,7 @@ import securityPasskeysRemove from './security/passkeys/remove.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
+import x402PaymentsGet from './x402/payments/get.ts'
 
 export const tools: readonly Tool[] = [
   adminAccountsLock,
@@ -92,4 +93,5 @@ export const tools: readonly Tool[] = [
   walletsGet,
   walletsTransfer,
   x402Fx,
+  x402PaymentsGet,
 ]

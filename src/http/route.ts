@@ -77,8 +77,8 @@ async function sell(
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
   await requireRail(tool, services)
   const { principal } = c.get('caller')
-  const delivered = await call.sell({ ...callFacts(services, c), principal, afterCommit: () => {} })
-  return seller.sell(c, async () => delivered)
+  const deliver = call.sell
+  return seller.sell(c, () => deliver({ ...callFacts(services, c), principal, afterCommit: () => {} }))
 }
 
 function callFacts(services: Services, c: HttpContext) {

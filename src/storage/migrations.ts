@@ -6,6 +6,7 @@ import { people } from './migrations/0004-people.ts'
 import { budgets } from './migrations/0005-budgets.ts'
 import { audit } from './migrations/0006-audit.ts'
 import { approvals } from './migrations/0007-approvals.ts'
+import { payments } from './migrations/0010-payments.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -16,4 +17,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0005-budgets': budgets,
   '0006-audit': audit,
   '0007-approvals': approvals,
+  '0010-payments': payments,
 }

@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
   ChallengeTable,
   FailedFactorTable,
@@ -46,6 +47,9 @@ export interface Schema {
   budget_usage: BudgetUsageTable
   payee: PayeeTable
   idempotency: IdempotencyTable
+  payment: PaymentTable
+  metering: MeteringTable
+  docs_feedback: DocsFeedbackTable
 }
 
 /** A person, or a guest. */
