@@ -26,6 +26,7 @@ import { createDatabaseRateLimiter } from './providers/rate-limiter/database.ts'
 import { createMemoryRateLimiter } from './providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimiter } from './providers/rate-limiter.ts'
+import { createEcbRates, ECB_URL } from './providers/rates/ecb.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import type { Rates } from './providers/rates.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
@@ -42,13 +43,7 @@ export interface Runtime {
   close(): Promise<void>
 }
 
-// Production has no provider of either yet: nothing is screened as clear and nothing is priced by a snapshot.
-const noRates: Rates = {
-  latest: () =>
-    Promise.reject(
-      new Failure('rates_unavailable', 'No provider of rates is configured.', { retryAfter: 60 }),
-    ),
-}
+// Production has no provider of it yet: nothing is screened as clear.
 const noScreening: AddressScreening = {
   screen: () =>
     Promise.reject(
@@ -96,7 +91,7 @@ export async function createRuntime(
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
-      rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
+      rates: createRates(config, log),
       railControls: createRailControls(config, database),
       screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
       rateLimiter,
@@ -199,6 +194,12 @@ async function createIdentityProviders(
   return new Map(
     (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),
   )
+}
+
+/** Production never prices by a snapshot. */
+function createRates({ mode, fxRatesUrl }: Config, log: Log): Rates {
+  if (mode === 'sandbox' && fxRatesUrl === null) return createSandboxRates()
+  return createEcbRates({ url: fxRatesUrl ?? ECB_URL, log })
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {
