@@ -3,7 +3,6 @@ import { systemClock } from '../../../src/clock.ts'
 import { Failure } from '../../../src/failure.ts'
 import { silentLog } from '../../../src/log.ts'
 import { startAnvilChain } from '../../../src/providers/chain/anvil.ts'
-import { findAnvil } from '../../../src/providers/chain/anvil-process.ts'
 import { createSimulatedChain } from '../../../src/providers/chain/simulated.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
 import {
@@ -21,6 +20,7 @@ import {
   tamperingFetch,
   textOf,
 } from './scene.ts'
+import { hasAnvil } from './world.ts'
 
 const generations = ['v1', 'v2'] as const
 const chains: readonly (readonly [string, () => Promise<Chain>])[] = [
@@ -29,14 +29,6 @@ const chains: readonly (readonly [string, () => Promise<Chain>])[] = [
     : []),
   ['the simulated chain', () => createSimulatedChain({ clock: systemClock, log: silentLog })],
 ]
-
-function hasAnvil(): boolean {
-  try {
-    return findAnvil(process.env.ANVIL_BIN) !== ''
-  } catch {
-    return false
-  }
-}
 
 describe.each(chains)('paywall on %s', (_name, open) => {
   let chain: Chain

@@ -8,7 +8,7 @@ import { Hono } from 'hono'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
 import { systemClock } from '../../../src/clock.ts'
-import { Failure } from '../../../src/failure.ts'
+import { problemResponse } from '../../../src/http/problem.ts'
 import { createPaywall, type PaywallParts } from '../../../src/http/x402/paywall.ts'
 import { newId } from '../../../src/ids.ts'
 import { silentLog } from '../../../src/log.ts'
@@ -58,10 +58,7 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
   })
   const app = new Hono()
   app.get(path, (c) => paywall.sell(c, () => shop.deliver()))
-  app.onError((error) => {
-    if (error instanceof Failure) return Response.json(error.toProblem(), { status: error.status })
-    return Response.json({ message: error.message }, { status: 500 })
-  })
+  app.onError((error) => problemResponse(error, { requestId: 'req_test', instance: path, log: silentLog }))
   const { server, port } = await listen(app)
   const shop: Shop = {
     url: `http://127.0.0.1:${port}${path}?from=USD&to=EUR&amount=100`,
@@ -84,7 +81,9 @@ async function freshDatabase() {
 }
 
 /** Serves an app on an ephemeral port of 127.0.0.1. */
-export function listen(app: Hono): Promise<{ server: ReturnType<typeof serve>; port: number }> {
+export function listen(app: {
+  fetch: Parameters<typeof serve>[0]['fetch']
+}): Promise<{ server: ReturnType<typeof serve>; port: number }> {
   return new Promise((resolve) => {
     const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }: AddressInfo) =>
       resolve({ server, port }),
