@@ -110,8 +110,8 @@ export async function simulatedWorld(): Promise<World> {
   }
 }
 
-/** How a facilitator behaves. `lost`: it settles, and its answer never arrives. `silent`: it verifies, and says nothing of settling, which it does not do. */
-export type Mood = 'up' | 'down' | 'lost' | 'silent'
+/** How a facilitator behaves. `lost`: it settles, and its answer never arrives. `slow`: it settles, and answers after a long time. `silent`: it verifies, and says nothing of settling, which it does not do. */
+type Mood = 'up' | 'down' | 'lost' | 'slow' | 'silent'
 
 /** A facilitator elsewhere, in any mood. @property settled how often it was asked to settle. */
 export interface RemoteFacilitator {
@@ -139,9 +139,10 @@ export async function startFacilitator(chain: Chain): Promise<RemoteFacilitator>
     return c.json(await inner.verify(paymentPayload, paymentRequirements))
   })
   app.post('/settle', async (c) => {
-    settled += 1
     const { paymentPayload, paymentRequirements } = await c.req.json()
     const outcome = await inner.settle(paymentPayload, paymentRequirements)
+    settled += 1
+    if (facilitator.mood === 'slow') await sleep(30_000)
     if (facilitator.mood === 'lost') c.env.incoming.socket.destroy()
     return c.json(outcome)
   })
