@@ -3,7 +3,6 @@
  * and the lock of the offer. @see https://github.com/coinbase/x402/tree/main/specs/extensions
  */
 import { z } from 'zod'
-import type { Lock } from './lock.ts'
 
 /** A purchase's name, as the client gives it. */
 const identifier = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/)
@@ -19,24 +18,8 @@ export const echoedExtensions = z.object({
     .catch(undefined),
 })
 
-/** The extensions of a challenge. @param example a query that can be bought. */
-export function extensionsOf(example: Readonly<Record<string, string>>, lock: Lock) {
-  return { ...staticExtensions(example), 'quote-lock': quoteLock(lock) }
-}
-
-function quoteLock({ token, expiresAt }: Lock) {
-  return {
-    info: { token, expiresAt: expiresAt.toISOString() },
-    schema: {
-      $schema: DRAFT,
-      type: 'object',
-      properties: { token: { type: 'string' }, expiresAt: { type: 'string', format: 'date-time' } },
-      required: ['token', 'expiresAt'],
-    },
-  }
-}
-
-function staticExtensions(example: Readonly<Record<string, string>>) {
+/** The extensions that every challenge has; the lock comes to them. @param example a query that can be bought. */
+export function extensionsOf(example: Readonly<Record<string, string>>) {
   const names = Object.keys(example)
   return {
     bazaar: {

@@ -14,8 +14,7 @@ import { boughtWith } from '../../payments/receipt.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
-import { challengeResponse } from './challenge.ts'
-import { extensionsOf } from './extensions.ts'
+import { createChallenge } from './challenge.ts'
 import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import { createOnce, type Order, type Outcome } from './once.ts'
@@ -67,13 +66,14 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
   const once = createOnce({ ...parts, token: terms.asset, attempts, stock })
 
+  const challengeWith = createChallenge(terms, example)
   const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
     const lock = lockOffer(dataKey, request, { units: terms.units, answer }, clock())
-    return challengeResponse(terms, reason, extensionsOf(example, lock))
+    return challengeWith(reason, lock)
   }
   const answerTo = (outcome: Outcome): Response => {
     if (outcome.status === 'pending') throw settlementPending(outcome, pollPath)
-    if (outcome.status === 'refused') return challengeResponse(terms, outcome.reason)
+    if (outcome.status === 'refused') return challengeWith(outcome.reason, null)
     const { payment } = outcome
     const headers = { [payment.receipt_header]: payment.receipt ?? '', 'Cache-Control': 'no-store' }
     return Response.json(boughtWith(payment), { headers })
