@@ -74,7 +74,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     await next()
   })
   health(app, services)
-  routeWellKnown(app, services)
+  routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })

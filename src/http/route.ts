@@ -13,6 +13,8 @@ import { pathsOf, type ToolPath } from './tool-paths.ts'
 
 /** Sells one delivery to anybody who pays the challenge. */
 export interface Seller {
+  /** What is sold, for whoever lists it. */
+  readonly discovery: Readonly<Record<string, unknown>>
   sell(c: HttpContext, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
 }
 

@@ -146,6 +146,17 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     90_000,
   )
 
+  it('lists what it sells', async () => {
+    const [origin = ''] = origins()
+    expect(await askJson(origin, 'GET', '/.well-known/x402')).toMatchObject({
+      status: 200,
+      body: {
+        resources: [`${origin}/api/x402/fx`],
+        items: [{ method: 'GET', accepts: [{ network: 'eip155:84532', amount: '10000' }] }],
+      },
+    })
+  })
+
   it('serves nothing unpaid: HEAD, and paths that only look alike', async () => {
     const [origin = ''] = origins()
     expect(await statusOf(origin, 'HEAD', query)).toBe(405)

@@ -15,6 +15,7 @@ import type { Chain } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
 import { createChallenge } from './challenge.ts'
+import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import { createOnce, type Order, type Outcome } from './once.ts'
@@ -28,8 +29,8 @@ type Deliver = () => Promise<Record<string, unknown>>
 
 /** Sells deliveries for payments. */
 export interface Paywall {
-  /** The absolute URL of what is sold. */
-  readonly resource: string
+  /** What is sold and for how much, for whoever lists it. */
+  readonly discovery: Readonly<Record<string, unknown>>
   /**
    * Answers a request for what is sold: the challenge, or what was bought with `payment` beside it.
    * @param deliver makes what is sold; runs before any challenge and before any settlement.
@@ -99,7 +100,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     return status === 'refused' ? challenge(outcome.reason, request, offer.answer) : answerTo(outcome)
   }
   return {
-    resource: terms.resource,
+    discovery: discoveryOf(terms, example),
     sell: async (context, deliver) => {
       const request = requestOf(context)
       const payment = paymentOf(context)
