@@ -138,14 +138,14 @@ export async function forgetPayment({ kysely }: Connection, id: string): Promise
   await kysely.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').execute()
 }
 
-/** It was not paid and never can be. */
+/** It was not paid and never can be: its name is free for another payment. */
 export async function failPayment(
   { kysely }: Connection,
   { id, failure, at }: { id: string; failure: string; at: Date },
 ): Promise<void> {
   await kysely
     .updateTable('payment')
-    .set({ state: 'failed', failure, updated_at: at })
+    .set({ state: 'failed', failure, identifier: null, updated_at: at })
     .where('id', '=', id)
     .where('state', 'in', ['taking', 'pending'])
     .execute()

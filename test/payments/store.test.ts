@@ -73,6 +73,8 @@ onBothEngines('payments', (database) => {
     expect((await findPaymentLike(database(), second, 'name-of-a-purchase'))?.id).toBe(first.id)
     expect(await findPaymentLike(database(), second, null)).toBeUndefined()
     await begun({ identifier: 'name-of-a-purchase', payer: `0x${'2'.repeat(40)}` })
+    await failPayment(database(), { id: first.id, failure: 'expired', at })
+    expect(await beginPayment(database(), second, at)).toBe(true)
   })
 
   it('are metered and booked once, whoever settles them and however often', async () => {

@@ -35,10 +35,12 @@ const LOOK_MS = 40
 /** When a payment that came to nothing is sent again: soon where nobody saw it broadcast, late where one may still be mined. */
 const RESEND_UNSEEN_MS = 3_000
 const RESEND_SEEN_MS = 60_000
+/** When a transaction that was sent is written down; most are settled, and written down with that, before. */
+const NOTE_MS = 100
 /** The last moment that every store can hold. */
 const LATEST_SECONDS = 253_402_300_799n
 
-/** A payment that was sent for something. @property request what for: a hash of it. */
+/** A payment that was sent for something. @property request what for: its method, path and query. */
 export interface Order {
   readonly payment: Payment
   readonly transfer: NonNullable<Payment['transfer']>
@@ -157,18 +159,21 @@ export function createOnce(parts: OnceParts): Once {
 
   /** Once through the stock middleware of its generation. */
   async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<Taken> {
-    let noted = Promise.resolve()
+    let noting: NodeJS.Timeout | undefined
     const onTransaction = (transaction: string) => {
-      noted = noteTransaction(database, id, transaction).catch((err: unknown) =>
-        log.error({ err, paymentId: id, transaction }, 'a transaction could not be written down'),
-      )
+      noting = setTimeout(() => {
+        noteTransaction(database, id, transaction).catch((err: unknown) =>
+          log.error({ err, paymentId: id, transaction }, 'a transaction could not be written down'),
+        )
+      }, NOTE_MS)
     }
     const deliver = async () => answer
     const { attempt, response } = await attempts.begin({ id, units, deliver, onTransaction }, () =>
       stock(payment),
     )
-    await noted
-    return takenOf(attempt, payment, response)
+    const taken = takenOf(attempt, payment, response)
+    if (taken.status === 'paid') clearTimeout(noting)
+    return taken
   }
 
   async function conclude(
@@ -209,7 +214,7 @@ export function createOnce(parts: OnceParts): Once {
 /** What was sent before must be the same thing for the same thing. @throws Failure `payment_reused`. */
 function requireSame(order: Order, row: StoredPayment, nonce: string): void {
   const isSigned = row.nonce !== nonce || row.signature_hash === signatureHashOf(order)
-  if (row.request === order.request && isSigned) return
+  if (row.request === hashOf(order.request) && isSigned) return
   throw new Failure('payment_reused', 'The payment was used for another request; it pays for one alone.', {
     hint: 'Ask without a payment, and pay the new challenge.',
   })
@@ -230,7 +235,11 @@ function keyOf({ chain, token }: Pick<OnceParts, 'chain' | 'token'>, { transfer 
 }
 
 function signatureHashOf({ transfer }: Order): string {
-  return createHash('sha256').update(transfer.signature.toLowerCase()).digest('hex')
+  return hashOf(transfer.signature.toLowerCase())
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }
 
 function newPaymentOf(
@@ -246,7 +255,7 @@ function newPaymentOf(
     id,
     ...keyOf(parts, order),
     identifier: payment.identifier,
-    request,
+    request: hashOf(request),
     signature_hash: signatureHashOf(order),
     operation: parts.operation,
     network: payment.network,

@@ -61,6 +61,7 @@ export interface PayableRequest {
   readonly req: {
     readonly method: string
     readonly url: string
+    readonly path: string
     header(name: string): string | undefined
   }
 }
