@@ -22,7 +22,7 @@ import {
   type StoredPayment,
   settlePayment,
 } from '../../payments/store.ts'
-import type { Chain } from '../../providers/chain.ts'
+import type { Chain, Hex } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Attempts } from './attempt.ts'
 import type { Payment } from './payment.ts'
@@ -117,8 +117,10 @@ export function createOnce(parts: OnceParts): Once {
       throw error
     })
     if (taken.status !== 'refused') return conclude(row, taken)
-    // Somebody else may have carried the authorization to the chain; then it is paid, whatever our own try came to.
-    if (taken.isSent && (await isSpent(chain, row).catch(() => true))) return look(order, row)
+    if (taken.isSent && (await mayBePaid(row, taken.transaction))) {
+      await leavePending(database, { id: row.id, transaction: taken.transaction, at: clock() })
+      return settleAgain(order, { ...row, state: 'pending', transaction_hash: taken.transaction })
+    }
     await forgetPayment(database, row.id)
     return { status: 'refused', id: row.id, reason: taken.reason }
   }
@@ -144,9 +146,16 @@ export function createOnce(parts: OnceParts): Once {
     return conclude(row, isOpen ? { status: 'pending', transaction: null } : taken)
   }
 
-  async function look(order: Order, row: StoredPayment): Promise<Outcome> {
-    await leavePending(database, { id: row.id, transaction: null, at: clock() })
-    return settleAgain(order, row)
+  /**
+   * Whether a payment can be paid although settling it was refused: somebody else may have carried the authorization to the
+   * chain, or the facilitator has sent a transaction and given up on it too early.
+   */
+  async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
+    if (await isSpent(chain, row).catch(() => true)) return true
+    if (transaction === null) return false
+    const hash: Hex = `0x${transaction.slice(2)}`
+    const receipt = await chain.signer.waitForTransactionReceipt({ hash, timeout: LOOK_MS }).catch(() => null)
+    return receipt === null || receipt.status === 'success'
   }
 
   async function resolved(row: StoredPayment): Promise<StoredPayment> {

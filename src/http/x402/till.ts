@@ -6,9 +6,17 @@ import type { Payment } from './payment.ts'
 /** What became of it. `pending`: it may have been taken, so it must never be asked for again. */
 export type Taken =
   | { readonly status: 'paid'; readonly transaction: string | null; readonly receipt: string }
-  /** @property isSent the facilitator was asked to settle it. */
-  | { readonly status: 'refused'; readonly reason: string; readonly isSent: boolean }
+  /** @property isSent the facilitator was asked to settle it. @property transaction that it names all the same. */
+  | {
+      readonly status: 'refused'
+      readonly reason: string
+      readonly isSent: boolean
+      readonly transaction: string | null
+    }
   | { readonly status: 'pending'; readonly transaction: string | null }
+
+/** Failures to settle after which nobody knows whether a transaction is on its way. */
+const openEnds: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected_settle_error'])
 
 /** The headers that receipts go in, by generation. */
 export const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
@@ -26,14 +34,15 @@ export function takenOf(
     if (receipt !== null) return { status: 'paid', transaction: settlement.transaction || null, receipt }
   }
   const transaction = settlement?.transaction || attempt.transaction
-  const isSettled = settlement?.success === true || settlement?.errorReason === 'settlement_pending'
-  if (attempt.isUnknown || isSettled) return { status: 'pending', transaction }
+  const isOpen = settlement?.success === true || openEnds.has(settlement?.errorReason ?? '')
+  if (attempt.isUnknown || isOpen) return { status: 'pending', transaction }
   if (attempt.isUnreachable) throw facilitatorUnavailable()
   const reason = settlement?.errorReason ?? verification?.invalidReason
   return {
     status: 'refused',
     reason: reason ?? 'payment_does_not_match_the_challenge',
     isSent: settling !== null,
+    transaction: transaction || null,
   }
 }
 
