@@ -75,7 +75,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     await next()
   })
   health(app, services)
-  routeWellKnown(app, services)
+  routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
@@ -121,19 +121,31 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
 
 /** Headers that every answer carries, whoever made it. */
 function finish(c: HonoContext<Env>): void {
-  const { headers } = c.res
+  const set = headerSetter(c)
   const allow = c.get('allow')
-  if (allow !== undefined) headers.set('Allow', allow)
+  if (allow !== undefined) set('Allow', allow)
   const reading = c.get('reading')
   if (reading !== undefined) {
     const { rateClass, count, seconds, remaining, resetSeconds } = reading
-    headers.set('RateLimit-Policy', `"${rateClass}";q=${count};w=${seconds}`)
-    headers.set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
+    set('RateLimit-Policy', `"${rateClass}";q=${count};w=${seconds}`)
+    set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
   }
-  headers.set('X-Request-Id', c.get('requestId'))
-  headers.set('X-Content-Type-Options', 'nosniff')
-  if (c.req.path === '/api/openapi.json') headers.set('Cache-Control', 'public, max-age=300')
-  else if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
+  set('X-Request-Id', c.get('requestId'))
+  set('X-Content-Type-Options', 'nosniff')
+  set('Cache-Control', c.req.path === '/api/openapi.json' ? 'public, max-age=300' : 'no-store')
+}
+
+/**
+ * Sets a header that the response does not have itself. On a server it goes to Node's own response, which the rest is added
+ * to: looking into a web Response would make a whole one of what node-server keeps light.
+ */
+function headerSetter(c: HonoContext<Env>): (name: string, value: string) => void {
+  const outgoing = c.env?.outgoing
+  if (outgoing?.headersSent === true) return () => {}
+  if (outgoing !== undefined) return (name, value) => void outgoing.setHeader(name, value)
+  return (name, value) => {
+    if (!c.res.headers.has(name)) c.res.headers.set(name, value)
+  }
 }
 
 async function limit(

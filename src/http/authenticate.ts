@@ -2,7 +2,7 @@
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
 import { Failure } from '../failure.ts'
 import { API_KEY_PREFIX, authenticateApiKey } from '../identity/api-keys.ts'
-import { authenticateAccessToken } from '../identity/oauth-tokens.ts'
+import { authenticateAccessToken, isAccessToken } from '../identity/oauth-tokens.ts'
 import { authenticateSignature } from '../identity/request-signature.ts'
 import { authenticateSession, type IssuedSession } from '../identity/sessions.ts'
 import type { Services } from '../kernel/context.ts'
@@ -72,8 +72,8 @@ async function verify(
         renewed: null,
       }
     case 'bearer':
-      // Tokens of the authorization server are for this resource alone, and sessions are for all others.
-      if (c.req.path === '/mcp')
+      // Tokens of the authorization server are for this resource alone.
+      if (c.req.path === '/mcp' && isAccessToken(credential.value))
         return {
           principal: await authenticateAccessToken({ database, settings }, credential.value, now),
           renewed: null,

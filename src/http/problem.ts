@@ -35,6 +35,7 @@ export function problemResponse(
   const problem = { ...failure.toProblem(), instance, requestId }
   const headers = new Headers({ 'Content-Type': 'application/problem+json' })
   if (failure.members.retryAfter !== undefined) headers.set('Retry-After', String(failure.members.retryAfter))
+  if (failure.members.location !== undefined) headers.set('Location', failure.members.location)
   if (failure.members.isReplayed === true) headers.set('Idempotency-Replayed', 'true')
   if (failure.status === 401) for (const [name, value] of Object.entries(challenges)) headers.set(name, value)
   if (failure.code === 'insufficient_scope') headers.set('WWW-Authenticate', scopeChallenge(failure))

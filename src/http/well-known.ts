@@ -5,12 +5,17 @@ import { scopes } from '../identity/grantable.ts'
 import { issuerOf, resourceOf } from '../identity/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Env } from './request.ts'
+import type { Seller } from './route.ts'
 
 /** Where clients read who may let them in at `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 
-/** Serves the public keys that receipts of decisions verify with, and who lets clients in. */
-export function routeWellKnown(app: Hono<Env>, { settings }: Pick<Services, 'settings'>): void {
+/** Serves the public keys that receipts of decisions verify with, who lets clients in, and what strangers can buy here. */
+export function routeWellKnown(
+  app: Hono<Env>,
+  { settings }: Pick<Services, 'settings'>,
+  { discovery }: Pick<Seller, 'discovery'>,
+): void {
   const { origin } = settings
   const resource = {
     resource: resourceOf(origin),
@@ -28,4 +33,5 @@ export function routeWellKnown(app: Hono<Env>, { settings }: Pick<Services, 'set
     keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
+  app.get('/.well-known/x402', (c) => c.json(discovery))
 }

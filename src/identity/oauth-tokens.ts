@@ -4,7 +4,7 @@
  * @see https://www.rfc-editor.org/rfc/rfc9068
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { calculateJwkThumbprint, errors, jwtVerify } from 'jose'
+import { calculateJwkThumbprint, decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { Failure } from '../failure.ts'
@@ -60,6 +60,15 @@ function publicKeyOf(dataKey: Uint8Array): KeyObject {
   const known = publicKeys.get(name) ?? createPublicKey(tokenKeyOf(dataKey))
   publicKeys.set(name, known)
   return known
+}
+
+/** Whether a Bearer credential says that it is an access token; nothing of it is checked. */
+export function isAccessToken(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).typ === 'at+jwt'
+  } catch {
+    return false
+  }
 }
 
 /**

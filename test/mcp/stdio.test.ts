@@ -41,6 +41,7 @@ describe('bursar mcp', () => {
       'approvals_get',
       'context',
       'policy_simulate',
+      'rails_list',
       'wallets_get',
       'wallets_transfer',
     ])

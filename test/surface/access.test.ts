@@ -62,10 +62,9 @@ beforeAll(async () => {
     CHAIN: 'simulated',
     SESSION_SECRET: SECRET,
     ...Object.fromEntries(
-      ['MUTATIONS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map((name) => [
-        `RATE_${name}`,
-        generous,
-      ]),
+      ['MUTATIONS', 'FX', 'RAILS', 'FEEDBACK', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map(
+        (name) => [`RATE_${name}`, generous],
+      ),
     ),
   })
 })
