@@ -1,10 +1,11 @@
 /**
- * What became of a payment whose settlement was not seen: the chain knows. A spent authorization was paid, because it can
- * pay nobody but us; one that is unspent after its time can never be. Whatever cannot be read stays pending.
+ * What became of a payment whose settlement was not seen: the chain knows. A used authorization was paid, because it can
+ * pay nobody but us; one that its payer took back, or that is unspent after its time, can never be. Whatever cannot be read
+ * stays pending.
  * @see https://eips.ethereum.org/EIPS/eip-3009
  */
 import type { Clock } from '../clock.ts'
-import type { Chain } from '../providers/chain.ts'
+import type { AuthorizationOutcome, Chain } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { receiptOf } from './receipt.ts'
 import { failPayment, type StoredPayment, settlePayment } from './store.ts'
@@ -15,23 +16,13 @@ const BLOCK_LAG_MS = 120_000
 /** The authorization was not used in its time. */
 const EXPIRED = 'authorization_expired_unused'
 
-const abi = [
-  {
-    type: 'function',
-    name: 'authorizationState',
-    stateMutability: 'view',
-    inputs: [
-      { name: 'authorizer', type: 'address' },
-      { name: 'nonce', type: 'bytes32' },
-    ],
-    outputs: [{ name: '', type: 'bool' }],
-  },
-] as const
+/** The payer took the authorization back. */
+const CANCELED = 'authorization_canceled'
 
 /** What resolving needs. */
 export interface Resolving {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'signer'>
+  readonly chain: Pick<Chain, 'authorizationOutcome'>
   readonly clock: Clock
 }
 
@@ -43,23 +34,32 @@ export async function resolvePayment(
   { database, chain, clock }: Resolving,
   payment: StoredPayment,
 ): Promise<Resolution> {
-  const { id, transaction_hash: transaction } = payment
-  if (await isSpent(chain, payment)) {
+  const { id } = payment
+  const outcome = await outcomeOf(chain, payment)
+  if (outcome.status === 'used') {
+    const transaction = payment.transaction_hash ?? outcome.transactionHash
     await settlePayment(database, { id, transaction, receipt: receiptOf(payment, transaction), at: clock() })
     return 'settled'
   }
-  if (clock().getTime() < payment.valid_before.getTime() + BLOCK_LAG_MS) return 'pending'
-  await failPayment(database, { id, failure: EXPIRED, at: clock() })
+  const isOver = clock().getTime() >= payment.valid_before.getTime() + BLOCK_LAG_MS
+  if (outcome.status === 'unused' && !isOver) return 'pending'
+  await failPayment(database, { id, failure: isOver ? EXPIRED : CANCELED, at: clock() })
   return 'failed'
 }
 
-/** Whether the token has executed the authorization. */
-export async function isSpent(
-  { signer }: Pick<Chain, 'signer'>,
-  { token, payer, nonce }: Pick<StoredPayment, 'token' | 'payer' | 'nonce'>,
+/** Whether the token has executed the authorization, and not its payer taken it back. */
+export async function isPaid(
+  chain: Pick<Chain, 'authorizationOutcome'>,
+  payment: Pick<StoredPayment, 'token' | 'payer' | 'nonce'>,
 ): Promise<boolean> {
-  const call = { address: hex(token), abi, functionName: 'authorizationState', args: [payer, nonce] }
-  return (await signer.readContract(call)) === true
+  return (await outcomeOf(chain, payment)).status === 'used'
+}
+
+function outcomeOf(
+  chain: Pick<Chain, 'authorizationOutcome'>,
+  { token, payer, nonce }: Pick<StoredPayment, 'token' | 'payer' | 'nonce'>,
+): Promise<AuthorizationOutcome> {
+  return chain.authorizationOutcome({ token: hex(token), authorizer: hex(payer), nonce: hex(nonce) })
 }
 
 function hex(text: string): `0x${string}` {

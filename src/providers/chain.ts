@@ -145,6 +145,18 @@ export interface EvmSigner {
   getCode(input: { address: Address }): Promise<Hex | undefined>
 }
 
+/** An EIP-3009 authorization by its name. @see https://eips.ethereum.org/EIPS/eip-3009 */
+export interface TokenAuthorization {
+  readonly token: Address
+  readonly authorizer: Address
+  readonly nonce: Hex
+}
+
+/** What became of one. @property transactionHash null where the chain does not tell. */
+export type AuthorizationOutcome =
+  | { readonly status: 'unused' | 'canceled' }
+  | { readonly status: 'used'; readonly transactionHash: Hex | null }
+
 /** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (another node), `simulated` (no binary). */
 export interface Chain {
   /** The contract's name of the chain, such as `base-sepolia`. */
@@ -171,6 +183,8 @@ export interface Chain {
   submit(operation: AuthorizedOperation): Promise<Submission>
   /** What the chain knows of an operation; waits up to `waitMs` for one that is pending. */
   outcomeOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationOutcome>
+  /** What became of an authorization: a token spends one when it is used, and when its author takes it back. */
+  authorizationOutcome(authorization: TokenAuthorization): Promise<AuthorizationOutcome>
   /** What an agent may spend of a wallet that the gateway does not own; null where the wallet lets no agent spend. */
   allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
   /** Sandbox: puts tokens on addresses, in as few transactions as it can. @throws on a chain whose tokens are not ours. */

@@ -8,6 +8,7 @@ import type { Address, Chain, Hex } from '../../src/providers/chain.ts'
 const authorizationAbi = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
   'function name() view returns (string)',
   'function version() view returns (string)',
   'function nonces(address owner) view returns (uint256)',
@@ -40,6 +41,34 @@ const authorizationTypes = {
 export function testAuthorizations(chain: () => Chain): void {
   const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
   const balanceOf = (address: Address) => chain().balanceOf('USDC', address)
+
+  it('tells an authorization that its author has taken back from one that was used', async ({ skip }) => {
+    skip(chain().rpcUrl === null, 'nobody can take one back on the simulated chain')
+    const author = privateKeyToAccount(generatePrivateKey())
+    const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+    const { USDC: token } = chain().tokens
+    const signature = await author.signTypedData({
+      domain: { name: 'USDC', version: '2', chainId: chain().id, verifyingContract: token },
+      types: {
+        CancelAuthorization: [
+          { name: 'authorizer', type: 'address' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'CancelAuthorization',
+      message: { authorizer: author.address, nonce },
+    })
+    const named = { token, authorizer: author.address, nonce }
+    expect(await chain().authorizationOutcome(named)).toEqual({ status: 'unused' })
+    const hash = await chain().signer.writeContract({
+      address: token,
+      abi: authorizationAbi,
+      functionName: 'cancelAuthorization',
+      args: [author.address, nonce, signature],
+    })
+    await chain().signer.waitForTransactionReceipt({ hash })
+    expect(await chain().authorizationOutcome(named)).toEqual({ status: 'canceled' })
+  })
 
   describe('EIP-3009, as an x402 facilitator uses it', () => {
     const payer = privateKeyToAccount(generatePrivateKey())
@@ -105,9 +134,15 @@ export function testAuthorizations(chain: () => Chain): void {
         true,
       )
       expect(await isUsed(message.nonce)).toBe(false)
+      const named = { token: chain().tokens.USDC, authorizer: payer.address, nonce: message.nonce }
+      expect(await chain().authorizationOutcome(named)).toEqual({ status: 'unused' })
       const hash = await settle(message, signature)
       expect(await chain().signer.waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
       expect(await isUsed(message.nonce)).toBe(true)
+      const outcome = await chain().authorizationOutcome(named)
+      // The simulated chain does not keep which transaction it was.
+      expect([hash, null]).toContain('transactionHash' in outcome ? outcome.transactionHash : undefined)
+      expect(outcome.status).toBe('used')
       await expect(settle(message, signature)).rejects.toThrow('authorization is used')
       expect(await balanceOf(to)).toBe(before + 100n)
     })

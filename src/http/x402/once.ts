@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
-import { isSpent, resolvePayment } from '../../payments/resolve-payment.ts'
+import { isPaid, resolvePayment } from '../../payments/resolve-payment.ts'
 import {
   beginPayment,
   findPayment,
@@ -151,7 +151,7 @@ export function createOnce(parts: OnceParts): Once {
    * chain, or the facilitator has sent a transaction and given up on it too early.
    */
   async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
-    if (await isSpent(chain, row).catch(() => true)) return true
+    if (await isPaid(chain, row).catch(() => true)) return true
     if (transaction === null) return false
     const hash: Hex = `0x${transaction.slice(2)}`
     const receipt = await chain.signer.waitForTransactionReceipt({ hash, timeout: LOOK_MS }).catch(() => null)

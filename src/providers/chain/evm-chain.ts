@@ -4,6 +4,7 @@ import { Failure } from '../../failure.ts'
 import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
 import { safeAbi, tokenAbi } from './abi.ts'
 import { readAllowance } from './allowances.ts'
+import { authorizationOutcome } from './authorizations.ts'
 import type { EvmSession } from './evm-session.ts'
 import type { Gate } from './gate.ts'
 import { mintTokens } from './mint.ts'
@@ -112,6 +113,8 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     submit: (operation) => once((session) => session.operations.submit(operation)),
     outcomeOf: (operation, waitMs) =>
       repeatable((session) => session.operations.outcomeOf(operation, waitMs)),
+    authorizationOutcome: (authorization) =>
+      repeatable(({ client, logSearch }) => authorizationOutcome(client, authorization, logSearch)),
     allowanceOf: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null

@@ -33,6 +33,7 @@ export interface EvmSession {
   readonly contracts: AccountContracts
   readonly relayer: Relayer
   readonly isDevelopment: boolean
+  readonly logSearch: LogSearch | undefined
   readonly wallets: Wallets
   readonly deployments: Deployments
   readonly operations: Operations
@@ -66,6 +67,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     contracts,
     relayer,
     isDevelopment,
+    logSearch,
     wallets,
     deployments,
     operations: createOperations({

@@ -13,6 +13,7 @@ import type {
   Wallet,
   WalletModule,
 } from '../chain.ts'
+import { authorizationAbi } from './authorizations.ts'
 import {
   allowanceModule,
   baseSepolia,
@@ -104,6 +105,12 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     async outcomeOf(operation) {
       if (!state.isUsed(markOf(operation))) return { status: 'absent' }
       return { status: 'confirmed', transactionHash: hashOf(operation) }
+    },
+    // Nothing takes an authorization back here, and transactions are not kept by what they spend.
+    authorizationOutcome: async ({ token, authorizer, nonce }) => {
+      const call = { address: token, abi: authorizationAbi, functionName: 'authorizationState' }
+      const isSpent = await signer.readContract({ ...call, args: [authorizer, nonce] })
+      return isSpent === true ? { status: 'used', transactionHash: null } : { status: 'unused' }
     },
     allowanceOf: async ({ accountId, owner }, agentId) =>
       owner.kind === 'gateway' ? null : allowances.of(accountId, agentId),
