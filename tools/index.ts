@@ -44,6 +44,7 @@ import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
+import walletsTransferIntent from './wallets/transfer-intent.ts'
 import x402Fx from './x402/fx.ts'
 
 export const tools: readonly Tool[] = [
@@ -91,5 +92,6 @@ export const tools: readonly Tool[] = [
   securityPasskeysRemove,
   walletsGet,
   walletsTransfer,
+  walletsTransferIntent,
   x402Fx,
 ]
