@@ -42,7 +42,12 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import walletsAllowancesIntent from './wallets/allowances/intent.ts'
+import walletsAllowancesList from './wallets/allowances/list.ts'
+import walletsAllowancesSet from './wallets/allowances/set.ts'
 import walletsGet from './wallets/get.ts'
+import walletsSignersCreate from './wallets/signers/create.ts'
+import walletsSignersList from './wallets/signers/list.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import walletsTransferIntent from './wallets/transfer-intent.ts'
 import x402Fx from './x402/fx.ts'
@@ -90,7 +95,12 @@ export const tools: readonly Tool[] = [
   securityMfa,
   securityPasskeysList,
   securityPasskeysRemove,
+  walletsAllowancesIntent,
+  walletsAllowancesList,
+  walletsAllowancesSet,
   walletsGet,
+  walletsSignersCreate,
+  walletsSignersList,
   walletsTransfer,
   walletsTransferIntent,
   x402Fx,
