@@ -13,13 +13,11 @@ import { hashApiKey, newApiKey } from './identity/api-keys.ts'
 import { findKey, insertKey } from './identity/store.ts'
 import { type NewId, randomToken } from './ids.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
-import { balances } from './ledger/balances.ts'
 import type { Log } from './log.ts'
-import { type Stablecoin, stablecoins } from './money.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
-import { bookDeposit, bringChainUpToLedger, demoFunds, openWallet } from './wallets/open-wallet.ts'
-import { allWallets } from './wallets/store.ts'
+import { levelChain } from './wallets/level-chain.ts'
+import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 
 /** What the sandbox needs to prepare itself. */
 interface SandboxParts {
@@ -29,6 +27,9 @@ interface SandboxParts {
   readonly newId: NewId
   readonly log: Log
 }
+
+/** The name of the secret that the demo account's key is. */
+const DEMO_API_KEY = 'demo-api-key'
 
 /** 1,000 USDC: enough for a hundred thousand quotes. */
 const PAYER_UNITS = 1_000_000_000n
@@ -47,12 +48,12 @@ const demoPolicy: Policy = {
 /** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
 export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCredentials> {
   const { database, chain } = parts
-  const demoApiKey = await sandboxSecret(database, 'demo-api-key', () => newApiKey('sandbox'))
+  const demoApiKey = await sandboxSecret(database, DEMO_API_KEY, () => newApiKey('sandbox'))
   const payerKey: Hex = `0x${Buffer.from(await sandboxSecret(database, 'x402-payer'), 'base64url').toString('hex')}`
   const payer = { address: privateKeyToAccount(payerKey).address, privateKey: payerKey }
   await furnishDemoAccount(parts, demoApiKey)
   const bringUp = async () => {
-    await Promise.all([levelChain(parts), fundPayer(chain, payer.address)])
+    await Promise.all([bringChainUp(parts), fundPayer(chain, payer.address)])
   }
   chain.onReset(bringUp)
   await bringUp()
@@ -137,19 +138,17 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
   })
 }
 
-async function levelChain({ database, chain, log }: SandboxParts): Promise<void> {
-  const wallets = await Promise.all(
-    (await allWallets(database)).map(async ({ accountId, address }) => {
-      const rows = await balances(database, accountId)
-      const booked = new Map<Stablecoin, bigint>()
-      for (const token of stablecoins) {
-        const row = rows.find(({ place, asset }) => place === chain.name && asset === token)
-        if (row !== undefined) booked.set(token, row.available + row.held)
-      }
-      return { address, booked }
-    }),
-  )
-  const short = await bringChainUpToLedger({ chain }, wallets)
+/** One process at a time: two that share a chain would each mint what it lacks. */
+async function bringChainUp({ database, chain, log }: SandboxParts): Promise<void> {
+  const short = await database.transaction(async (connection) => {
+    await connection.kysely
+      .selectFrom('sandbox_secret')
+      .select('name')
+      .where('name', '=', DEMO_API_KEY)
+      .forUpdate()
+      .execute()
+    return levelChain({ database: connection, chain })
+  })
   if (short > 0) log.info({ balances: short }, 'the chain was brought up to the ledger')
 }
 

@@ -9,7 +9,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['root', /^(src\/(main|runtime|sandbox|settings)\.ts|mcp\/stdio\.ts|test\/.*)$/],
   ['policies', /^policies\//],
   ['base', /^src\/[^/]+\.ts$/],
-  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema|schema-people)\.ts)$/],
+  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema|schema-[a-z]+)\.ts)$/],
   ['adapter', /^src\/(providers\/[^/]+|storage)\//],
   ['ledger', /^src\/ledger\//],
   ['spending', /^src\/spending\//],

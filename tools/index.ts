@@ -2,6 +2,7 @@
 import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
+import adminDriftList from './admin/drift/list.ts'
 import adminRailsList from './admin/rails/list.ts'
 import adminRailsSet from './admin/rails/set.ts'
 import agentsDecisions from './agents/decisions.ts'
@@ -55,6 +56,7 @@ import x402Fx from './x402/fx.ts'
 export const tools: readonly Tool[] = [
   adminAccountsLock,
   adminAccountsUnlock,
+  adminDriftList,
   adminRailsList,
   adminRailsSet,
   agentsDecisions,

@@ -12,6 +12,7 @@ import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
+import { createReconcile } from '../jobs/reconcile.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
@@ -116,6 +117,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
       round: (signal) => finishApprovals(services, findKey, signal),
       log,
     }),
+    every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

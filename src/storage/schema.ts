@@ -12,6 +12,13 @@ import type {
   PasskeyTable,
   SandboxMessageTable,
 } from './schema-people.ts'
+import type {
+  IntentTable,
+  TransferTable,
+  WalletDriftTable,
+  WalletSignerTable,
+  WalletTable,
+} from './schema-wallets.ts'
 
 /** jsonb: read parsed, written as its JSON text. */
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
@@ -33,6 +40,7 @@ export interface Schema {
   wallet: WalletTable
   wallet_signer: WalletSignerTable
   intent: IntentTable
+  wallet_drift: WalletDriftTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
   rail_control: RailControlTable
@@ -97,44 +105,6 @@ export interface AccessKeyTable {
   expires_at: Date | null
 }
 
-/** An account's smart account. `address` is lower case. */
-export interface WalletTable {
-  account_id: string
-  address: string
-  chain: string
-  created_at: Date
-  origin: JsonColumn
-  owner: JsonColumn
-}
-
-/** An externally owned account that signs for a wallet. `address` is lower case. */
-export interface WalletSignerTable {
-  id: string
-  account_id: string
-  address: string
-  created_at: Date
-}
-
-/** What a signer signs, and the operation that it becomes. `message` is RFC 8785 JSON, `hash` its SHA-256. */
-export interface IntentTable {
-  id: string
-  account_id: string
-  kind: 'transfer' | 'allowance'
-  message: string
-  hash: string
-  operation_hash: string
-  operation_id: string
-  token: string | null
-  units: bigint | null
-  destination: string | null
-  chain: string
-  agent_id: string | null
-  daily_micros: bigint | null
-  created_at: Date
-  expires_at: Date
-  used_at: Date | null
-}
-
 /** Nonces of request signatures that were spent. */
 export interface SignatureNonceTable {
   key_id: string
@@ -161,25 +131,6 @@ export interface RailControlTable {
 export interface SandboxSecretTable {
   name: string
   value: string
-}
-
-/** A transfer on a chain and how far it came. `destination` is lower case. */
-export interface TransferTable {
-  id: string
-  account_id: string
-  decision_id: string
-  token: string
-  units: bigint
-  destination: string
-  chain: string
-  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
-  transaction_hash: string | null
-  failure: string | null
-  created_at: Date
-  updated_at: Date
-  authorized: JsonColumn
-  signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
-  valid_until: Date
 }
 
 /** One movement of money, in one or more postings. Append-only; written by the money functions alone. */

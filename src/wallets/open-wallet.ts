@@ -51,23 +51,3 @@ export async function bookDeposit(
     })),
   })
 }
-
-/**
- * Sandbox: brings the chain up to the ledger, by minting what wallets lack on it. The ledger is the book; a sandbox chain
- * that starts empty is only its custody.
- * @returns how many balances were short.
- */
-export async function bringChainUpToLedger(
-  { chain }: { chain: Chain },
-  wallets: readonly { address: Address; booked: ReadonlyMap<Stablecoin, bigint> }[],
-): Promise<number> {
-  const dues = wallets.flatMap(({ address, booked }) =>
-    [...booked].filter(([, units]) => units > 0n).map(([token, units]) => ({ token, to: address, units })),
-  )
-  const there = await Promise.all(dues.map(({ token, to }) => chain.balanceOf(token, to)))
-  const mints = dues
-    .map((due, at) => ({ ...due, units: due.units - (there[at] ?? 0n) }))
-    .filter(({ units }) => units > 0n)
-  if (mints.length > 0) await chain.mint(mints)
-  return mints.length
-}

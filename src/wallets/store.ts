@@ -8,7 +8,7 @@ import type { Selectable } from 'kysely'
 import { type Stablecoin, stablecoins } from '../money.ts'
 import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import type { TransferTable } from '../storage/schema.ts'
+import type { TransferTable } from '../storage/schema-wallets.ts'
 import { authorization, walletOwner } from './wallet-owner.ts'
 
 /** Where a transfer stands. */
@@ -89,6 +89,22 @@ export async function insertWallet(
       owner: JSON.stringify(wallet.owner),
     })
     .execute()
+}
+
+/** The next wallets in the order of their accounts' ids. */
+export async function pageOfWallets(
+  database: Connection,
+  after: string,
+  limit: number,
+): Promise<{ accountId: string; address: Address }[]> {
+  const rows = await database.kysely
+    .selectFrom('wallet')
+    .select(['account_id', 'address'])
+    .where('account_id', '>', after)
+    .orderBy('account_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
 }
 
 /** Every wallet with its owner. */
@@ -191,6 +207,20 @@ export async function openTransfers(database: Connection, before: Date, limit: n
   return rows.map(transferOf)
 }
 
+/** Transfers from or to a wallet that have not ended. */
+export async function openTransfersOf(
+  database: Connection,
+  { accountId, address }: { accountId: string; address: Address },
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
+    .where(({ eb, or }) =>
+      or([eb('transfer.account_id', '=', accountId), eb('destination', '=', lowerCase(address))]),
+    )
+    .execute()
+  return rows.map(transferOf)
+}
+
 /** The transfer of a decision, or undefined where it has none (yet). */
 export async function findTransferOfDecision(
   database: Connection,
@@ -225,11 +255,13 @@ function hexOf(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 
-function addressOf(text: string): Address {
+/** An address as its row keeps it. */
+export function addressOf(text: string): Address {
   return hexOf(text)
 }
 
-function stablecoinOf(text: string): Stablecoin {
+/** A stablecoin as its row keeps it. @throws Error for one that is not ours. */
+export function stablecoinOf(text: string): Stablecoin {
   const known = stablecoins.find((symbol) => symbol === text)
   if (known === undefined) throw new Error(`a transfer of ${text} is stored, which is no stablecoin of ours`)
   return known

@@ -1,4 +1,5 @@
 /** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
+import { benchChain, chainBenchText } from './chain.ts'
 import { benchPolicy } from './policy.ts'
 import { benchSpend, spendBenchText } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
@@ -16,7 +17,16 @@ for (const { name, rate, p50, p99 } of transfers)
   )
 
 print('Spends through the queue against pgbench calling the same function one by one (PostgreSQL)')
-for (const line of (await benchSpend()).lines) print(`  ${spendBenchText(line)}`)
+const spends = (await benchSpend()).lines
+for (const line of spends) print(`  ${spendBenchText(line)}`)
+const [pgbench, whole] = [spends[0], transfers.at(-1)]
+if (pgbench !== undefined && whole !== undefined)
+  print(
+    `  ${whole.name}, simulated chain: ${whole.rate.toFixed(0)}/s, ratio ${(whole.rate / pgbench.floor).toFixed(3)} to pgbench`,
+  )
+
+print('Confirmed transfers on the local chain against its own rate for the same ERC-20 transfer (64 senders)')
+for (const line of await benchChain(serverUrl)) print(`  ${chainBenchText(line)}`)
 
 const { evaluationMicros, parseMicros } = benchPolicy()
 print('A spend policy with every rule')

@@ -11,6 +11,7 @@ import type {
   Wallet,
 } from '../../src/providers/chain.ts'
 import { testAuthorizations } from './chain-authorizations.ts'
+import { testOwners } from './chain-owners.ts'
 
 const WAIT_MS = 10_000
 
@@ -202,5 +203,6 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     })
 
     testAuthorizations(() => chain)
+    testOwners(() => chain, name !== 'simulated')
   })
 }

@@ -18,9 +18,6 @@ const SIGNER_GAS = 1_500_000n
 /** How long a deployment may take to be mined. */
 const MINING_TIMEOUT_MS = 20_000
 
-/** How long the chain may take to execute a hand-over. */
-const HAND_OVER_MS = 5 * 60_000
-
 /** What is deployed with. */
 export interface DeploymentOptions {
   readonly client: NodeClient
@@ -59,7 +56,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     if (!(await isDeployed(address))) throw new Error(`No contract could be deployed at ${address}.`)
   }
 
-  async function deployWallet(wallet: Wallet): Promise<void> {
+  async function deployWallet(wallet: Wallet, validUntil: Date): Promise<void> {
     const safe = wallets.safeOf(wallet)
     const signers = [wallet.origin, wallet.owner].flatMap((owner) => {
       const { address, contract } = wallets.signerOf(owner)
@@ -69,11 +66,12 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     })
     const creation = { to: contracts.proxyFactory, data: safe.creation, gas: CREATION_GAS }
     await Promise.all([...signers, deploy(safe.address, creation)])
-    if (wallet.origin.kind === 'gateway' && wallet.owner.kind !== 'gateway') await handOver(wallet)
+    if (wallet.origin.kind === 'gateway' && wallet.owner.kind !== 'gateway')
+      await handOver(wallet, validUntil)
   }
 
   /** Gives a Safe of the gateway's to its new owner; from then on the gateway cannot move its money alone. */
-  async function handOver(wallet: Wallet): Promise<void> {
+  async function handOver(wallet: Wallet, validUntil: Date): Promise<void> {
     const { address: safe } = wallets.safeOf(wallet)
     const { address: owner } = wallets.signerOf(wallet.owner)
     const isOwner = () =>
@@ -83,7 +81,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       safe,
       id: `hand-over ${randomToken(16)}`,
       call: { to: contracts.walletSetup, data: wallets.handOver(wallet.owner), byDelegate: true },
-      validUntil: new Date(Date.now() + HAND_OVER_MS),
+      validUntil,
       signer: 'key',
     } as const
     const signature = await gatewayOwner.sign?.({ hash: signableOf(contracts, plan).hash })
@@ -93,11 +91,11 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be given to its new owner.`)
   }
 
-  function prepareWallet(wallet: Wallet): Promise<void> {
+  function prepareWallet(wallet: Wallet, validUntil: Date): Promise<void> {
     const key = JSON.stringify([wallet.accountId, wallet.origin, wallet.owner])
     const known = ready.get(key)
     if (known !== undefined) return known
-    const made = deployWallet(wallet)
+    const made = deployWallet(wallet, validUntil)
     ready.set(key, made)
     made.catch(() => ready.delete(key))
     return made
@@ -105,9 +103,9 @@ export function createDeployments(options: DeploymentOptions): Deployments {
 
   return {
     isDeployed,
-    async prepare({ wallet, authorization }) {
+    async prepare({ wallet, authorization, validUntil }) {
       const needed = authorization.kind === 'allowance' ? [wallet, wallets.delegate] : [wallet]
-      await Promise.all(needed.map(prepareWallet))
+      await Promise.all(needed.map((each) => prepareWallet(each, validUntil)))
     },
   }
 }

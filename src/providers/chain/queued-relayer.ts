@@ -9,14 +9,20 @@ import type { Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { baseSepolia } from './networks.ts'
 import { type Fees, type Relayer, requireTaken, type SponsoredCall } from './relayer.ts'
+import { createReplacements } from './replacements.ts'
+
+/** How long a transaction may wait to be mined before more is offered for it. */
+const STUCK_MS = 60_000
 
 /** A relayer for one key. @param fees what to offer now; cached by whoever gives it. */
 export function createQueuedRelayer(
   client: NodeClient,
   account: LocalAccount,
   fees: () => Promise<Fees>,
+  stuckMs = STUCK_MS,
 ): Relayer {
   const free: number[] = []
+  const replacements = createReplacements({ client, address: account.address, stuckMs, fees, broadcast })
   let next: Promise<number> | number | undefined
 
   async function start(): Promise<void> {
@@ -71,7 +77,9 @@ export function createQueuedRelayer(
       await start()
       const nonce = take()
       try {
-        return await broadcast(call, offer, nonce)
+        const hash = await broadcast(call, offer, nonce)
+        replacements.watch(nonce, call, offer)
+        return hash
       } catch (error) {
         if (isNonceUsed(error)) {
           // Somebody else sends with this key: begin again from what the node says.

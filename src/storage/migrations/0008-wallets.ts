@@ -49,4 +49,15 @@ alter table transfer
   -- The chain does not execute it after this.
   add column valid_until timestamptz not null default now() + interval '10 minutes';
 alter table transfer alter column valid_until drop default;
+
+-- Where a wallet has something else on the chain than in the books, and nothing is under way that would explain it.
+create table wallet_drift (
+  account_id text not null references account,
+  token text not null,
+  booked bigint not null,
+  on_chain bigint not null,
+  first_seen_at timestamptz not null,
+  last_seen_at timestamptz not null,
+  primary key (account_id, token)
+);
 `

@@ -5,7 +5,7 @@ import { createNodeClient, nearby } from '../../../src/providers/chain/client.ts
 import { developmentFees, makeSponsor } from '../../../src/providers/chain/development-node.ts'
 import { createQueuedRelayer } from '../../../src/providers/chain/queued-relayer.ts'
 import { awaitReceipt } from '../../../src/providers/chain/receipts.ts'
-import type { Sent } from '../../../src/providers/chain/relayer.ts'
+import type { Fees, Sent } from '../../../src/providers/chain/relayer.ts'
 
 const binary = (() => {
   try {
@@ -30,7 +30,20 @@ async function fixture() {
     const receipts = await Promise.all(sent.map(({ hash }) => awaitReceipt(client, hash, 5_000)))
     return receipts.every(({ status }) => status === 'success')
   }
-  return { relayer: relayer(), another: relayer(), call, mineAll, mined }
+  const setBaseFee = (wei: bigint) =>
+    client.transport.request({ method: 'anvil_setNextBlockBaseFeePerGas', params: [`0x${wei.toString(16)}`] })
+  const impatient = (fees: () => Promise<Fees>) => createQueuedRelayer(client, account, fees, 100)
+  const countMined = () => client.getTransactionCount({ address: account.address })
+  return {
+    relayer: relayer(),
+    another: relayer(),
+    impatient,
+    call,
+    mineAll,
+    mined,
+    setBaseFee,
+    countMined,
+  }
 }
 
 describe.skipIf(binary === undefined)('queued relayer', () => {
@@ -53,6 +66,26 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
     sent.push(await relayer.send(call))
     await mineAll()
     expect(await mined(sent)).toBe(true)
+  })
+
+  it('offers more for what is not mined, under the same number, until it is', async () => {
+    const { impatient, call, mineAll, setBaseFee, countMined } = await fixture()
+    const gwei = 10n ** 9n
+    const relayer = impatient(async () => ({ maxFeePerGas: 2n * gwei, maxPriorityFeePerGas: 1n }))
+    await Promise.all([relayer.send(call), relayer.send(call)])
+    await setBaseFee(5n * gwei)
+    await mineAll()
+    expect(await countMined()).toBe(0)
+    await expect
+      .poll(
+        async () => {
+          await setBaseFee(5n * gwei)
+          await mineAll()
+          return countMined()
+        },
+        { timeout: 10_000, interval: 100 },
+      )
+      .toBe(2)
   })
 
   it('begins again from what the node says where somebody else sends with its key', async () => {

@@ -1,0 +1,69 @@
+/** The tables of wallets and what they send, as Kysely sees them. */
+import type { JsonColumn } from './schema.ts'
+
+/** An account's smart account. `address` is lower case. */
+export interface WalletTable {
+  account_id: string
+  address: string
+  chain: string
+  created_at: Date
+  origin: JsonColumn
+  owner: JsonColumn
+}
+
+/** An externally owned account that signs for a wallet. `address` is lower case. */
+export interface WalletSignerTable {
+  id: string
+  account_id: string
+  address: string
+  created_at: Date
+}
+
+/** What a signer signs, and the operation that it becomes. `message` is RFC 8785 JSON, `hash` its SHA-256. */
+export interface IntentTable {
+  id: string
+  account_id: string
+  kind: 'transfer' | 'allowance'
+  message: string
+  hash: string
+  operation_hash: string
+  operation_id: string
+  token: string | null
+  units: bigint | null
+  destination: string | null
+  chain: string
+  agent_id: string | null
+  daily_micros: bigint | null
+  created_at: Date
+  expires_at: Date
+  used_at: Date | null
+}
+
+/** A wallet that has something else on the chain than in the books. Smallest units. */
+export interface WalletDriftTable {
+  account_id: string
+  token: string
+  booked: bigint
+  on_chain: bigint
+  first_seen_at: Date
+  last_seen_at: Date
+}
+
+/** A transfer on a chain and how far it came. `destination` is lower case. */
+export interface TransferTable {
+  id: string
+  account_id: string
+  decision_id: string
+  token: string
+  units: bigint
+  destination: string
+  chain: string
+  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+  transaction_hash: string | null
+  failure: string | null
+  created_at: Date
+  updated_at: Date
+  authorized: JsonColumn
+  signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
+  valid_until: Date
+}

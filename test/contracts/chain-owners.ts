@@ -1,0 +1,206 @@
+/** The part of the chain port's contract that is about wallets which the gateway does not own. */
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { expect, it } from 'vitest'
+import type {
+  Address,
+  Authorization,
+  AuthorizedOperation,
+  Chain,
+  ChainOperation,
+  Hex,
+  Wallet,
+  WalletOwner,
+} from '../../src/providers/chain.ts'
+import { newAuthenticator } from '../identity/authenticator.ts'
+import { newAddress, transferOf, walletOf } from './chain.ts'
+import { parseAttestation } from './passkey-key.ts'
+
+const ORIGIN = 'http://localhost:8787'
+const WAIT_MS = 10_000
+
+/** A passkey on a device in software. */
+export interface TestPasskey {
+  readonly owner: Extract<WalletOwner, { kind: 'passkey' }>
+  /** Signs an intent with the operation in it; `alter` changes what the chain is then shown. */
+  sign(operationHash: Hex, alter?: (message: string) => string): Extract<Authorization, { kind: 'passkey' }>
+}
+
+/** Makes a passkey of P-256. */
+export async function newPasskey(): Promise<TestPasskey> {
+  const device = newAuthenticator(ORIGIN)
+  const made = device.create({
+    challenge: 'Y2hhbGxlbmdlLW9mLXJlZ2lzdHJhdGlvbg',
+    rp: { id: 'localhost', name: 'Bursar' },
+    user: { id: 'YWNjdA', name: 'Ada', displayName: 'Ada' },
+    pubKeyCredParams: [{ alg: -7, type: 'public-key' }],
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  })
+  const owner = { kind: 'passkey', ...(await parseAttestation(made)) } as const
+  return {
+    owner,
+    sign(operationHash, alter = (message) => message) {
+      const message = canonicalize({ amount: '1', intentId: 'int_test', operationHash, token: 'USDC' })
+      if (message === undefined) throw new Error('no JSON')
+      const challenge = createHash('sha256').update(message).digest('base64url')
+      const { response } = device.get({ challenge, rpId: 'localhost', userVerification: 'required' })
+      const { authenticatorData, clientDataJSON, signature } = response
+      return {
+        kind: 'passkey',
+        message: alter(message),
+        authenticatorData: String(authenticatorData),
+        clientDataJSON,
+        signature: String(signature),
+      }
+    },
+  }
+}
+
+/** Adds the tests to a suite. @param checksOwners whether the chain itself judges signatures. */
+export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
+  const fund = async (wallet: Wallet, units: bigint) => {
+    const to = await chainOf().walletAddress(wallet)
+    await chainOf().mint([{ token: 'USDC', to, units }])
+    return to
+  }
+  const walletWith = (owner: WalletOwner, origin = owner): Wallet => {
+    const { accountId } = transferOf('', newAddress(), 1n).wallet
+    return { accountId: `${accountId}acct_${newAddress().slice(2, 14)}`, origin, owner }
+  }
+  const paymentOf = (wallet: Wallet, to: Address, units: bigint): ChainOperation => {
+    const { id, call, validUntil } = transferOf(wallet.accountId, to, units)
+    return { wallet, id, call, validUntil }
+  }
+  const send = async (operation: AuthorizedOperation) => {
+    const submission = await chainOf().submit(operation)
+    return submission.status === 'refused' ? submission : chainOf().outcomeOf(operation, WAIT_MS)
+  }
+  const rejected = { status: 'refused', cause: 'authorization' }
+  const confirmed = { status: 'confirmed' }
+  const gateway = { kind: 'gateway' } as const
+
+  it('pays from a wallet that a passkey owns, by its assertion', async () => {
+    const passkey = await newPasskey()
+    const wallet = walletWith(passkey.owner)
+    await fund(wallet, 10n)
+    const to = newAddress()
+    const payment = paymentOf(wallet, to, 7n)
+    const authorization = passkey.sign(chainOf().operationOf(payment).hash)
+    expect(await send({ ...payment, authorization })).toMatchObject(confirmed)
+    expect(await chainOf().balanceOf('USDC', to)).toBe(7n)
+    const names = (await chainOf().modules(wallet)).map(({ name, status }) => `${name} ${status}`)
+    expect(names.sort()).toEqual(['AgentAllowance active', 'Safe4337Module active'])
+  })
+
+  it.runIf(checksOwners)(
+    'does not move the money of a passkey by the key of the gateway, nor by a signature of something else',
+    async () => {
+      const [passkey, thief] = [await newPasskey(), await newPasskey()]
+      const wallet = walletWith(passkey.owner)
+      await fund(wallet, 100n)
+      const [payment, larger] = [paymentOf(wallet, newAddress(), 7n), paymentOf(wallet, newAddress(), 70n)]
+      const { hash } = chainOf().operationOf(payment)
+      const attempts: AuthorizedOperation[] = [
+        { ...payment, authorization: gateway },
+        { ...payment, authorization: thief.sign(hash) },
+        { ...larger, authorization: passkey.sign(hash) },
+        // The hash of the larger payment put into the text that was signed for the smaller one.
+        {
+          ...larger,
+          authorization: passkey.sign(hash, (message) =>
+            message.replace(hash, chainOf().operationOf(larger).hash),
+          ),
+        },
+        // A text in whose string the member only seems to be.
+        {
+          ...larger,
+          authorization: passkey.sign(hash, (message) =>
+            message.replace('int_test', `"operationHash":"${chainOf().operationOf(larger).hash}`),
+          ),
+        },
+      ]
+      const before = await chainOf().balanceOf('USDC', await chainOf().walletAddress(wallet))
+      for (const attempt of attempts) expect(await send(attempt)).toMatchObject(rejected)
+      expect(await chainOf().balanceOf('USDC', await chainOf().walletAddress(wallet))).toBe(before)
+    },
+  )
+
+  it('hands a wallet of its own over to an external key, and then cannot move its money alone', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const mine = walletOf(walletWith(gateway).accountId)
+    await fund(mine, 100n)
+    expect(await send({ ...paymentOf(mine, newAddress(), 1n), authorization: gateway })).toMatchObject(
+      confirmed,
+    )
+    const theirs: Wallet = { ...mine, owner: { kind: 'eoa', address: account.address } }
+    const payment = paymentOf(theirs, newAddress(), 2n)
+    const signature = await account.sign({ hash: chainOf().operationOf(payment).hash })
+    expect(await send({ ...payment, authorization: { kind: 'eoa', signature } })).toMatchObject(confirmed)
+    expect(await send({ ...paymentOf(theirs, newAddress(), 3n), authorization: gateway })).toMatchObject(
+      rejected,
+    )
+    if (checksOwners) {
+      const larger = paymentOf(theirs, newAddress(), 50n)
+      expect(await send({ ...larger, authorization: { kind: 'eoa', signature } })).toMatchObject(rejected)
+      expect(await send({ ...paymentOf(mine, newAddress(), 3n), authorization: gateway })).toMatchObject(
+        rejected,
+      )
+    }
+    expect(await chainOf().balanceOf('USDC', await chainOf().walletAddress(theirs))).toBe(97n)
+  })
+
+  it('lets agents spend from such a wallet up to its allowance of the day, and no more', async () => {
+    const passkey = await newPasskey()
+    const wallet = walletWith(passkey.owner)
+    await fund(wallet, 5_000_000_000n)
+    const byAgent = (agentId: string, units: bigint) =>
+      send({ ...paymentOf(wallet, newAddress(), units), authorization: { kind: 'allowance', agentId } })
+    expect(await byAgent('key_1', 600_000_000n)).toMatchObject(confirmed)
+    // Agents without an allowance of their own share one.
+    expect(await byAgent('key_2', 600_000_000n)).toEqual({
+      status: 'refused',
+      cause: 'authorization',
+      reason: 'on-chain allowance of 1000 USD a day: 600 is spent, 600 more was asked for',
+    })
+    expect(await byAgent('key_2', 400_000_000n)).toMatchObject(confirmed)
+
+    const call = { kind: 'allowance', agentId: 'key_2', dailyMicros: 1_500_000_000n } as const
+    const grant = { ...paymentOf(wallet, newAddress(), 1n), call }
+    const authorization = passkey.sign(chainOf().operationOf(grant).hash)
+    expect(await send({ ...grant, authorization })).toMatchObject(confirmed)
+    expect(await byAgent('key_2', 1_500_000_000n)).toMatchObject(confirmed)
+    expect(await byAgent('key_2', 1n)).toMatchObject(rejected)
+    expect(await chainOf().allowanceOf(wallet, 'key_2')).toEqual({
+      dailyMicros: 1_500_000_000n,
+      spentMicros: 1_500_000_000n,
+      isOwn: true,
+    })
+    expect(await chainOf().allowanceOf(wallet, 'key_1')).toMatchObject({ isOwn: false })
+    expect(await chainOf().allowanceOf(walletOf(wallet.accountId), 'key_1')).toBeNull()
+  })
+
+  it('does not execute an operation whose time is over', async () => {
+    const wallet = walletOf(walletWith(gateway).accountId)
+    await fund(wallet, 10n)
+    const late = { ...paymentOf(wallet, newAddress(), 1n), validUntil: new Date(Date.now() - 5_000) }
+    expect(await send({ ...late, authorization: gateway })).toMatchObject(rejected)
+  })
+
+  it('carries operations of many wallets together, and takes out the one that is refused', async () => {
+    const passkey = await newPasskey()
+    const wallets = Array.from({ length: 12 }, () => walletWith(gateway))
+    await Promise.all(wallets.map((wallet) => fund(wallet, 1n)))
+    const foreign = walletWith(passkey.owner)
+    await fund(foreign, 1n)
+    const payments = [...wallets, foreign].map(
+      (wallet): AuthorizedOperation => ({
+        ...paymentOf(wallet, newAddress(), 1n),
+        authorization: gateway,
+      }),
+    )
+    const outcomes = await Promise.all(payments.map(send))
+    expect(outcomes.filter(({ status }) => status === 'confirmed')).toHaveLength(12)
+    expect(outcomes.at(-1)).toMatchObject(rejected)
+  })
+}

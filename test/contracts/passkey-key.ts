@@ -1,0 +1,24 @@
+/** The P-256 key of a passkey that was just made. */
+import {
+  cose,
+  decodeAttestationObject,
+  decodeCredentialPublicKey,
+  parseAuthenticatorData,
+} from '@simplewebauthn/server/helpers'
+import { z } from 'zod'
+import type { Hex } from '../../src/providers/chain.ts'
+import type { Credential } from '../identity/authenticator.ts'
+
+const registration = z.looseObject({ response: z.looseObject({ attestationObject: z.string() }) })
+
+/** @returns its coordinates. */
+export async function parseAttestation(credential: Credential): Promise<{ x: Hex; y: Hex }> {
+  const { attestationObject } = registration.parse(credential).response
+  const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
+  const { credentialPublicKey } = parseAuthenticatorData(attestation.get('authData'))
+  if (credentialPublicKey === undefined) throw new Error('the credential has no key')
+  const key = decodeCredentialPublicKey(credentialPublicKey)
+  if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not one of P-256')
+  const hexOf = (bytes: Uint8Array | undefined): Hex => `0x${Buffer.from(bytes ?? []).toString('hex')}`
+  return { x: hexOf(key.get(cose.COSEKEYS.x)), y: hexOf(key.get(cose.COSEKEYS.y)) }
+}
