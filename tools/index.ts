@@ -51,6 +51,8 @@ import walletsSignersCreate from './wallets/signers/create.ts'
 import walletsSignersList from './wallets/signers/list.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import walletsTransferIntent from './wallets/transfer-intent.ts'
+import walletsTransfersGet from './wallets/transfers/get.ts'
+import walletsTransfersList from './wallets/transfers/list.ts'
 import x402Fx from './x402/fx.ts'
 
 export const tools: readonly Tool[] = [
@@ -105,5 +107,7 @@ export const tools: readonly Tool[] = [
   walletsSignersList,
   walletsTransfer,
   walletsTransferIntent,
+  walletsTransfersGet,
+  walletsTransfersList,
   x402Fx,
 ]

@@ -67,6 +67,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly closesSession?: true
   /** Members of the answer that are secrets: a repeated answer has null there, and they are stored nowhere. */
   readonly shownOnce?: readonly string[]
+  /** The list of the answer that REST also serves as text/csv. */
+  readonly csv?: string
   /** It asks others on the way, or counts limits: it opens its transactions itself, and keeps no answers by idempotency key. */
   readonly ownTransactions?: true
   /** The values that a parameter of the path can have, where the deployment decides. */
