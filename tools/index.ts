@@ -43,6 +43,7 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import transfersGasless from './transfers/gasless.ts'
 import walletsAllowancesIntent from './wallets/allowances/intent.ts'
 import walletsAllowancesList from './wallets/allowances/list.ts'
 import walletsAllowancesSet from './wallets/allowances/set.ts'
@@ -99,6 +100,7 @@ export const tools: readonly Tool[] = [
   securityMfa,
   securityPasskeysList,
   securityPasskeysRemove,
+  transfersGasless,
   walletsAllowancesIntent,
   walletsAllowancesList,
   walletsAllowancesSet,

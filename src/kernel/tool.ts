@@ -16,11 +16,11 @@ export type Effect = 'read' | 'write' | 'spend'
 /** A route as one line. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain. */
+/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain; null: it is somebody else's, and nothing is held. */
 export interface Spending<Facts = unknown> {
   readonly category: SpendCategory
   readonly money: Money
-  readonly place: string
+  readonly place: string | null
   readonly chain: string | null
   readonly counterparty: string | null
   /** The merchant's category code, of card purchases. */

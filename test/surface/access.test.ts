@@ -62,7 +62,7 @@ beforeAll(async () => {
     CHAIN: 'simulated',
     SESSION_SECRET: SECRET,
     ...Object.fromEntries(
-      ['MUTATIONS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map((name) => [
+      ['MUTATIONS', 'GASLESS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map((name) => [
         `RATE_${name}`,
         generous,
       ]),
