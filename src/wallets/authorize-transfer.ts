@@ -76,7 +76,8 @@ export async function authorizeTransfer(
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
   if (!mustSign && intentId === undefined && !maySign) return bySandbox
-  const intent = await intentFor(authorizing, signed, wallet)
+  const intent = await intentFor(authorizing, signed)
+  if (intent !== undefined) requireCurrent(authorizing, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return bySandbox
     if (intent === undefined) throw rejected('There is no open intent of yours for this very transfer.', key)
@@ -88,9 +89,8 @@ export async function authorizeTransfer(
 
 /** The intent that the signature must be of. @throws Failure `signature_rejected` where the one that was named does not fit. */
 async function intentFor(
-  { database, chain, askedAt }: Authorizing,
+  { database, askedAt }: Authorizing,
   { accountId, key, transfer, intentId, at }: SignedTransfer,
-  wallet: Wallet,
 ): Promise<Intent | undefined> {
   const keyId = key?.id ?? null
   if (intentId === undefined) {
@@ -110,12 +110,24 @@ async function intentFor(
     )
   const moment = intent.expiresAt > at ? at : await askedAt()
   if (moment === undefined || moment >= intent.expiresAt) throw rejected('The intent has expired.', key)
-  const { token, units, destination: to } = transfer
-  const call = { kind: 'transfer', token, to, units } as const
-  const operation = { wallet, id: intent.operationId, call, validUntil: validUntilOf(intent) }
-  if (chain.operationOf(operation).hash !== intent.operationHash)
-    throw rejected('The wallet has got another owner since the intent was made.', key)
   return intent
+}
+
+/** What was signed is an operation by the owner of that moment. @throws Failure `signature_rejected` where there is another now. */
+function requireCurrent(
+  { chain }: Authorizing,
+  { wallet, intent, signed }: { wallet: Wallet; intent: Intent; signed: SignedTransfer },
+): void {
+  const { token, units, destination: to } = signed.transfer
+  const call = { kind: 'transfer', token, to, units } as const
+  const { hash } = chain.operationOf({
+    wallet,
+    id: intent.operationId,
+    call,
+    validUntil: validUntilOf(intent),
+  })
+  if (hash !== intent.operationHash)
+    throw rejected('The wallet has got another owner since the intent was made.', signed.key)
 }
 
 function isSame(one: TransferFields, other: TransferFields): boolean {
