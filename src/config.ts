@@ -1,6 +1,7 @@
 /** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
@@ -98,6 +99,7 @@ const environment = z.object({
     })
     .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...complianceVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -114,7 +116,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config {
+export interface Config extends ComplianceConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -229,6 +231,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ),
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
+    ...complianceOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))

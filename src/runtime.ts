@@ -3,6 +3,8 @@
  * slow starts at once, and everything that was started is closed again, in reverse.
  */
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
+import { screenAddress } from '../policies/aml/screen-address.ts'
+import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { Failure } from './failure.ts'
@@ -28,6 +30,13 @@ import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimiter } from './providers/rate-limiter.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import type { Rates } from './providers/rates.ts'
+import { createSanctionsFile } from './providers/sanctions/file.ts'
+import { createOfacExcerpt } from './providers/sanctions/ofac-excerpt.ts'
+import type { Sanctions } from './providers/sanctions.ts'
+import { createChainalysisScreening } from './providers/screening/chainalysis.ts'
+import { joinScreening } from './providers/screening/joined.ts'
+import { createListScreening } from './providers/screening/listed.ts'
+import { noScreening } from './providers/screening/none.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
 import { rootCause } from './root-cause.ts'
@@ -42,17 +51,11 @@ export interface Runtime {
   close(): Promise<void>
 }
 
-// Production has no provider of either yet: nothing is screened as clear and nothing is priced by a snapshot.
+// Production has no provider of rates yet: nothing is priced by a snapshot.
 const noRates: Rates = {
   latest: () =>
     Promise.reject(
       new Failure('rates_unavailable', 'No provider of rates is configured.', { retryAfter: 60 }),
-    ),
-}
-const noScreening: AddressScreening = {
-  screen: () =>
-    Promise.reject(
-      new Failure('screening_unavailable', 'No provider of AML screening is configured.', { retryAfter: 60 }),
     ),
 }
 
@@ -90,6 +93,7 @@ export async function createRuntime(
   }
   try {
     const parts = { database, chain, clock: systemClock, newId, log }
+    const sanctions = createSanctions(config, log)
     const services: Services = {
       ...parts,
       reserve: createReserveQueue(database).reserve,
@@ -98,7 +102,8 @@ export async function createRuntime(
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
-      screening: config.mode === 'sandbox' ? createSandboxScreening(screenSandboxSuffix) : noScreening,
+      sanctions,
+      screening: createScreening(config, sanctions, log),
       rateLimiter,
       sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
       operation: (name) => tools.find((tool) => tool.name === name),
@@ -207,6 +212,23 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
       ? createDatabaseRailControls({ database, defaultEnabled: mode === 'sandbox' })
       : createRemoteRailControls({ url: railControlsUrl })
   return cachedRailControls({ controls, clock: systemClock })
+}
+
+/** The list that the configuration names; ours where it names none. */
+function createSanctions({ sanctionsList }: Config, log: Log): Sanctions {
+  return sanctionsList === null ? createOfacExcerpt() : createSanctionsFile({ path: sanctionsList, log })
+}
+
+/** The list always counts. Production needs a provider beside it; the sandbox has its own addresses instead. */
+function createScreening({ screening, mode }: Config, sanctions: Sanctions, log: Log): AddressScreening {
+  const provider =
+    screening === null
+      ? mode === 'sandbox'
+        ? []
+        : [noScreening]
+      : [createChainalysisScreening({ ...screening, log })]
+  const suffixes = mode === 'sandbox' ? [createSandboxScreening(screenSandboxSuffix)] : []
+  return joinScreening([createListScreening(sanctions, screenAddress), ...suffixes, ...provider], worstOf)
 }
 
 /** A channel without a provider is the outbox's in the sandbox, and is not offered in production. */

@@ -36,7 +36,7 @@ const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
 const PAYER_WEI = 10n ** 18n
 
-const demoScopes: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'fx:pay']
+const demoScopes: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'compliance:write', 'fx:pay']
 
 const demoPolicy: Policy = {
   currency: 'USD',

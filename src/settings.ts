@@ -2,6 +2,13 @@
  * Settings: what the configuration and the sandbox's own secrets say about the product itself. A root, like the runtime that
  * it is a part of.
  */
+import {
+  type AmlLimits,
+  defaultAmlLimits,
+  structuringOf,
+  thresholdsOf,
+  velocityOf,
+} from '../policies/aml/limits.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
 import type { Config } from './config.ts'
 import type { Settings } from './kernel/context.ts'
@@ -27,6 +34,8 @@ export async function settingsOf(
     ...webOf(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
+    aml: amlLimitsOf(config),
+    vasp: config.vasp,
   }
 }
 
@@ -68,4 +77,27 @@ export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> 
     limits.set(name, limit)
   }
   return limits
+}
+
+/** The thresholds of the AML rules. @throws Error naming a variable that does not state any. */
+function amlLimitsOf({ aml }: Pick<Config, 'aml'>): AmlLimits {
+  const { velocity, structuring, thresholds } = defaultAmlLimits
+  return {
+    velocity: stated('AML_VELOCITY', aml.velocity, velocityOf, '50000/86400,10000/600/10') ?? velocity,
+    structuring: stated('AML_STRUCTURING', aml.structuring, structuringOf, '3/86400/80') ?? structuring,
+    thresholds:
+      stated('TRAVEL_RULE_THRESHOLDS', aml.thresholds, thresholdsOf, 'default:1000,US:3000,EU:0') ??
+      thresholds,
+  }
+}
+
+function stated<Value>(
+  variable: string,
+  text: string | null,
+  read: (text: string) => Value | undefined,
+  example: string,
+): Value | undefined {
+  const value = text === null ? undefined : read(text)
+  if (text !== null && value === undefined) throw new Error(`${variable} must be like ${example}.`)
+  return value
 }

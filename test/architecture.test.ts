@@ -115,6 +115,7 @@ describe('the import table', () => {
     ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],
+    ['IVMS101', /^ivms101/, /^src\/compliance\//],
     ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
     ['the OpenID provider', /^oidc-provider$/, /^src\/http\/openid\//],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],

@@ -26,6 +26,32 @@ function complaintsOf(env: Record<string, string | undefined>): string[] {
 }
 
 describe('the configuration', () => {
+  it('reads who screens, by which list, and who we are', () => {
+    const lei = '3M5E1GQKGL17HI8CPN20'
+    const { screening, sanctionsList, aml, vasp } = readConfig({
+      SCREENING_API_KEY: 'key',
+      SANCTIONS_LIST: '/etc/list.json',
+      AML_VELOCITY: '1/1',
+      VASP_NAME: 'Example Bank',
+      VASP_LEI: lei,
+    })
+    expect({ screening, sanctionsList, aml, vasp }).toEqual({
+      screening: { url: 'https://public.chainalysis.com', apiKey: 'key' },
+      sanctionsList: '/etc/list.json',
+      aml: { velocity: '1/1', structuring: null, thresholds: null },
+      vasp: { name: 'Example Bank', lei },
+    })
+    const url = 'http://127.0.0.1:9000/screening'
+    expect(readConfig({ SCREENING_URL: url }).screening).toEqual({ url, apiKey: null })
+    expect(
+      complaintsOf({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) }),
+    ).toEqual([
+      expect.stringMatching(/^SCREENING_URL: /),
+      'SCREENING_API_KEY: must be visible ASCII',
+      expect.stringMatching(/^VASP_LEI: must be a Legal Entity Identifier/),
+    ])
+  })
+
   it('has a default for everything in the sandbox', () => {
     expect(readConfig({})).toEqual({
       mode: 'sandbox',
@@ -55,6 +81,10 @@ describe('the configuration', () => {
       trustedProxies: [],
       logLevel: 'info',
       rates: {},
+      sanctionsList: null,
+      screening: null,
+      aml: { velocity: null, structuring: null, thresholds: null },
+      vasp: { name: 'Bursar', lei: null },
     })
   })
 

@@ -30,6 +30,9 @@ import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
+import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts'
+import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
+import complianceTravelRule from './compliance/travel-rule.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
@@ -87,6 +90,9 @@ export const tools: readonly Tool[] = [
   authSessionsList,
   authSessionsRevoke,
   authWebauthn,
+  complianceBlockedAddressesGet,
+  complianceBlockedAddressesSet,
+  complianceTravelRule,
   context,
   developerKeysCreate,
   developerKeysList,

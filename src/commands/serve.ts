@@ -176,17 +176,25 @@ function isAddressInfo(address: string | AddressInfo | null): address is Address
 }
 
 /** What a request is told that comes before everything is up. */
-function notReady(_request: IncomingMessage, response: ServerResponse): void {
+function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const requestId = newId('req', systemClock())
   const problem = {
     type: '/errors/provider_unavailable',
     title: 'Starting',
     status: 503,
+    detail: 'The gateway is starting; nothing was done.',
+    instance: url.replace(/\?.*$/s, ''),
     code: 'provider_unavailable',
-    detail: 'The gateway is starting.',
+    requestId,
+    retryAfter: 1,
+    hint: 'Send the same request again in a second.',
   }
-  response
-    .writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
-    .end(JSON.stringify(problem))
+  const headers = {
+    'content-type': 'application/problem+json',
+    'retry-after': '1',
+    'x-request-id': requestId,
+  }
+  response.writeHead(503, headers).end(JSON.stringify(problem))
 }
 
 function endSignal(): Promise<string> {

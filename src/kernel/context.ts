@@ -1,4 +1,5 @@
 /** What a call sees of the world: the services of the process, and who asks, when and from where. */
+import type { AmlLimits } from '../../policies/aml/limits.ts'
 import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
@@ -11,6 +12,7 @@ import type { Messages } from '../providers/messages.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
+import type { Sanctions } from '../providers/sanctions.ts'
 import type { AddressScreening } from '../providers/screening.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
@@ -38,6 +40,10 @@ export interface Settings {
   readonly founderAccount: string | null
   /** Whether demo sessions are given out. */
   readonly guests: boolean
+  /** What the AML rules count against. */
+  readonly aml: AmlLimits
+  /** The institution that originates transfers, as Travel Rule data names it. */
+  readonly vasp: { readonly name: string; readonly lei: string | null }
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
@@ -56,6 +62,7 @@ export interface Services {
   readonly chain: Chain
   readonly rates: Rates
   readonly railControls: RailControls
+  readonly sanctions: Sanctions
   readonly screening: AddressScreening
   readonly rateLimiter: RateLimiter
   readonly messages: Messages

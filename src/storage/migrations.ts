@@ -7,6 +7,7 @@ import { budgets } from './migrations/0005-budgets.ts'
 import { audit } from './migrations/0006-audit.ts'
 import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
+import { compliance } from './migrations/0009-compliance.ts'
 import { relays } from './migrations/0011-relays.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -19,5 +20,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0006-audit': audit,
   '0007-approvals': approvals,
   '0008-wallets': wallets,
+  '0009-compliance': compliance,
   '0011-relays': relays,
 }

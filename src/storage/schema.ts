@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type { BlockedAddressTable, TravelRuleTable } from './schema-compliance.ts'
 import type {
   ChallengeTable,
   FailedFactorTable,
@@ -58,6 +59,8 @@ export interface Schema {
   budget_usage: BudgetUsageTable
   payee: PayeeTable
   idempotency: IdempotencyTable
+  blocked_address: BlockedAddressTable
+  travel_rule: TravelRuleTable
 }
 
 /** A person, or a guest. */
@@ -73,6 +76,8 @@ export interface AccountTable {
   lock_reason: Generated<'second_factor' | 'admin' | 'person' | null>
   /** The owner's cap over the spends of all keys in a UTC day; null: none. */
   agent_daily_max_micros: Generated<bigint | null>
+  /** ISO 3166-1 alpha-2; null while it is not known. */
+  country: Generated<string | null>
 }
 
 /** A signed-in session: the row behind a session token. */

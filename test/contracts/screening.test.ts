@@ -1,18 +1,42 @@
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
 import { worstOf } from '../../policies/aml/screening.ts'
+import { randomToken } from '../../src/ids.ts'
+import { silentLog } from '../../src/log.ts'
+import type { Address } from '../../src/providers/chain.ts'
+import { createSanctionsFile } from '../../src/providers/sanctions/file.ts'
+import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
+import { createChainalysisScreening } from '../../src/providers/screening/chainalysis.ts'
+import { joinScreening } from '../../src/providers/screening/joined.ts'
+import { createListScreening } from '../../src/providers/screening/listed.ts'
+import { noScreening } from '../../src/providers/screening/none.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
+import type { AddressScreening } from '../../src/providers/screening.ts'
+import { lowerCase } from '../../src/wallets/store.ts'
 
-const listed = `0x${'ab'.repeat(20)}` as const
-const lists = [{ name: 'ofac', addresses: new Set([listed]) }]
+const stranger: Address = `0x${'1'.repeat(40)}`
+const lazarus: Address = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
+const unavailable = (retryAfter = 5) => ({
+  code: 'screening_unavailable',
+  members: expect.objectContaining({ retryAfter }),
+})
 
-describe('screening: sandbox', () => {
-  const screening = createSandboxScreening((address) =>
-    worstOf([screenSandboxSuffix(address), screenAddress(address, lists)]),
+describe('screening: sandbox and list together', () => {
+  const screening = joinScreening(
+    [createListScreening(createOfacExcerpt(), screenAddress), createSandboxScreening(screenSandboxSuffix)],
+    worstOf,
   )
 
-  it('answers as the rules do that it was given', async () => {
+  it('blocks a sanctioned address in any case, and what the sandbox says', async () => {
+    for (const address of [lazarus, lowerCase(lazarus)])
+      expect(await screening.screen(address)).toEqual({ result: 'blocked', lists: ['ofac'] })
     expect(await screening.screen(`0x${'0'.repeat(36)}9999`)).toEqual({
       result: 'blocked',
       lists: ['sandbox'],
@@ -21,10 +45,152 @@ describe('screening: sandbox', () => {
       result: 'review',
       lists: ['sandbox'],
     })
-    expect(await screening.screen(listed)).toEqual({ result: 'blocked', lists: ['ofac'] })
-    expect(await screening.screen(`0x${'1'.repeat(40)}`)).toEqual({
-      result: 'clear',
-      lists: ['sandbox', 'ofac'],
+    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['ofac', 'sandbox'] })
+  })
+
+  it('clears nobody where one of several cannot answer', async () => {
+    const joined = joinScreening([createSandboxScreening(screenSandboxSuffix), noScreening], worstOf)
+    await expect(joined.screen(stranger)).rejects.toMatchObject(unavailable(60))
+  })
+
+  it('brings a list of addresses in lower case, with its source and date', async () => {
+    const { addresses, source, date } = await createOfacExcerpt().latest()
+    expect([...addresses].filter((address) => !/^0x[0-9a-f]{40}$/.test(address))).toEqual([])
+    expect(addresses.size).toBeGreaterThan(10)
+    expect([source, date]).toEqual([expect.stringContaining('OFAC'), '2025-03-21'])
+    // Taken off the list in March 2025.
+    expect(addresses).not.toContain('0xd90e2f925da726b50c4ed8d0fb90ad053324f31b')
+  })
+})
+
+describe('screening: a list in a file', () => {
+  const path = join(tmpdir(), `sanctions-${randomToken(6)}.json`)
+  const write = (document: unknown) =>
+    writeFile(path, typeof document === 'string' ? document : JSON.stringify(document))
+  const list = { source: 'Ministry', date: '2026-11-01', addresses: [`0x${'AB'.repeat(20)}`], names: ['X Y'] }
+  const screening = (sanctions = createSanctionsFile({ path, log: silentLog })) =>
+    createListScreening(sanctions, screenAddress)
+  const listed: Address = `0x${'aB'.repeat(20)}`
+  afterEach(() => rm(path, { force: true }))
+
+  it('is compared whatever the case, and keeps its names', async () => {
+    await write(list)
+    expect(await screening().screen(listed)).toEqual({ result: 'blocked', lists: ['sanctions'] })
+    expect(await screening().screen(stranger)).toEqual({ result: 'clear', lists: ['sanctions'] })
+    expect(await createSanctionsFile({ path, log: silentLog }).latest()).toMatchObject({
+      source: 'Ministry',
+      date: '2026-11-01',
+      names: ['X Y'],
     })
+  })
+
+  it('is read again when it changes: written, replaced, or changed back to the same length and time', async () => {
+    const asked = screening()
+    await write(list)
+    const long = new Date('2026-01-01T00:00:00Z')
+    await utimes(path, long, long)
+    expect((await asked.screen(stranger)).result).toBe('clear')
+    await write({ ...list, addresses: [stranger] })
+    await utimes(path, long, long)
+    expect((await asked.screen(stranger)).result).toBe('blocked')
+    await writeFile(`${path}.new`, JSON.stringify(list))
+    await rename(`${path}.new`, path)
+    expect((await asked.screen(stranger)).result).toBe('clear')
+  })
+
+  it.each([
+    ['no JSON', '{'],
+    ['nothing', ''],
+    ['half an address', { ...list, addresses: ['0x1234567890'] }],
+    ['no address at all', { ...list, addresses: [] }],
+    ['no source', { ...list, source: undefined }],
+    ['no date', { ...list, date: 'yesterday' }],
+    ['another document', { rails: [] }],
+    ['a list within', [list]],
+  ])('fails closed on %s, until it is mended', async (_name, document) => {
+    const asked = screening()
+    await write(list)
+    expect((await asked.screen(stranger)).result).toBe('clear')
+    await write(document)
+    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
+    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
+    await write(list)
+    expect((await asked.screen(stranger)).result).toBe('clear')
+  })
+
+  it('fails closed where the file is gone', async () => {
+    await expect(screening().screen(stranger)).rejects.toMatchObject(unavailable())
+  })
+})
+
+describe('screening: chainalysis', () => {
+  const asked: IncomingMessage[] = []
+  let answer: (response: ServerResponse) => void = () => {}
+  const server = createServer((request, response) => {
+    asked.push(request)
+    answer(response)
+  })
+  let screening: AddressScreening
+  const json =
+    (body: unknown, status = 200) =>
+    (response: ServerResponse) =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  beforeAll(async () => {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    // A server that listens on a port has an address with it.
+    const { port } = server.address() as AddressInfo
+    const url = `http://127.0.0.1:${port}/`
+    screening = createChainalysisScreening({ url, apiKey: 'a-key', log: silentLog, timeoutMs: 300 })
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('asks for the address with the key, and clears what nothing is known of', async () => {
+    answer = json({ identifications: [] })
+    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['chainalysis'] })
+    expect(asked.at(-1)?.url).toBe(`/api/v1/address/${stranger}`)
+    expect(asked.at(-1)?.headers).toMatchObject({ 'x-api-key': 'a-key', accept: 'application/json' })
+  })
+
+  it('blocks what is identified', async () => {
+    answer = json({
+      identifications: [{ category: 'sanctions', name: 'SANCTIONS: …', description: '…', url: 'https://…' }],
+    })
+    expect(await screening.screen(lazarus)).toEqual({ result: 'blocked', lists: ['chainalysis'] })
+  })
+
+  it.each([
+    ['500', json({}, 500), 5],
+    ['403, of a wrong key', json({ message: 'Forbidden' }, 403), 5],
+    [
+      '429 with a wait',
+      (response: ServerResponse) => void response.writeHead(429, { 'retry-after': '17' }).end(),
+      17,
+    ],
+    ['204', (response: ServerResponse) => void response.writeHead(204).end(), 5],
+    ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end(), 5],
+    ['no JSON', (response: ServerResponse) => void response.end('<html>'), 5],
+    ['an empty object', json({}), 5],
+    ['no list', json({ identifications: null }), 5],
+    ['a list of something else', json({ identifications: ['sanctions'] }), 5],
+    ['a hang-up', (response: ServerResponse) => void response.destroy(), 5],
+    ['silence', () => {}, 5],
+    [
+      'an answer that never ends',
+      (response: ServerResponse) => void response.writeHead(200).write('{"identifications":['),
+      5,
+    ],
+  ])('fails closed on %s, and says nothing of the key', async (_name, next, retryAfter) => {
+    answer = next
+    const failure: unknown = await screening.screen(stranger).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'screening_unavailable', members: { retryAfter } })
+    expect(String(failure)).not.toContain('a-key')
+  })
+
+  it('fails closed where nobody listens', async () => {
+    const gone = createChainalysisScreening({ url: 'http://127.0.0.1:1', apiKey: null, log: silentLog })
+    await expect(gone.screen(stranger)).rejects.toMatchObject({ code: 'screening_unavailable' })
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { failures } from '../../src/failure.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { pathsOf } from '../../src/http/tool-paths.ts'
@@ -21,6 +22,8 @@ const settings = {
   webOrigins: [origin],
   founderAccount: null,
   guests: true,
+  aml: defaultAmlLimits,
+  vasp: { name: 'Bursar', lei: null },
 } as const
 
 const schema = z.record(z.string(), z.unknown())

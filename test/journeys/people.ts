@@ -14,6 +14,7 @@ export interface Person {
     method: string,
     path: string,
     body?: unknown,
+    headers?: Record<string, string>,
   ): Promise<{ status: number; body: Record<string, unknown> }>
 }
 
@@ -38,8 +39,8 @@ export function personFrom(origin: string, answer: unknown): Person {
   return {
     token,
     accountId: account.id,
-    ask: (method, path, body) =>
-      askJson(origin, method, path, { body, headers: { authorization: `Bearer ${token}` } }),
+    ask: (method, path, body, headers = {}) =>
+      askJson(origin, method, path, { body, headers: { ...headers, authorization: `Bearer ${token}` } }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
+import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { newId } from '../../src/ids.ts'
@@ -10,6 +11,7 @@ import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -37,12 +39,15 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       webOrigins: [origin],
       founderAccount: null,
       guests: true,
+      aml: defaultAmlLimits,
+      vasp: { name: 'Bursar', lei: null },
     },
     database,
     reserve: createReserveQueue(database).reserve,
     chain: await createSimulatedChain({ clock, log: silentLog }),
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
+    sanctions: createOfacExcerpt(),
     screening: createSandboxScreening(screenSandboxSuffix),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -21,12 +22,15 @@ export default defineTool({
   mcp: false,
   input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withMoney),
   output: intentView,
-  failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'not_found'],
+  failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
   run: async (context, { money, destination, chain, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
-    await admitTransfer(context, { accountId, destination, chain, safeAddress })
+    await admitTransfer(
+      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { accountId, destination, chain, safeAddress, money },
+    )
     const wallet = await findOwnedWallet(context.database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     return makeTransferIntent(context, {

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
+import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { readAssertion } from '../../src/identity/passkey-response.ts'
 import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
@@ -41,8 +43,8 @@ const transferRequest = z
   .transform(withMoney)
 
 const screening = z.strictObject({
-  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of the destination.'),
-  lists: z.array(z.string()).describe('The lists that were consulted.'),
+  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML policy says of the transfer.'),
+  lists: z.array(z.string()).describe('The lists and rules that were consulted.'),
 })
 
 const transferResult = z.strictObject({
@@ -60,11 +62,12 @@ const transferResult = z.strictObject({
   authorization: z
     .enum(['sandbox', 'passkey', 'eoa', 'agent'])
     .describe('Who signed for the transfer; `sandbox`: the sandbox’s own key.'),
-  screening: screening.describe('The AML screening of the destination.'),
+  screening: screening.describe('The AML screening of the transfer.'),
 })
 
 const transferFacts = z.strictObject({
   screening,
+  travelRuleId: z.string().nullable().default(null),
   authorized: authorizedTransfer.default(bySandbox),
 })
 type TransferFacts = z.output<typeof transferFacts>
@@ -91,6 +94,7 @@ export default defineTool({
     'approval_required',
     'chain_not_supported',
     'screening_unavailable',
+    'rates_unavailable',
     'provider_unavailable',
     'settlement_pending',
     'not_found',
@@ -107,7 +111,10 @@ export default defineTool({
     const caller = callerOf(context)
     const { money, destination, chain, safeAddress } = input
     const accountId = caller.account.id
-    const admitted = await admitTransfer(context, { accountId, destination, chain, safeAddress })
+    const { result, lists, travelRuleId } = await admitTransfer(
+      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { accountId, destination, chain, safeAddress, money },
+    )
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
     const authorized = await authorizeTransfer(
@@ -132,7 +139,7 @@ export default defineTool({
       place: chain,
       chain,
       counterparty: destination,
-      facts: { screening: { result: admitted.result, lists: [...admitted.lists] }, authorized },
+      facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
   run: async (context, input, decided) => {
@@ -140,6 +147,7 @@ export default defineTool({
     const { authorized } = decided.facts
     const accountId = callerOf(context).account.id
     await countSignature(context, authorized, decided.decisionId)
+    await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
     const assertion = authorized.signer === 'passkey' ? readAssertion(signature)?.response : undefined
     const at = context.now
     const sent = await sendTransfer(context, {

@@ -1,6 +1,8 @@
 /** The sign-in page as it is served: its headers, what it loads, and what each deployment shows on it. */
+
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { defaultAmlLimits } from '../../../policies/aml/limits.ts'
 import { routePages } from '../../../src/http/pages/routes.tsx'
 import type { Env } from '../../../src/http/request.ts'
 import type { Settings } from '../../../src/kernel/context.ts'
@@ -151,6 +153,8 @@ describe('a deployment’s sign-in page', () => {
     webOrigins: [origin],
     founderAccount: null,
     guests: false,
+    aml: defaultAmlLimits,
+    vasp: { name: 'Bursar', lei: null },
   }
 
   it('shows the ways in that there are, and no others', async () => {

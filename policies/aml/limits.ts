@@ -1,0 +1,61 @@
+/** The thresholds of the AML rules, as a deployment states them: texts of its configuration, read here and nowhere else. */
+import { defaultThresholds, type TravelRuleThresholds } from '../travel-rule.ts'
+import { usdMicrosOf } from '../usd.ts'
+import { defaultStructuring, type Structuring } from './structuring.ts'
+import { defaultVelocity, type VelocityWindow } from './velocity.ts'
+
+/** Everything that the AML rules count against. */
+export interface AmlLimits {
+  readonly velocity: readonly VelocityWindow[]
+  readonly structuring: Structuring
+  readonly thresholds: TravelRuleThresholds
+}
+
+/** What holds where a deployment says nothing. */
+export const defaultAmlLimits: AmlLimits = {
+  velocity: defaultVelocity,
+  structuring: defaultStructuring,
+  thresholds: defaultThresholds,
+}
+
+const WINDOW = /^(\d{1,12}(?:\.\d{1,2})?)\/([1-9]\d{0,6})(?:\/([1-9]\d{0,4}))?$/
+const STRUCTURING = /^([2-9]|[1-9]\d{1,3})\/([1-9]\d{0,6})\/([1-9]\d?)$/
+const THRESHOLD = /^(default|[A-Z]{2}):(\d{1,12}(?:\.\d{1,2})?)$/
+
+/** Windows from `USD/seconds` or `USD/seconds/transfers`, joined by commas, or undefined where the text is none. */
+export function velocityOf(text: string): readonly VelocityWindow[] | undefined {
+  const windows = entriesOf(text).map((entry) => {
+    const [, usd, seconds, minCount = '1'] = WINDOW.exec(entry) ?? []
+    if (usd === undefined || seconds === undefined) return undefined
+    return { seconds: Number(seconds), maxUsdMicros: usdMicrosOf(usd), minCount: Number(minCount) }
+  })
+  return complete(windows)
+}
+
+/** The rule from `transfers/seconds/percent`, or undefined where the text is none. */
+export function structuringOf(text: string): Structuring | undefined {
+  const [, count, seconds, fromPercent] = STRUCTURING.exec(text.trim()) ?? []
+  if (count === undefined) return undefined
+  return { count: Number(count), seconds: Number(seconds), fromPercent: Number(fromPercent) }
+}
+
+/** Thresholds from `default:1000,US:3000,EU:0`: what it names takes the place of the law's. Undefined where the text is none. */
+export function thresholdsOf(text: string): TravelRuleThresholds | undefined {
+  const named = entriesOf(text).map((entry) => {
+    const [, jurisdiction, amount] = THRESHOLD.exec(entry) ?? []
+    return jurisdiction === undefined || amount === undefined
+      ? undefined
+      : ([jurisdiction, usdMicrosOf(amount)] as const)
+  })
+  const entries = complete(named)
+  return entries === undefined ? undefined : new Map([...defaultThresholds, ...entries])
+}
+
+function entriesOf(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+function complete<Entry>(entries: readonly (Entry | undefined)[]): readonly Entry[] | undefined {
+  const found = entries.filter((entry) => entry !== undefined)
+  return found.length === entries.length ? found : undefined
+}

@@ -1,0 +1,124 @@
+/** What the Travel Rule asks of a transfer, said by who sends it, and kept for it. */
+import { matchNames } from '../../policies/aml/match-names.ts'
+import {
+  judgeTravelRule,
+  type TravelRuleThresholds,
+  type TravelRuleVerdict,
+} from '../../policies/travel-rule.ts'
+import { usdOfMicros } from '../../policies/usd.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import { type Money, type Stablecoin, stablecoinCurrency } from '../money.ts'
+import type { Rates } from '../providers/rates.ts'
+import type { Sanctions } from '../providers/sanctions.ts'
+import type { Database } from '../storage/database.ts'
+import { usdMicrosAt } from '../usd-value.ts'
+import { type Institution, ivmsPayload } from './ivms-payload.ts'
+import { insertTravelRule, readCountry } from './store.ts'
+
+/** What recording needs. */
+export interface Recording {
+  readonly database: Database
+  readonly rates: Rates
+  readonly sanctions: Sanctions
+  readonly settings: {
+    readonly aml: { readonly thresholds: TravelRuleThresholds }
+    readonly vasp: Institution
+    readonly dataKey: Uint8Array
+  }
+  readonly newId: NewId
+  readonly now: Date
+}
+
+/** Somebody, as the caller names them. */
+export interface NamedParty {
+  readonly name: string
+  readonly isLegal: boolean
+  readonly country: string | null
+}
+
+/** A transfer and its two ends. @property decisionId of a transfer that was sent already; null: of the next one like it. */
+export interface TravelRuleFacts {
+  readonly accountId: string
+  readonly money: Money & { readonly asset: Stablecoin }
+  readonly destination: string
+  readonly chain: string
+  readonly wallet: string
+  readonly isOwnWallet: boolean
+  readonly decisionId: string | null
+  readonly originator: NamedParty
+  readonly beneficiary: NamedParty
+  readonly beneficiaryVasp: Institution | null
+}
+
+/** What came of it. `declined`: the beneficiary may be somebody whom nobody may pay. */
+export interface RecordedTravelRule {
+  readonly id: string
+  readonly status: 'required' | 'not_required' | 'declined'
+  readonly reason: string
+  readonly threshold: { readonly amount: string; readonly currency: 'USD' | 'EUR' }
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** @throws Failure `invalid_request`, `conflict` where the transfer has its data already, `screening_unavailable`, `rates_unavailable`. */
+export async function recordTravelRule(
+  { database, rates, sanctions, settings, newId, now }: Recording,
+  facts: TravelRuleFacts,
+): Promise<RecordedTravelRule> {
+  const { accountId, money, destination, chain, decisionId } = facts
+  const country = await readCountry(database, accountId)
+  const payload = await ivmsPayload({
+    originator: {
+      ...facts.originator,
+      country: facts.originator.country ?? country,
+      identification: accountId,
+      account: facts.wallet,
+    },
+    beneficiary: { ...facts.beneficiary, identification: destination, account: destination },
+    originatingVasp: settings.vasp,
+    beneficiaryVasp: facts.beneficiaryVasp,
+  })
+  const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
+  const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
+  const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
+  const isListed = matchNames(facts.beneficiary.name, (await sanctions.latest()).names).length > 0
+  const status = isListed ? 'declined' : verdict.isRequired ? 'required' : 'not_required'
+  const id = newId('tr', now)
+  const isKept = await insertTravelRule(
+    { database, dataKey: settings.dataKey },
+    {
+      id,
+      accountId,
+      status,
+      token: money.asset,
+      units: money.units,
+      destination,
+      chain,
+      // Data that is declined goes with no transfer.
+      decisionId: isListed ? null : decisionId,
+      payload: JSON.stringify(payload),
+    },
+    now,
+  )
+  if (!isKept) throw new Failure('conflict', 'The transfer has its Travel Rule data already.')
+  return {
+    id,
+    status,
+    reason: isListed
+      ? 'The beneficiary’s name is on a sanctions list; it needs a review.'
+      : reasonOf(verdict),
+    threshold: {
+      amount: usdOfMicros(verdict.threshold.micros),
+      currency: verdict.threshold.currency,
+    },
+    payload,
+  }
+}
+
+function reasonOf({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {
+  const [worth, from] = [amount, micros].map((units) => `${usdOfMicros(units)} ${currency}`)
+  if (reason === 'own_wallet')
+    return 'The destination is a wallet of this gateway; no other institution is to be told.'
+  if (reason === 'below_threshold') return `${worth} is below the threshold of ${from}.`
+  return `${worth} is not below the threshold of ${from}; the data is on record for the transfer.`
+}

@@ -1,0 +1,108 @@
+/** Travel Rule records. */
+import { type Money, type Stablecoin, stablecoins } from '../money.ts'
+import type { Address } from '../providers/chain.ts'
+import { seal } from '../seal.ts'
+import type { Connection } from '../storage/database.ts'
+import type { TravelRuleTable } from '../storage/schema-compliance.ts'
+import { UNUSED } from './transfer-facts.ts'
+
+/** A record to be kept. @property payload personal data: stored sealed. */
+export interface TravelRuleRecord {
+  readonly id: string
+  readonly accountId: string
+  readonly status: TravelRuleTable['status']
+  readonly token: string
+  readonly units: bigint
+  readonly destination: string
+  readonly chain: string
+  readonly decisionId: string | null
+  readonly payload: string
+}
+
+const PURPOSE = 'travel rule'
+
+/** Keeps a record. @returns false where its transfer has one already. */
+export async function insertTravelRule(
+  { database, dataKey }: { database: Connection; dataKey: Uint8Array },
+  record: TravelRuleRecord,
+  at: Date,
+): Promise<boolean> {
+  const row = await database.kysely
+    .insertInto('travel_rule')
+    .values({
+      id: record.id,
+      account_id: record.accountId,
+      status: record.status,
+      token: record.token,
+      units: record.units,
+      destination: record.destination,
+      chain: record.chain,
+      decision_id: record.decisionId,
+      sealed: seal(dataKey, { purpose: PURPOSE, owner: record.id }, record.payload),
+      created_at: at,
+      erased_at: null,
+    })
+    .onConflict((conflict) => conflict.column('decision_id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Gives a record to a transfer's decision, once. @returns false where another transfer has it. */
+export async function claimTravelRule(
+  database: Connection,
+  { id, decisionId }: { id: string; decisionId: string },
+): Promise<boolean> {
+  const rows = await database.call<{ id: string }>(
+    {
+      name: 'compliance_claim_travel_rule',
+      text: `update travel_rule set decision_id = $2 where id = $1 and ${UNUSED} returning id`,
+    },
+    [id, decisionId],
+  )
+  return rows.length === 1
+}
+
+/** What a transfer of an account was, or undefined where the account has no such transfer. */
+export async function findOwnTransfer(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<
+  | { money: Money & { asset: Stablecoin }; destination: Address; chain: string; decisionId: string }
+  | undefined
+> {
+  const row = await database.kysely
+    .selectFrom('transfer')
+    .select(['token', 'units', 'destination', 'chain', 'decision_id as decisionId'])
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  const { token, units, destination, ...rest } = row
+  const asset = stablecoins.find((symbol) => symbol === token)
+  if (asset === undefined) throw new Error(`a transfer of ${token} is stored, which is no stablecoin of ours`)
+  return { ...rest, money: { asset, units }, destination: `0x${destination.slice(2)}` }
+}
+
+/** An account's country, or null where it is not known. */
+export async function readCountry(database: Connection, accountId: string): Promise<string | null> {
+  const { country } = await database.kysely
+    .selectFrom('account')
+    .select('country')
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return country
+}
+
+/** Forgets whom an account's Travel Rule records name; that they were there, and for which transfers, stays. */
+export async function eraseTravelRules(
+  database: Connection,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('travel_rule')
+    .set({ sealed: null, erased_at: at })
+    .where('account_id', '=', accountId)
+    .where('sealed', 'is not', null)
+    .execute()
+}

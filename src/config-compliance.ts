@@ -1,0 +1,61 @@
+/** The part of the configuration that compliance reads: sanctions, screening, thresholds, and who we are as an institution. */
+import { z } from 'zod'
+
+const url = z.url({ protocol: /^https?$/, abort: true })
+
+/** Its variables. Thresholds stay texts here: what they may say is a matter of policy. */
+export const complianceVariables = {
+  SANCTIONS_LIST: z.string().min(1).optional(),
+  SCREENING_URL: url.optional(),
+  SCREENING_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+    .optional(),
+  AML_VELOCITY: z.string().optional(),
+  AML_STRUCTURING: z.string().optional(),
+  TRAVEL_RULE_THRESHOLDS: z.string().optional(),
+  VASP_NAME: z.string().trim().min(1).max(100).default('Bursar'),
+  VASP_LEI: z
+    .string()
+    .regex(/^[0-9A-Z]{18}\d{2}$/, 'must be a Legal Entity Identifier: 20 capital letters and digits')
+    .optional(),
+}
+
+const variables = z.object(complianceVariables)
+
+/** What the environment decides of compliance. */
+export interface ComplianceConfig {
+  /** A file that stands in for the sanctions list that we bring; null: ours. */
+  readonly sanctionsList: string | null
+  /** A provider of address screening; null: none is asked. */
+  readonly screening: { readonly url: string; readonly apiKey: string | null } | null
+  /** `AML_VELOCITY`, `AML_STRUCTURING` and `TRAVEL_RULE_THRESHOLDS` as they were given. */
+  readonly aml: {
+    readonly velocity: string | null
+    readonly structuring: string | null
+    readonly thresholds: string | null
+  }
+  /** Who originates transfers in Travel Rule data. */
+  readonly vasp: { readonly name: string; readonly lei: string | null }
+}
+
+/** The provider that a key alone stands for. */
+const CHAINALYSIS = 'https://public.chainalysis.com'
+
+/** Compliance's part of the settings. */
+export function complianceOf(settings: z.output<typeof variables>): ComplianceConfig {
+  const { SCREENING_URL: screeningUrl, SCREENING_API_KEY: apiKey } = settings
+  return {
+    sanctionsList: settings.SANCTIONS_LIST ?? null,
+    screening:
+      screeningUrl === undefined && apiKey === undefined
+        ? null
+        : { url: screeningUrl ?? CHAINALYSIS, apiKey: apiKey ?? null },
+    aml: {
+      velocity: settings.AML_VELOCITY ?? null,
+      structuring: settings.AML_STRUCTURING ?? null,
+      thresholds: settings.TRAVEL_RULE_THRESHOLDS ?? null,
+    },
+    vasp: { name: settings.VASP_NAME, lei: settings.VASP_LEI ?? null },
+  }
+}

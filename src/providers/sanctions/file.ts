@@ -1,0 +1,71 @@
+/**
+ * A sanctions list in a file (`SANCTIONS_LIST`): JSON `{source, date, addresses[], names?[], name?}`. It is read again as soon as
+ * the file changes, so that a new list holds for the very next transfer.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import { parseJson } from '../../json.ts'
+import type { Log } from '../../log.ts'
+import type { Sanctions, SanctionsList } from '../sanctions.ts'
+
+const text = z.string().trim().min(1).max(500)
+
+/** A list without a single address is a mistake, and would let everything through. */
+const document = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/)
+    .default('sanctions'),
+  source: text,
+  date: z.iso.date(),
+  addresses: z
+    .array(
+      z
+        .string()
+        .regex(/^[\x21-\x7e]{8,128}$/)
+        .refine((address) => !/^0x/i.test(address) || /^0x[0-9a-f]{40}$/i.test(address))
+        .toLowerCase(),
+    )
+    .min(1)
+    .transform((addresses) => new Set(addresses)),
+  names: z.array(text).default([]),
+})
+
+/** The sanctions port over a file. */
+export function createSanctionsFile({ path, log }: { readonly path: string; readonly log: Log }): Sanctions {
+  let known: { readonly version: string; readonly list: Promise<SanctionsList> } | undefined
+  const load = async (version: string): Promise<SanctionsList> => {
+    const list = document.parse(parseJson(await readFile(path, 'utf8')))
+    log.info(
+      { version, source: list.source, date: list.date, addresses: list.addresses.size },
+      'the sanctions list was read',
+    )
+    return list
+  }
+  return {
+    latest: async () => {
+      try {
+        const version = await versionOf(path)
+        if (known?.version !== version) known = { version, list: load(version) }
+        return await known.list
+      } catch (cause) {
+        // What failed is tried again, and told to whoever runs this: the refusal itself names no file.
+        known = undefined
+        log.error({ err: cause, path }, 'the sanctions list cannot be read')
+        throw new Failure(
+          'screening_unavailable',
+          'The sanctions list cannot be read; nothing was sent.',
+          { retryAfter: 5, hint: 'Send the same request again later.' },
+          { cause },
+        )
+      }
+    },
+  }
+}
+
+/** What tells one state of a file from another: also where it was replaced or written twice within a second. */
+async function versionOf(path: string): Promise<string> {
+  const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+  return [ino, size, mtimeNs, ctimeNs].join('-')
+}

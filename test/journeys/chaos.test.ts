@@ -1,0 +1,204 @@
+/**
+ * The chain or the gateway dies at every step of a transfer's life, under a load of 200 transfers. Afterwards every transfer
+ * has one end, told the same for ever; ledger and chain agree to the last unit, and nothing moved twice or was lost.
+ */
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { newGuest, type Person } from './people.ts'
+
+const TRANSFERS = 200
+const CLIENTS = 24
+/** What was reserved and not yet written when a gateway died is given back, and its clients are told so: at most one each. */
+const LEAST = TRANSFERS - CLIENTS
+const UNITS = 10_000n
+const STEPS: readonly Step[] = ['before broadcast', 'after broadcast', 'at the receipt']
+/** The transaction that the fault meets: in the middle of the load. */
+const NTH = 6
+
+const hex = z.templateLiteral(['0x', z.string()])
+const wallet = z.object({
+  safeAddress: hex,
+  balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
+})
+const answer = z.looseObject({
+  status: z.union([z.string(), z.number()]).optional(),
+  code: z.string().optional(),
+  transferId: z.string().optional(),
+})
+type Answer = z.output<typeof answer>
+
+const binary = (() => {
+  try {
+    return findAnvil(process.env.ANVIL_BIN)
+  } catch {
+    return undefined
+  }
+})()
+
+describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of transfers', () => {
+  let node: AnvilProcess
+  let proxy: ChainProxy
+  let database: Database
+  let drop = async () => {}
+  let env: Record<string, string>
+  let gateway: Gateway
+  let payer: Person
+  let payee: Person
+
+  beforeAll(async () => {
+    node = await spawnAnvil(binary ?? '', 0, 10_000)
+    proxy = await startChainProxy(() => node.url)
+    const created = await createTestDatabase(testServerUrl ?? '')
+    drop = created.drop
+    env = {
+      DATABASE_URL: created.url,
+      CHAIN_RPC_URL: proxy.url,
+      RATE_MUTATIONS: '100000/60',
+      LOG_LEVEL: 'error',
+    }
+    gateway = await startGateway(env)
+    // Where it was the first time is where it comes back: its clients know no other address.
+    env.PORT = new URL(gateway.origin).port
+    database = await openPostgres({ url: created.url })
+    ;[payer, payee] = [await newGuest(gateway.origin), await newGuest(gateway.origin)]
+  }, 120_000)
+  afterAll(async () => {
+    if (gateway?.process.exitCode === null && gateway.process.signalCode === null) await gateway.stop()
+    await database?.close()
+    await proxy?.close()
+    await node?.stop()
+    await drop()
+  }, 60_000)
+
+  /** The node dies and comes back on its port with nothing on it. */
+  const killNode = async () => {
+    await node.stop()
+    node = await spawnAnvil(binary ?? '', node.port, 10_000)
+  }
+  const killGateway = async () => {
+    const gone = once(gateway.process, 'exit')
+    gateway.process.kill('SIGKILL')
+    await gone
+  }
+  const isGone = () => gateway.process.signalCode !== null
+
+  const usdcOf = async (person: Person) => {
+    const { safeAddress, balances } = wallet.parse((await person.ask('GET', '/api/wallets')).body)
+    const { amount = '0', held = '0' } = balances.find(({ token }) => token === 'USDC') ?? {}
+    const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
+    const onChain = await client.readContract({
+      address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+      abi: erc20Abi,
+      functionName: 'balanceOf',
+      args: [safeAddress],
+    })
+    return { safeAddress, units: BigInt(Math.round(Number(amount) * 1e6)), held, onChain }
+  }
+
+  const send = async (destination: string, idempotencyKey: string): Promise<Answer | 'lost'> => {
+    try {
+      const { body } = await payer.ask(
+        'POST',
+        '/api/wallets/transfer',
+        { destination, amount: '0.01', signature: 'sandbox' },
+        { 'idempotency-key': idempotencyKey },
+      )
+      return answer.parse(body)
+    } catch {
+      return 'lost'
+    }
+  }
+  /** An end: the transfer is confirmed, or nobody says that another try could help. */
+  const isEnd = (told: Answer) =>
+    told.status === 'confirmed' || (told.code === 'provider_unavailable' && told.retryAfter === undefined)
+  /** A client that repeats its call until it knows. */
+  const untilKnown = async (destination: string, idempotencyKey: string): Promise<Answer> => {
+    for (let attempt = 0; attempt < 300; attempt += 1) {
+      const told = await send(destination, idempotencyKey)
+      if (told !== 'lost' && isEnd(told)) return told
+      await pause(200)
+    }
+    throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+  }
+  const untilAllKnown = async (destination: string, name: string): Promise<Answer[]> => {
+    const answers: Answer[] = []
+    let next = 0
+    const client = async () => {
+      for (let index = next++; index < TRANSFERS; index = next++)
+        answers[index] = await untilKnown(destination, `${name.replaceAll(' ', '-')}-${index}`)
+    }
+    await Promise.all(Array.from({ length: CLIENTS }, client))
+    return answers
+  }
+
+  /** Brings the gateway back wherever the fault has ended it. */
+  const keepUp = async (signal: AbortSignal) => {
+    while (!signal.aborted) {
+      if (isGone()) gateway = await startGateway(env)
+      await pause(50)
+    }
+  }
+
+  const survive = async (name: string, begin: () => void | Promise<void>) => {
+    const [from, to] = [await usdcOf(payer), await usdcOf(payee)]
+    const stopping = new AbortController()
+    const keeping = keepUp(stopping.signal)
+    const loading = untilAllKnown(to.safeAddress, name)
+    await begin()
+    const answers = await loading
+    stopping.abort()
+    await keeping
+
+    const confirmed = answers.filter(({ status }) => status === 'confirmed')
+    const moved = BigInt(confirmed.length) * UNITS
+    await expect.poll(async () => (await usdcOf(payer)).held, { timeout: 20_000 }).toBe('0')
+    const [payerNow, payeeNow] = [await usdcOf(payer), await usdcOf(payee)]
+    expect(payerNow.units).toBe(from.units - moved)
+    expect(payeeNow.units).toBe(to.units + moved)
+    expect(payerNow.onChain).toBe(payerNow.units)
+    expect(payeeNow.onChain).toBe(payeeNow.units)
+    expect(new Set(confirmed.map(({ transferId }) => transferId)).size).toBe(confirmed.length)
+    expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
+    const again = await Promise.all(
+      answers.map((_, index) => send(to.safeAddress, `${name.replaceAll(' ', '-')}-${index}`)),
+    )
+    const told = (one: Answer | 'lost') => (one === 'lost' ? one : [one.status, one.code, one.transferId])
+    expect(again.map(told)).toEqual(answers.map(told))
+    return confirmed.length
+  }
+
+  for (const step of STEPS) {
+    it(`survives that the node is killed ${step}`, async () => {
+      const confirmed = await survive(`node ${step}`, () => proxy.cut(step, NTH, killNode))
+      expect(confirmed).toBe(TRANSFERS)
+    }, 120_000)
+
+    it(`survives that the gateway is killed ${step}`, async () => {
+      const confirmed = await survive(`gateway ${step}`, () => proxy.cut(step, NTH, killGateway))
+      expect(confirmed).toBeGreaterThanOrEqual(LEAST)
+    }, 120_000)
+  }
+
+  it('survives that the gateway is killed while money is reserved and no transfer is written yet', async () => {
+    const confirmed = await survive('gateway reserved', async () => {
+      await pause(300)
+      await database.transaction(async ({ call }) => {
+        await call({ name: 'chaos_lock', text: 'lock table transfer in share row exclusive mode' }, [])
+        await pause(300)
+        await killGateway()
+      })
+    })
+    expect(confirmed).toBeGreaterThanOrEqual(LEAST)
+  }, 120_000)
+})

@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { matchNames } from '../../../policies/aml/match-names.ts'
+
+const listed = [
+  'LAZARUS GROUP',
+  'SEMENOV, Roman',
+  'SUEX OTC, S.R.O.',
+  'CHATEX',
+  'AL-ZAWAHIRI, Ayman',
+  'Šešelj, Čedo',
+]
+
+it.each([
+  ['Roman Semenov', 'SEMENOV, Roman'],
+  ['roman  SEMENOV', 'SEMENOV, Roman'],
+  ['Roman Sergeevich Semenov', 'SEMENOV, Roman'],
+  ['Lazarus Group', 'LAZARUS GROUP'],
+  ['The Lazarus Group Ltd.', 'LAZARUS GROUP'],
+  ['Suex OTC sro', 'SUEX OTC, S.R.O.'],
+  ['Chatex', 'CHATEX'],
+  ['Ayman Al Zawahiri', 'AL-ZAWAHIRI, Ayman'],
+  ['Cedo Seselj', 'Šešelj, Čedo'],
+])('takes %s for %s', (name, entry) => {
+  expect(matchNames(name, listed)).toEqual([entry])
+})
+
+it.each([
+  'Roman',
+  'Roman Polanski',
+  'Semenova Roman',
+  'Lazarus',
+  'Chatex Roma Team',
+  'Group',
+  '',
+  '…',
+  'Ltd',
+])('takes %s for nobody', (name) => {
+  expect(matchNames(name, listed)).toEqual([])
+})
+
+it('finds any name whatever the order, the case and the punctuation between its words', () => {
+  const word = fc.stringMatching(/^[a-z]{4,8}$/)
+  const separator = fc.constantFrom(' ', ', ', '-', ' / ')
+  fc.assert(
+    fc.property(fc.uniqueArray(word, { minLength: 2, maxLength: 4 }), separator, (words, between) => {
+      const entry = words.join(' ')
+      const said = [...words].reverse().join(between).toUpperCase()
+      expect(matchNames(said, [entry, 'somebody else'])).toEqual([entry])
+    }),
+  )
+})

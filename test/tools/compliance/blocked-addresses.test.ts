@@ -1,0 +1,78 @@
+import { getAddress } from 'viem'
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import type { Services } from '../../../src/kernel/context.ts'
+import get from '../../../tools/compliance/blocked-addresses/get.ts'
+import set from '../../../tools/compliance/blocked-addresses/set.ts'
+import mfa from '../../../tools/security/mfa.ts'
+import { onBothEngines } from '../../engines.ts'
+import { secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
+import { noon, servicesOn } from '../../kernel/scene.ts'
+import { newPayer, type Payer, stranger } from './scene.ts'
+
+const second = '0x000000000000000000000000000000000000dEaD'
+
+onBothEngines('an owner’s blocked addresses', (database) => {
+  let services: Services
+  let owner: Payer
+  const blocked = async (who: Payer = owner) => (await who.call(get, {})).body
+  const refused = { code: 'aml_blocked', members: { screening: { result: 'blocked', lists: ['owner'] } } }
+  beforeAll(async () => {
+    services = await servicesOn(database())
+  })
+  beforeEach(async () => {
+    owner = await newPayer(services)
+  })
+
+  it('are never paid from the next transfer on, by this account alone, whatever their case', async () => {
+    expect(await blocked()).toEqual({ addresses: [] })
+    await owner.send({ amount: '1' })
+    const { body } = await owner.call(set, {
+      addresses: [second, getAddress(stranger)],
+    })
+    expect(body).toEqual({ addresses: [second.toLowerCase(), stranger] })
+    expect(await blocked()).toEqual(body)
+    for (const destination of [stranger, second])
+      await expect(owner.send({ amount: '1', destination })).rejects.toMatchObject(refused)
+    const other = await newPayer(services)
+    expect(await blocked(other)).toEqual({ addresses: [] })
+    await other.send({ amount: '1' })
+  })
+
+  it('are paid again once they are taken off', async () => {
+    await owner.call(set, { addresses: [stranger, second] })
+    await owner.call(set, { addresses: [second] })
+    await owner.send({ amount: '1' })
+    await expect(owner.send({ amount: '1', destination: second })).rejects.toMatchObject(refused)
+  })
+
+  it('are added at once, and taken off with a fresh second factor alone', async () => {
+    const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
+    await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
+    const stale = await signInAgain(services, owner.accountId)
+    await stale.call(set, { addresses: [stranger] })
+    await stale.call(set, { addresses: [stranger, second] })
+    for (const addresses of [[], [second], [second, `0x${'1'.repeat(40)}`]])
+      await expect(stale.call(set, { addresses })).rejects.toMatchObject({ code: 'step_up_required' })
+    expect(await blocked()).toEqual({ addresses: [second.toLowerCase(), stranger] })
+    await owner.call(set, { addresses: [] })
+    expect(await blocked()).toEqual({ addresses: [] })
+  })
+
+  it('lose none where two lists are set at once', async () => {
+    const lists = Array.from({ length: 5 }, (_, at) => [
+      stranger,
+      `0x${String(at).repeat(40)}`.replace('0x00', '0xa0'),
+    ])
+    await Promise.all(lists.map((addresses) => owner.call(set, { addresses })))
+    const { addresses } = await blocked()
+    expect(lists.map((list) => [...list].sort())).toContainEqual(addresses)
+  })
+
+  it('are addresses, a thousand at most', async () => {
+    const many = Array.from({ length: 1001 }, (_, at) => `0x${String(at).padStart(40, '0')}`)
+    for (const addresses of [['0x12'], [second.replace('dEaD', 'DeAd')], many, 'all', undefined])
+      await expect(owner.call(set, { addresses })).rejects.toMatchObject({ code: 'invalid_request' })
+    await owner.call(set, { addresses: many.slice(1) })
+    expect((await blocked()).addresses).toHaveLength(1000)
+  })
+})

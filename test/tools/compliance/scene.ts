@@ -1,0 +1,75 @@
+/** A guest with money, on a database: what they ask, and what the transfers of the AML tests look like. */
+import { z } from 'zod'
+import type { AmlLimits } from '../../../policies/aml/limits.ts'
+import { newId } from '../../../src/ids.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import { run } from '../../../src/kernel/run.ts'
+import type { Stablecoin } from '../../../src/money.ts'
+import { bookDeposit } from '../../../src/wallets/open-wallet.ts'
+import guest from '../../../tools/auth/guest.ts'
+import travelRule from '../../../tools/compliance/travel-rule.ts'
+import transfer from '../../../tools/wallets/transfer.ts'
+import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
+import { callOf, noon } from '../../kernel/scene.ts'
+
+/** Somebody whom nobody knows. */
+export const stranger = `0x${'c1'.repeat(20)}`
+
+/** How a transfer is asked for in these tests. */
+export interface AskedSend {
+  readonly amount: string
+  readonly token?: Stablecoin
+  readonly destination?: string
+}
+
+/** A guest. @property send a transfer by them. @property disclose Travel Rule data by them. */
+export interface Payer extends SignedIn {
+  readonly address: string
+  send(asked: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
+  disclose(
+    members: Record<string, unknown>,
+    how?: { idempotencyKey?: string },
+  ): Promise<Record<string, unknown>>
+}
+
+/** A new guest with a million of each token. */
+export async function newPayer(services: Services): Promise<Payer> {
+  const { body } = await run(guest, callOf(services, { kind: 'public' }), {})
+  const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
+  const { address } = await services.database.kysely
+    .selectFrom('wallet')
+    .select('address')
+    .where('account_id', '=', account.id)
+    .executeTakeFirstOrThrow()
+  const funds = (['USDC', 'EURC', 'USDT'] as const).map((asset) => ({ asset, units: 10n ** 12n }))
+  const parts = { ...services, newId }
+  await bookDeposit(parts, { accountId: account.id, funds, reference: 'test', at: noon })
+  await services.chain.mint(
+    funds.map(({ asset, units }) => ({ token: asset, to: `0x${address.slice(2)}`, units })),
+  )
+  const person = await signInAgain(services, account.id)
+  return {
+    ...person,
+    address,
+    send: (asked, how) =>
+      person.call(transfer, { destination: stranger, signature: 'sandbox', ...asked }, how),
+    disclose: async (members, how) =>
+      (
+        await person.call(
+          travelRule,
+          { amount: '1500', destination: stranger, beneficiary: { name: 'Grace Hopper' }, ...members },
+          how,
+        )
+      ).body,
+  }
+}
+
+/** The same services with other AML limits. */
+export function limitedBy(services: Services, aml: Partial<AmlLimits>): Services {
+  return { ...services, settings: { ...services.settings, aml: { ...services.settings.aml, ...aml } } }
+}
+
+/** The refusal of a transfer that needs a look by these rules. */
+export function reviewFor(...lists: string[]) {
+  return { code: 'aml_blocked', members: { screening: { result: 'review', lists } } }
+}

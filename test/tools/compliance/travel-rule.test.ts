@@ -1,0 +1,270 @@
+import { IVMS101_2023Schema } from 'ivms101'
+import { getAddress } from 'viem'
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { eraseTravelRules } from '../../../src/compliance/store.ts'
+import { newId } from '../../../src/ids.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import { run } from '../../../src/kernel/run.ts'
+import { unseal } from '../../../src/seal.ts'
+import travelRule from '../../../tools/compliance/travel-rule.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newSignedIn } from '../../identity/signed-in.ts'
+import { callOf, keyOf, noon, servicesOn } from '../../kernel/scene.ts'
+import { booksOf, sendingOn } from '../../wallets/scene.ts'
+import { newPayer, type Payer, reviewFor, stranger } from './scene.ts'
+
+onBothEngines('POST /api/compliance/travel-rule', (database) => {
+  let services: Services
+  let payer: Payer
+  const recordOf = (id: unknown) =>
+    database()
+      .kysely.selectFrom('travel_rule')
+      .selectAll()
+      .where('id', '=', String(id))
+      .executeTakeFirstOrThrow()
+  const liveIn = (country: string) =>
+    database().kysely.updateTable('account').set({ country }).where('id', '=', payer.accountId).execute()
+  const refusal = (code: string) => ({ code })
+  beforeAll(async () => {
+    services = await servicesOn(database())
+  })
+  beforeEach(async () => {
+    payer = await newPayer(services)
+  })
+
+  it('is what a transfer of 1,000 or more waits for, and no smaller one', async () => {
+    await payer.send({ amount: '999.999999' })
+    await expect(payer.send({ amount: '1000' })).rejects.toMatchObject({
+      ...reviewFor('travel_rule'),
+      members: {
+        screening: { result: 'review', lists: ['travel_rule'] },
+        hint: expect.stringContaining(
+          `POST /api/compliance/travel-rule {"amount":"1000","token":"USDC","destination":"${stranger}","chain":"base-sepolia"`,
+        ),
+      },
+    })
+    const recorded = await payer.disclose({ amount: '1000' })
+    expect(recorded).toMatchObject({
+      id: expect.stringMatching(/^tr_[0-9a-z]{26}$/),
+      status: 'required',
+      reason: '1000 USD is not below the threshold of 1000 USD; the data is on record for the transfer.',
+      threshold: { amount: '1000', currency: 'USD' },
+    })
+    const { body } = await payer.send({ amount: '1000' })
+    expect(body).toMatchObject({ status: 'confirmed', screening: { result: 'clear' } })
+    expect((await recordOf(recorded.id)).decision_id).toBe(body.decisionId)
+    await expect(payer.send({ amount: '1000' })).rejects.toMatchObject(reviewFor('travel_rule'))
+  })
+
+  it('goes with the very transfer that it names, and with no other', async () => {
+    await payer.disclose({ amount: '1500' })
+    for (const other of [
+      { amount: '1501' },
+      { amount: '1500', token: 'USDT' as const },
+      { amount: '1500', destination: `0x${'c2'.repeat(20)}` },
+    ])
+      await expect(payer.send(other)).rejects.toMatchObject(reviewFor('travel_rule'))
+    const somebody = await newPayer(services)
+    await expect(somebody.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
+    await payer.send({ amount: '1500', destination: getAddress(stranger) })
+  })
+
+  it('is asked by the account’s country', async () => {
+    await liveIn('US')
+    await payer.send({ amount: '2000' })
+    expect(await payer.disclose({ amount: '2999' })).toMatchObject({
+      status: 'not_required',
+      reason: '2999 USD is below the threshold of 3000 USD.',
+    })
+    await expect(payer.send({ amount: '3000' })).rejects.toMatchObject(reviewFor('travel_rule'))
+    await liveIn('DE')
+    await expect(payer.send({ amount: '0.01' })).rejects.toMatchObject(reviewFor('travel_rule'))
+    expect(await payer.disclose({ amount: '0.01', token: 'EURC' })).toMatchObject({
+      status: 'required',
+      threshold: { amount: '0', currency: 'EUR' },
+    })
+    await payer.send({ amount: '0.01', token: 'EURC' })
+  })
+
+  it('is not asked of what goes to a wallet of the gateway', async () => {
+    const { address: destination } = await newPayer(services)
+    expect(await payer.disclose({ amount: '5000', destination })).toMatchObject({ status: 'not_required' })
+    await payer.send({ amount: '5000', destination })
+    await payer.send({ amount: '6000', destination })
+  })
+
+  it('answers a payload that the standard takes, of persons, organisations and institutions', async () => {
+    for (const members of [
+      { beneficiary: { name: 'Grace Hopper' } },
+      { beneficiary: { legalName: 'Example GmbH', country: 'DE', vasp: 'Some Exchange' } },
+      {
+        beneficiary: { name: 'Иван', vasp: { name: 'VASP B', lei: '3M5E1GQKGL17HI8CPN20' } },
+        originator: { legalName: 'Ours Ltd', country: 'GB' },
+      },
+    ]) {
+      const { payload } = await payer.disclose(members)
+      expect(IVMS101_2023Schema.safeParse(payload).error).toBeUndefined()
+    }
+    const { payload } = await payer.disclose({
+      beneficiary: { legalName: 'Example GmbH', country: 'DE', vasp: 'Some Exchange', segment: 'b2b' },
+      risk: 'low',
+    })
+    expect(payload).toEqual({
+      originator: {
+        originatorPerson: [
+          {
+            naturalPerson: {
+              name: {
+                nameIdentifier: [{ primaryIdentifier: 'Guest', naturalPersonNameIdentifierType: 'LEGL' }],
+              },
+              customerIdentification: payer.accountId,
+            },
+            accountNumber: [payer.address],
+          },
+        ],
+      },
+      beneficiary: {
+        beneficiaryPerson: [
+          {
+            legalPerson: {
+              name: {
+                nameIdentifier: [{ legalPersonName: 'Example GmbH', legalPersonNameIdentifierType: 'LEGL' }],
+              },
+              customerIdentification: stranger,
+              countryOfRegistration: 'DE',
+            },
+            accountNumber: [stranger],
+          },
+        ],
+      },
+      originatingVASP: expect.objectContaining({
+        legalPerson: expect.objectContaining({ customerIdentification: 'Bursar' }),
+      }),
+      beneficiaryVASP: expect.objectContaining({
+        legalPerson: expect.objectContaining({ customerIdentification: 'Some Exchange' }),
+      }),
+      payloadMetadata: { payloadVersion: '101.2023' },
+    })
+  })
+
+  it('goes with a transfer that was sent already, once, and only with one’s own', async () => {
+    const { body } = await payer.send({ amount: '5' })
+    const about = { transferId: body.transferId, amount: undefined, destination: undefined }
+    const somebody = await newPayer(services)
+    await expect(somebody.disclose(about)).rejects.toMatchObject(refusal('not_found'))
+    await expect(payer.disclose({ ...about, transferId: newId('tx', noon) })).rejects.toMatchObject(
+      refusal('not_found'),
+    )
+    const recorded = await payer.disclose(about)
+    expect(recorded.status).toBe('not_required')
+    expect(await recordOf(recorded.id)).toMatchObject({
+      decision_id: body.decisionId,
+      units: 5_000_000n,
+      destination: stranger,
+    })
+    await expect(payer.disclose(about)).rejects.toMatchObject(refusal('conflict'))
+  })
+
+  it('is declined where the beneficiary’s name is on a sanctions list, and then helps no transfer', async () => {
+    const recorded = await payer.disclose({ beneficiary: { legalName: 'The LAZARUS Group' } })
+    expect(recorded).toMatchObject({ status: 'declined', reason: expect.stringContaining('sanctions list') })
+    await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
+  })
+
+  it('is stored sealed alone, also where an idempotency key repeats it, and can be erased', async () => {
+    const how = { idempotencyKey: 'disclose-1' }
+    const recorded = await payer.disclose({}, how)
+    const again = await payer.disclose({}, how)
+    expect(again).toEqual({ ...recorded, payload: null })
+    const { sealed } = await recordOf(recorded.id)
+    const { dataKey } = services.settings
+    const seal = { purpose: 'travel rule', owner: String(recorded.id) }
+    expect(JSON.parse(unseal(dataKey, seal, sealed ?? new Uint8Array()))).toEqual(recorded.payload)
+    for (const table of ['travel_rule', 'idempotency', 'decision'] as const) {
+      const rows = await database().kysely.selectFrom(table).selectAll().execute()
+      const text = rows.map((row) => Object.values(row).map(String).join(' ')).join('\n')
+      expect(text).not.toContain('Hopper')
+    }
+    await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
+    expect(await recordOf(recorded.id)).toMatchObject({ sealed: null, erased_at: noon })
+    await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
+  })
+
+  it('goes with one of two transfers that are sent at once; the other’s money is free again', async () => {
+    await payer.disclose({ amount: '1500' })
+    const before = await booksOf(sendingOn(database(), services.chain), payer.accountId)
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => payer.send({ amount: '1500' })))
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(['conflict', 'aml_blocked']).toContain(outcome.reason.code)
+    expect(await booksOf(sendingOn(database(), services.chain), payer.accountId)).toEqual({
+      available: before.available - 1_500_000_000n,
+      held: 0n,
+    })
+  })
+
+  it('serves again where its transfer failed, and stays where a call is repeated', async () => {
+    await payer.disclose({ amount: '1500' })
+    // The chain has nothing: it refuses, and the money comes back.
+    const empty = {
+      ...services.chain,
+      submit: async () => ({ status: 'refused' as const, reason: 'empty', cause: 'transfer' as const }),
+    }
+    const { chain } = services
+    Object.assign(services, { chain: empty })
+    await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(refusal('provider_unavailable'))
+    Object.assign(services, { chain })
+    const how = { idempotencyKey: 'once' }
+    const first = await payer.send({ amount: '1500' }, how)
+    const again = await payer.send({ amount: '1500' }, how)
+    expect([first.replayed, again.replayed]).toEqual([false, true])
+    expect(again.body).toEqual(first.body)
+  })
+
+  it('says what is missing or too much', async () => {
+    const wrongs: [Record<string, unknown>, string][] = [
+      [{ amount: undefined }, 'amount'],
+      [{ destination: undefined }, 'destination'],
+      [{ transferId: newId('tx', noon) }, 'amount'],
+      [{ amount: '0.0000001' }, 'amount'],
+      [{ beneficiary: {} }, 'beneficiary'],
+      [{ beneficiary: { name: 'A', legalName: 'B' } }, 'beneficiary'],
+      [{ beneficiary: { name: 'A', country: 'Germany' } }, 'beneficiary.country'],
+      [{ beneficiary: { name: 'A', vasp: { name: 'B', lei: 'C' } } }, 'beneficiary.vasp.lei'],
+      [
+        { beneficiary: { name: 'A', country: 'ZZ' } },
+        'beneficiary.beneficiaryPerson.0.naturalPerson.countryOfResidence',
+      ],
+    ]
+    for (const [members, path] of wrongs)
+      await expect(payer.disclose(members)).rejects.toMatchObject({
+        code: 'invalid_request',
+        members: { issues: expect.arrayContaining([expect.objectContaining({ path })]) },
+      })
+    await expect(payer.disclose({ chain: 'polygon' })).rejects.toMatchObject(refusal('chain_not_supported'))
+    const poor = await newSignedIn(services)
+    const asked = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(poor.call(travelRule, asked)).rejects.toMatchObject(refusal('not_found'))
+  })
+
+  it('is for keys that have the scope', async () => {
+    const { account } = keyOf({
+      id: payer.accountId,
+      role: 'user',
+      status: 'active',
+      guest: true,
+      displayName: 'Guest',
+      kycLevel: 'none',
+      mfaEnrolled: false,
+      createdAt: noon,
+    })
+    const asked = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(run(travelRule, callOf(services, keyOf(account)), asked)).rejects.toMatchObject(
+      refusal('insufficient_scope'),
+    )
+    const key = keyOf(account, { scopes: ['compliance:write'] })
+    await expect(run(travelRule, callOf(services, key), asked)).resolves.toMatchObject({
+      body: { status: 'required' },
+    })
+  })
+})

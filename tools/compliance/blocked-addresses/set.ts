@@ -1,0 +1,50 @@
+import { isAddress } from 'viem'
+import { z } from 'zod'
+import {
+  changeBlockedAddresses,
+  MOST_BLOCKED,
+  readBlockedAddresses,
+} from '../../../src/compliance/blocked-addresses.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'compliance.blocked_addresses.set',
+  title: 'Set the blocked addresses',
+  summary: 'Set the addresses that no transfer of the account ever pays, by whichever key or person.',
+  description:
+    'The whole new list takes the place of the one before. An address that is added is refused from the very next transfer on (403 `aml_blocked`, list `owner`). Taking one off needs a fresh second factor.',
+  route: 'PUT /api/compliance/blocked-addresses',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({
+    addresses: z
+      .array(
+        z
+          .string()
+          .refine((text): boolean => isAddress(text), { error: 'must be an EVM address' })
+          .toLowerCase(),
+      )
+      .max(MOST_BLOCKED)
+      .transform((addresses) => [...new Set(addresses)].sort())
+      .describe(`EVM addresses, at most ${MOST_BLOCKED}; [] blocks none.`),
+  }),
+  output: z.strictObject({
+    addresses: z.array(z.string()).describe('EVM addresses in lower case, all of them, in order.'),
+  }),
+  failures: ['step_up_required', 'mfa_enrollment_required'],
+  example: { addresses: ['0x000000000000000000000000000000000000dEaD'] },
+  run: async (context, { addresses }) => {
+    const { database, now: at } = context
+    const accountId = personOf(context).account.id
+    const before = await readBlockedAddresses(database, { accountId, isLocked: true })
+    const added = addresses.filter((address) => !before.includes(address))
+    const removed = before.filter((address) => !addresses.includes(address))
+    if (removed.length > 0) requireStepUp(context)
+    await changeBlockedAddresses(database, { accountId, added, removed, at })
+    return { addresses }
+  },
+})
