@@ -111,10 +111,6 @@ export default defineTool({
     const caller = callerOf(context)
     const { money, destination, chain, safeAddress } = input
     const accountId = caller.account.id
-    const { result, lists, travelRuleId } = await admitTransfer(
-      { ...context, complianceFacts: complianceFactsOn(context.database) },
-      { accountId, destination, chain, safeAddress, money },
-    )
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
     const authorized = await authorizeTransfer(
@@ -132,6 +128,11 @@ export default defineTool({
         intentId: input.intentId,
         at: context.now,
       },
+    )
+    // Lists are asked for what is signed alone: some of them cost.
+    const { result, lists, travelRuleId } = await admitTransfer(
+      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { accountId, destination, chain, safeAddress, money },
     )
     return {
       category: 'transfer',

@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findKey } from '../../../src/identity/store.ts'
+import { settlePending } from '../../../src/jobs/settle-pending.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { runApproved } from '../../../src/kernel/run-approved.ts'
 import type { Principal } from '../../../src/principal.ts'
+import type { Chain } from '../../../src/providers/chain.ts'
 import { findApproval } from '../../../src/spending/approvals.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 import decide from '../../../tools/approvals/decide.ts'
@@ -121,6 +123,7 @@ onBothEngines('a signed transfer', (database) => {
         { intentId, signature, amount: '1.000001' },
         { intentId, signature, destination: `0x${'2'.repeat(40)}` },
         { intentId, signature, token: 'EURC' },
+        { intentId, signature, chain: 'base' },
         { intentId, signature: other },
         { intentId, signature: 'sandbox' },
         { intentId, signature: `${signature.slice(0, -4)}${signature.endsWith('AAAA') ? 'BBBB' : 'AAAA'}` },
@@ -134,6 +137,24 @@ onBothEngines('a signed transfer', (database) => {
       const after = await state()
       await expect(pay(as, { intentId, signature })).rejects.toMatchObject(rejected)
       expect(await state()).toEqual(after)
+    })
+
+    it('is carried on by the job, by the same word, where the chain did not answer', async () => {
+      const before = await scene.booksOf(accountOf(as))
+      const [{ intentId }, signature] = await signed()
+      const dead: Chain = {
+        ...services.chain,
+        submit: () => Promise.reject(new Error('there is no connection')),
+      }
+      const call = (changes: Partial<Context> = {}) =>
+        pay(as, { intentId, signature }, { idempotencyKey: intentId, ...changes })
+      await expect(call({ chain: dead })).rejects.toMatchObject({ code: 'settlement_pending' })
+      await settlePending({ ...services, clock: () => inMinutes(1) }, new AbortController().signal)
+      expect(await call()).toMatchObject({ status: 'confirmed', authorization })
+      expect(await scene.booksOf(accountOf(as))).toEqual({
+        available: before.available - 1_000_000n,
+        held: 0n,
+      })
     })
 
     it('is used by one of two calls at once, and the other gets its money back', async () => {
