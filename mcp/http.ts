@@ -6,6 +6,7 @@ import { Failure } from '../src/failure.ts'
 import { parseJson } from '../src/json.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
+import { requireScope } from '../src/kernel/gates/scope.ts'
 import type { Principal } from '../src/principal.ts'
 import { mcpServers } from './server.ts'
 
@@ -24,6 +25,7 @@ export function mcpHandler(
   services: Services,
 ): (mounted: McpRequest) => Promise<Response> {
   const serverFor = mcpServers(catalogue, services)
+  const requireGrantedScope = scopeGate(catalogue)
   const hosts = allowedHosts(services.settings.origin)
   return async ({ request, body, principal, requestId, now }) => {
     requireOurHost(request, hosts, services.settings.origin)
@@ -32,6 +34,7 @@ export function mcpHandler(
     // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
+    requireGrantedScope(message, principal)
     const malformed = malformedCall(message)
     if (malformed !== null) return Response.json(malformed)
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
@@ -39,6 +42,27 @@ export function mcpHandler(
     return transport.handleRequest(request, { parsedBody: message })
   }
 }
+
+/**
+ * A client that was let in by OAuth can ask the owner for more: it is told what is missing by a challenge, not by a result.
+ * @throws Failure `insufficient_scope`.
+ */
+function scopeGate(catalogue: readonly CatalogueEntry[]) {
+  const tools = new Map(
+    catalogue.filter(({ tool }) => tool.mcp).map(({ tool }) => [tool.name.replaceAll('.', '_'), tool]),
+  )
+  return (message: unknown, principal: Extract<Principal, { kind: 'key' }>) => {
+    const called = toolCall.safeParse(message)
+    if (principal.key.kind !== 'grant' || !called.success) return
+    const tool = tools.get(called.data.params.name)
+    if (tool !== undefined) requireScope({ ...tool, who: 'account' }, principal)
+  }
+}
+
+const toolCall = z.looseObject({
+  method: z.literal('tools/call'),
+  params: z.looseObject({ name: z.string() }),
+})
 
 function parsedBodyOf(body: Uint8Array): unknown {
   try {

@@ -1,6 +1,7 @@
 /** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isAddressRange } from './address-range.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
@@ -16,13 +17,6 @@ const list = z
   .string()
   .transform((text) => text.split(',').map((entry) => entry.trim()))
   .transform((entries) => entries.filter((entry) => entry !== ''))
-
-/** Whether a text is an IP address or a CIDR range. */
-export function isAddressRange(text: string): boolean {
-  const [address = '', prefix = '0', ...rest] = text.split('/')
-  const bits = isIP(address) === 6 ? 128 : 32
-  return isIP(address) !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits && rest.length === 0
-}
 
 /** What already follows `/api/auth/`. */
 const takenNames: ReadonlySet<string> = new Set([
@@ -65,6 +59,7 @@ const environment = z.object({
   X402_FX_PRICE: decimalAmount.superRefine(refuseMisfit).default('0.01'),
   X402_FACILITATOR_URL: url(/^https?$/).optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
+  FX_RATES_URL: url(/^https?$/).optional(),
   SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
   DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
   RP_ID: z
@@ -138,6 +133,8 @@ export interface Config extends ComplianceConfig {
     readonly facilitatorUrl: string | null
   }
   readonly railControlsUrl: string | null
+  /** Where the ECB's daily rates are fetched; null: the sandbox's snapshot, in production the bank itself. */
+  readonly fxRatesUrl: string | null
   readonly sessionSecret: string | null
   /** Seals what is stored of secrets and personal data. */
   readonly dataKey: string | null
@@ -206,6 +203,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       facilitatorUrl: settings.X402_FACILITATOR_URL ?? null,
     },
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
+    fxRatesUrl: settings.FX_RATES_URL ?? null,
     sessionSecret: settings.SESSION_SECRET ?? null,
     dataKey: settings.DATA_KEY ?? null,
     rpId: settings.RP_ID ?? null,

@@ -76,6 +76,10 @@ export interface FailureMembers {
   readonly violations?: readonly Violation[] | undefined
   readonly decisionId?: string | undefined
   readonly transferId?: string | undefined
+  readonly paymentId?: string | undefined
+  readonly transaction?: string | undefined
+  /** Where the outcome is told later: the Location of the answer, beside the problem. */
+  readonly location?: string | undefined
   readonly approvalId?: string | undefined
   readonly approvalUrl?: string | undefined
   readonly issues?: readonly { readonly path: string; readonly message: string }[] | undefined
@@ -103,7 +107,13 @@ export class Failure extends Error {
   /** The RFC 9457 problem object, without the transport's members (`instance`, `requestId`). */
   toProblem(): Record<string, unknown> {
     const { status, title } = failures[this.code]
-    const { isReplayed: _replayed, isCommitted: _committed, isFinal: _final, ...members } = this.members
+    const {
+      isReplayed: _replayed,
+      isCommitted: _committed,
+      isFinal: _final,
+      location: _location,
+      ...members
+    } = this.members
     return {
       type: `/errors/${this.code}`,
       title,

@@ -37,7 +37,7 @@ export type NewId = <Prefix extends IdPrefix>(prefix: Prefix, at: Date) => Id<Pr
 
 /** A new TypeID. @param at the moment that its leading 48 bits carry (UUIDv7, RFC 9562). */
 export const newId: NewId = (prefix, at) => {
-  const bytes = randomBytes(16)
+  const bytes = nextBytes(16)
   bytes.writeUIntBE(at.getTime(), 0, 6)
   bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x70
   bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80
@@ -46,12 +46,23 @@ export const newId: NewId = (prefix, at) => {
 
 /** Bytes that nobody can guess, as base64url. @param length number of bytes. */
 export function randomToken(length: number): string {
-  return randomBytes(length).toString('base64url')
+  return nextBytes(length).toString('base64url')
 }
 
 /** A number that nobody can guess, as decimal digits. @param length number of digits. */
 export function randomDigits(length: number): string {
   return Array.from({ length }, () => randomInt(10)).join('')
+}
+
+/** Asking the system costs the same for many bytes as for few. Nothing is handed out twice, and what was is not kept. */
+let pool = Buffer.alloc(0)
+
+function nextBytes(length: number): Buffer {
+  if (length > pool.length) pool = randomBytes(Math.max(4_096, length))
+  const bytes = Buffer.from(pool.subarray(0, length))
+  pool.fill(0, 0, length)
+  pool = pool.subarray(length)
+  return bytes
 }
 
 function base32(bytes: Buffer): string {

@@ -7,7 +7,6 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { Failure } from './failure.ts'
 import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
@@ -28,6 +27,7 @@ import { createDatabaseRateLimiter } from './providers/rate-limiter/database.ts'
 import { createMemoryRateLimiter } from './providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from './providers/rate-limiter/redis.ts'
 import type { RateLimiter } from './providers/rate-limiter.ts'
+import { createEcbRates, ECB_URL } from './providers/rates/ecb.ts'
 import { createSandboxRates } from './providers/rates/sandbox.ts'
 import type { Rates } from './providers/rates.ts'
 import { createSanctionsFile } from './providers/sanctions/file.ts'
@@ -49,14 +49,6 @@ import type { Database } from './storage/database.ts'
 export interface Runtime {
   readonly services: Services
   close(): Promise<void>
-}
-
-// Production has no provider of rates yet: nothing is priced by a snapshot.
-const noRates: Rates = {
-  latest: () =>
-    Promise.reject(
-      new Failure('rates_unavailable', 'No provider of rates is configured.', { retryAfter: 60 }),
-    ),
 }
 
 /** Opens the database of a configuration. @throws Error that says what to do where it cannot be had. */
@@ -100,7 +92,7 @@ export async function createRuntime(
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
-      rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
+      rates: createRates(config, log),
       railControls: createRailControls(config, database),
       sanctions,
       screening: createScreening(config, sanctions, log),
@@ -204,6 +196,12 @@ async function createIdentityProviders(
   return new Map(
     (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),
   )
+}
+
+/** Production never prices by a snapshot. */
+function createRates({ mode, fxRatesUrl }: Config, log: Log): Rates {
+  if (mode === 'sandbox' && fxRatesUrl === null) return createSandboxRates()
+  return createEcbRates({ url: fxRatesUrl ?? ECB_URL, log })
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

@@ -43,6 +43,15 @@ interface Seal {
   readonly owner: string
 }
 
+/** Derived once a purpose: sealing happens on the way of requests. */
+const derived = new WeakMap<Uint8Array, Map<string, Buffer>>()
+
 function keyFor(dataKey: Uint8Array, purpose: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', dataKey, new Uint8Array(), `bursar ${purpose}`, 32))
+  const keys = derived.get(dataKey) ?? new Map<string, Buffer>()
+  derived.set(dataKey, keys)
+  const known = keys.get(purpose)
+  if (known !== undefined) return known
+  const key = Buffer.from(hkdfSync('sha256', dataKey, new Uint8Array(), `bursar ${purpose}`, 32))
+  keys.set(purpose, key)
+  return key
 }

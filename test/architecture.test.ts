@@ -117,7 +117,7 @@ describe('the import table', () => {
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],
     ['IVMS101', /^ivms101/, /^src\/compliance\//],
     ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
-    ['the OpenID provider', /^oidc-provider$/, /^src\/http\/openid\//],
+    ['the OpenID provider', /^oidc-provider$/, /^src\/http\/(openid|oauth)\//],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
   ])('keeps %s in its own room', (_name, packages, room) => {

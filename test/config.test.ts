@@ -64,6 +64,7 @@ describe('the configuration', () => {
       chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, ownerKey: null, anvilBinary: null },
       x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
       railControlsUrl: null,
+      fxRatesUrl: null,
       sessionSecret: null,
       dataKey: null,
       rpId: null,

@@ -3,8 +3,6 @@ import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminDriftList from './admin/drift/list.ts'
-import adminRailsList from './admin/rails/list.ts'
-import adminRailsSet from './admin/rails/set.ts'
 import agentsDecisions from './agents/decisions.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
@@ -37,7 +35,11 @@ import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
+import docsFeedback from './docs/feedback.ts'
 import policySimulate from './policy/simulate.ts'
+import railsControlsGet from './rails/controls/get.ts'
+import railsControlsSet from './rails/controls/set.ts'
+import railsList from './rails/list.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
@@ -58,13 +60,12 @@ import walletsTransferIntent from './wallets/transfer-intent.ts'
 import walletsTransfersGet from './wallets/transfers/get.ts'
 import walletsTransfersList from './wallets/transfers/list.ts'
 import x402Fx from './x402/fx.ts'
+import x402PaymentsGet from './x402/payments/get.ts'
 
 export const tools: readonly Tool[] = [
   adminAccountsLock,
   adminAccountsUnlock,
   adminDriftList,
-  adminRailsList,
-  adminRailsSet,
   agentsDecisions,
   agentsKeysChallenge,
   agentsKeysCreate,
@@ -97,7 +98,11 @@ export const tools: readonly Tool[] = [
   developerKeysCreate,
   developerKeysList,
   developerKeysRevoke,
+  docsFeedback,
   policySimulate,
+  railsControlsGet,
+  railsControlsSet,
+  railsList,
   sandboxAdmin,
   sandboxCredentials,
   sandboxFaucet,
@@ -118,4 +123,5 @@ export const tools: readonly Tool[] = [
   walletsTransfersGet,
   walletsTransfersList,
   x402Fx,
+  x402PaymentsGet,
 ]

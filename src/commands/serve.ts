@@ -7,12 +7,13 @@ import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
 import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
-import { createPaywall } from '../http/x402/paywall.ts'
+import { createPaywall, type Paywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
 import { sweep } from '../jobs/sweep.ts'
@@ -86,18 +87,7 @@ async function openServing(
 /** The transports and jobs over a runtime. */
 async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
   const catalogue = catalogueOf(tools, services.settings)
-  const paywall = await createPaywall({
-    chain: services.chain,
-    payTo: services.settings.x402PayTo,
-    price: services.settings.fxPrice,
-    origin: services.settings.origin,
-    path: '/api/x402/fx',
-    description: 'FX quote',
-    facilitatorUrl: config.x402.facilitatorUrl,
-    clock: systemClock,
-    newId,
-    log: services.log,
-  })
+  const paywall = await openFxPaywall(services, config)
   const app = createApp({
     catalogue,
     services,
@@ -112,6 +102,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const seal = createSealRound(services)
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
+    every(1_000, { name: 'settle-payments', round: (signal) => settlePayments(services, signal), log }),
     every(1_000, { name: 'settle-relays', round: (signal) => settleRelays(services, signal), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
@@ -129,6 +120,27 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
       await paywall.close()
     },
   }
+}
+
+/** Where strangers buy FX quotes. */
+function openFxPaywall({ chain, database, settings, log }: Services, { x402 }: Config): Promise<Paywall> {
+  return createPaywall({
+    operation: 'x402.fx',
+    path: '/api/x402/fx',
+    pollPath: '/api/x402/payments/{id}',
+    description: 'FX quote',
+    example: { from: 'USD', to: 'EUR', amount: '100' },
+    chain,
+    database,
+    dataKey: settings.dataKey,
+    payTo: settings.x402PayTo,
+    price: settings.fxPrice,
+    origin: settings.origin,
+    facilitatorUrl: x402.facilitatorUrl,
+    clock: systemClock,
+    newId,
+    log,
+  })
 }
 
 /** Signs people in for every provider that has no issuer of its own. */

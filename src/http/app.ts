@@ -10,13 +10,14 @@ import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
+import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
 import { openApiDocument } from './openapi.ts'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
-import { routeWellKnown } from './well-known.ts'
+import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
 /** A request that another transport answers, after the way in. */
 export interface MountedRequest {
@@ -74,7 +75,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     await next()
   })
   health(app, services)
-  routeWellKnown(app, services)
+  routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
@@ -91,6 +92,9 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     )
   }
   for (const [path, answer] of below) app.all(`${path}/*`, answer)
+  const authorizationServer = createAuthorizationServer(services)
+  app.all('/oauth/*', authorizationServer)
+  app.get(AUTHORIZATION_METADATA, authorizationServer)
   refuseOtherMethods(app)
   app.notFound((c) => {
     throw new Failure(
@@ -103,26 +107,45 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   })
   app.onError((error, c) => {
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
-    return problemResponse(error, { requestId: c.get('requestId'), instance, log: services.log })
+    const resourceMetadata =
+      c.req.path === '/mcp' ? `${services.settings.origin}${RESOURCE_METADATA}` : undefined
+    return problemResponse(error, {
+      requestId: c.get('requestId'),
+      instance,
+      resourceMetadata,
+      log: services.log,
+    })
   })
   return app
 }
 
 /** Headers that every answer carries, whoever made it. */
 function finish(c: HonoContext<Env>): void {
-  const { headers } = c.res
+  const set = headerSetter(c)
   const allow = c.get('allow')
-  if (allow !== undefined) headers.set('Allow', allow)
+  if (allow !== undefined) set('Allow', allow)
   const reading = c.get('reading')
   if (reading !== undefined) {
     const { rateClass, count, seconds, remaining, resetSeconds } = reading
-    headers.set('RateLimit-Policy', `"${rateClass}";q=${count};w=${seconds}`)
-    headers.set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
+    set('RateLimit-Policy', `"${rateClass}";q=${count};w=${seconds}`)
+    set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
   }
-  headers.set('X-Request-Id', c.get('requestId'))
-  headers.set('X-Content-Type-Options', 'nosniff')
-  if (c.req.path === '/api/openapi.json') headers.set('Cache-Control', 'public, max-age=300')
-  else if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
+  set('X-Request-Id', c.get('requestId'))
+  set('X-Content-Type-Options', 'nosniff')
+  set('Cache-Control', c.req.path === '/api/openapi.json' ? 'public, max-age=300' : 'no-store')
+}
+
+/**
+ * Sets a header that the response does not have itself. On a server it goes to Node's own response, which the rest is added
+ * to: looking into a web Response would make a whole one of what node-server keeps light.
+ */
+function headerSetter(c: HonoContext<Env>): (name: string, value: string) => void {
+  const outgoing = c.env?.outgoing
+  if (outgoing?.headersSent === true) return () => {}
+  if (outgoing !== undefined) return (name, value) => void outgoing.setHeader(name, value)
+  return (name, value) => {
+    if (!c.res.headers.has(name)) c.res.headers.set(name, value)
+  }
 }
 
 async function limit(

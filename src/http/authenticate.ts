@@ -2,6 +2,7 @@
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
 import { Failure } from '../failure.ts'
 import { API_KEY_PREFIX, authenticateApiKey } from '../identity/api-keys.ts'
+import { authenticateAccessToken, isAccessToken } from '../identity/oauth-tokens.ts'
 import { authenticateSignature } from '../identity/request-signature.ts'
 import { authenticateSession, type IssuedSession } from '../identity/sessions.ts'
 import type { Services } from '../kernel/context.ts'
@@ -71,6 +72,12 @@ async function verify(
         renewed: null,
       }
     case 'bearer':
+      // Tokens of the authorization server are for this resource alone.
+      if (c.req.path === '/mcp' && isAccessToken(credential.value))
+        return {
+          principal: await authenticateAccessToken({ database, settings }, credential.value, now),
+          renewed: null,
+        }
       return {
         ...(await authenticateSession(
           { database, settings },

@@ -1,6 +1,6 @@
 /** Where a request came from. X-Forwarded-For counts only as far as proxies that are trusted have written it. */
 import { BlockList, isIP } from 'node:net'
-import { isAddressRange } from '../config.ts'
+import { isAddressRange } from '../address-range.ts'
 
 /** Trusted proxies from addresses and CIDRs. @throws Error naming an entry that is neither. */
 export function trustedProxyList(entries: readonly string[]): BlockList {
@@ -17,10 +17,9 @@ export function trustedProxyList(entries: readonly string[]): BlockList {
 
 /** The client's address as limits count it: IPv4 whole, IPv6 by /64. */
 export function clientAddressOf(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
-  const hops = [...(forwardedFor ?? '').split(',').map((hop) => hop.trim()), peer]
-    .filter((hop) => hop !== '')
-    .map(plain)
   let client = plain(peer)
+  const forwarded = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))
+  const hops = forwardedFor === undefined ? [] : [...forwarded.filter((hop) => hop !== ''), client]
   for (const hop of hops.reverse()) {
     if (isIP(hop) === 0) break
     client = hop

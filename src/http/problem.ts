@@ -23,17 +23,27 @@ function scopeChallenge({ members: { scopes = [] } }: Failure): string {
 /** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
 export function problemResponse(
   error: unknown,
-  { requestId, instance, log }: { requestId: string; instance: string; log: Log },
+  {
+    requestId,
+    instance,
+    resourceMetadata,
+    log,
+  }: { requestId: string; instance: string; resourceMetadata?: string | undefined; log: Log },
 ): Response {
   const failure = asFailure(error)
   if (failure.code === 'internal') log.error({ err: error, requestId }, 'unexpected error')
   const problem = { ...failure.toProblem(), instance, requestId }
   const headers = new Headers({ 'Content-Type': 'application/problem+json' })
   if (failure.members.retryAfter !== undefined) headers.set('Retry-After', String(failure.members.retryAfter))
+  if (failure.members.location !== undefined) headers.set('Location', failure.members.location)
   if (failure.members.isReplayed === true) headers.set('Idempotency-Replayed', 'true')
   if (failure.status === 401) for (const [name, value] of Object.entries(challenges)) headers.set(name, value)
   if (failure.code === 'insufficient_scope') headers.set('WWW-Authenticate', scopeChallenge(failure))
   if (failure.code === 'step_up_required') headers.set('WWW-Authenticate', stepUpChallenge)
+  const challenge = headers.get('WWW-Authenticate')
+  // Where a client learns who lets it in. @see https://www.rfc-editor.org/rfc/rfc9728#section-5.1
+  if (challenge !== null && resourceMetadata !== undefined)
+    headers.set('WWW-Authenticate', `${challenge}, resource_metadata="${resourceMetadata}"`)
   return new Response(JSON.stringify(problem), { status: failure.status, headers })
 }
 

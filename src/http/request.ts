@@ -61,9 +61,11 @@ export function rawRequestOf(c: HttpContext): RawRequest {
 
 /** Reads the whole body. @throws Failure `body_too_large` before more than that is kept. */
 export async function readBody(c: HttpContext): Promise<Uint8Array> {
-  const { body } = c.req.raw
   if (Number(c.req.header('content-length') ?? 0) > LARGEST_BODY) throw bodyTooLarge()
-  if (!mutatingMethods.has(c.req.method) || body === null) return new Uint8Array()
+  // Merely looking for a body makes a whole Request of what node-server keeps light.
+  if (!mutatingMethods.has(c.req.method)) return new Uint8Array()
+  const { body } = c.req.raw
+  if (body === null) return new Uint8Array()
   const parts: Uint8Array[] = []
   let length = 0
   for await (const part of body) {

@@ -14,6 +14,8 @@ import { pathsOf, type ToolPath } from './tool-paths.ts'
 
 /** Sells one delivery to anybody who pays the challenge. */
 export interface Seller {
+  /** What is sold, for whoever lists it. */
+  readonly discovery: Readonly<Record<string, unknown>>
   sell(c: HttpContext, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
 }
 
@@ -79,8 +81,8 @@ async function sell(
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
   await requireRail(tool, services)
   const { principal } = c.get('caller')
-  const delivered = await call.sell({ ...callFacts(services, c), principal, afterCommit: () => {} })
-  return seller.sell(c, async () => delivered)
+  const deliver = call.sell
+  return seller.sell(c, () => deliver({ ...callFacts(services, c), principal, afterCommit: () => {} }))
 }
 
 function callFacts(services: Services, c: HttpContext) {

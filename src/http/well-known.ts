@@ -1,14 +1,37 @@
 /** What the gateway tells anybody about itself at well-known places. @see https://www.rfc-editor.org/rfc/rfc8615 */
 import type { Hono } from 'hono'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
+import { scopes } from '../identity/grantable.ts'
+import { issuerOf, resourceOf } from '../identity/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Env } from './request.ts'
+import type { Seller } from './route.ts'
 
-/** Serves the public keys that receipts of decisions verify with. */
-export function routeWellKnown(app: Hono<Env>, { settings }: Pick<Services, 'settings'>): void {
+/** Where clients read who may let them in at `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
+export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
+
+/** Serves the public keys that receipts of decisions verify with, who lets clients in, and what strangers can buy here. */
+export function routeWellKnown(
+  app: Hono<Env>,
+  { settings }: Pick<Services, 'settings'>,
+  { discovery }: Pick<Seller, 'discovery'>,
+): void {
+  const { origin } = settings
+  const resource = {
+    resource: resourceOf(origin),
+    authorization_servers: [issuerOf(origin)],
+    scopes_supported: Object.keys(scopes),
+    bearer_methods_supported: ['header'],
+    resource_name: 'Bursar',
+  }
+  for (const path of [RESOURCE_METADATA, '/.well-known/oauth-protected-resource'])
+    app.get(path, (c) =>
+      c.json(resource, 200, { 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' }),
+    )
   let keys: Promise<KeySet> | undefined
   app.get('/.well-known/jwks.json', async (c) => {
     keys ??= signingKeyOf(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
+  app.get('/.well-known/x402', (c) => c.json(discovery))
 }

@@ -8,6 +8,7 @@ import { audit } from './migrations/0006-audit.ts'
 import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
+import { payments } from './migrations/0010-payments.ts'
 import { relays } from './migrations/0011-relays.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -21,5 +22,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0007-approvals': approvals,
   '0008-wallets': wallets,
   '0009-compliance': compliance,
+  '0010-payments': payments,
   '0011-relays': relays,
 }

@@ -2,6 +2,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
 import type { BlockedAddressTable, TravelRuleTable } from './schema-compliance.ts'
+import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
   ChallengeTable,
   FailedFactorTable,
@@ -61,6 +62,9 @@ export interface Schema {
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable
+  payment: PaymentTable
+  metering: MeteringTable
+  docs_feedback: DocsFeedbackTable
 }
 
 /** A person, or a guest. */

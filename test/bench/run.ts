@@ -1,8 +1,12 @@
 /** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
+
+import { createTestDatabase } from '../engines.ts'
 import { benchChain, chainBenchText } from './chain.ts'
+import { benchLimiter } from './limiter.ts'
 import { benchPolicy } from './policy.ts'
 import { benchSpend, spendBenchText } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
+import { benchX402, x402BenchText } from './x402.ts'
 
 const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -33,3 +37,20 @@ print('A spend policy with every rule')
 print(
   `  evaluated: ${evaluationMicros.toFixed(2)} µs a spend; parsed: ${parseMicros.toFixed(1)} µs a version`,
 )
+
+print('x402 against the stock middlewares on the same chain (ratio above 1: slower than stock)')
+for (const line of await benchX402(null)) print(`  PGlite, ${x402BenchText(line)}`)
+const ledger = await createTestDatabase(serverUrl)
+try {
+  for (const line of await benchX402(ledger.url)) print(`  PostgreSQL, ${x402BenchText(line)}`)
+} finally {
+  await ledger.drop()
+}
+
+print('Counting one request, 16 callers')
+const { memory, redis, incr } = await benchLimiter(process.env.TEST_REDIS_URL)
+print(`  memory: ${memory.toFixed(2)} µs`)
+if (redis !== null && incr !== null)
+  print(
+    `  Redis: ${redis.toFixed(1)} µs; bare INCR: ${incr.toFixed(1)} µs; ratio ${(redis / incr).toFixed(2)}`,
+  )

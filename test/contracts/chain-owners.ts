@@ -28,7 +28,7 @@ export interface TestPasskey {
 }
 
 /** Makes a passkey of P-256. */
-export async function newPasskey(): Promise<TestPasskey> {
+async function newPasskey(): Promise<TestPasskey> {
   const device = newAuthenticator(ORIGIN)
   const made = device.create({
     challenge: 'Y2hhbGxlbmdlLW9mLXJlZ2lzdHJhdGlvbg',

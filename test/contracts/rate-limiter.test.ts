@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/log.ts'
@@ -158,6 +159,20 @@ describe('rate limiter: a store that cannot be reached', () => {
   it('is an error, soon, and never a verdict', async () => {
     const limiter = createRedisRateLimiter('redis://127.0.0.1:1')
     await expect(limiter.take('test:unreachable', { count: 1, seconds: 1 }, start)).rejects.toThrow()
+    await limiter.close()
+  })
+})
+
+describe.skipIf(redisUrl === undefined)('the Redis limiter', () => {
+  it('counts on where Redis has forgotten the script, as after a restart', async () => {
+    const limiter = createRedisRateLimiter(redisUrl ?? '')
+    const redis = new Redis(redisUrl ?? '')
+    const key = `test:${randomBytes(9).toString('hex')}`
+    const limit = { count: 2, seconds: 60 }
+    expect((await limiter.take(key, limit, later(0))).remaining).toBe(1)
+    await redis.script('FLUSH')
+    expect((await limiter.take(key, limit, later(1))).remaining).toBe(0)
+    redis.disconnect()
     await limiter.close()
   })
 })

@@ -1,14 +1,28 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/log.ts'
+import { createEcbRates, parseEcb } from '../../src/providers/rates/ecb.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import type { Rates } from '../../src/providers/rates.ts'
+import { ecbDocument, type Feed, published, startFeed } from './ecb-feed.ts'
 
 const now = new Date('2026-11-20T12:00:00.000Z')
-const adapters: readonly (readonly [string, () => Rates])[] = [['sandbox', createSandboxRates]]
+const later = (hours: number) => new Date(now.getTime() + hours * 60 * 60 * 1000)
+
+let shared: Feed
+beforeAll(async () => {
+  shared = await startFeed(ecbDocument('2026-11-19'))
+})
+afterAll(() => shared.close())
+
+const adapters: readonly (readonly [string, () => Rates])[] = [
+  ['sandbox', createSandboxRates],
+  ['ecb', () => createEcbRates({ url: shared.url, log: silentLog })],
+]
 
 describe.each(adapters)('rates: %s', (_name, create) => {
   it('answers a dated table with its source', async () => {
     const { source, asOf } = await create().latest(now)
-    expect(source).not.toBe('')
+    expect(source).toContain('ECB')
     expect(asOf.getTime()).toBeLessThanOrEqual(now.getTime())
   })
 
@@ -29,5 +43,84 @@ describe('sandbox rates', () => {
     expect(perEuro.size).toBeGreaterThanOrEqual(31)
     expect([...perEuro.keys()]).toEqual(expect.arrayContaining(['USD', 'GBP', 'INR']))
     expect(asOf.toISOString()).toBe('2024-06-28T00:00:00.000Z')
+  })
+})
+
+describe('ECB rates', () => {
+  let feed: Feed
+  const open = async (day = '2026-11-19') => {
+    feed = await startFeed(ecbDocument(day))
+    return createEcbRates({ url: feed.url, log: silentLog }, { timeoutMs: 300 })
+  }
+  const refused = expect.objectContaining({
+    code: 'rates_unavailable',
+    members: expect.objectContaining({ retryAfter: 30 }),
+  })
+  afterEach(() => feed?.close())
+
+  it('are the published ones, to the digit, of the published day', async () => {
+    const { source, asOf, perEuro } = await (await open()).latest(now)
+    expect(source).toBe('ECB euro reference rates of 2026-11-19')
+    expect(asOf.toISOString()).toBe('2026-11-19T00:00:00.000Z')
+    expect(Object.fromEntries(perEuro)).toEqual({ EUR: '1', ...published })
+  })
+
+  it('are fetched once an hour, however many ask', async () => {
+    const rates = await open()
+    await Promise.all(Array.from({ length: 10 }, () => rates.latest(now)))
+    await rates.latest(later(0.99))
+    expect(feed.asked()).toBe(1)
+    feed.answer = { status: 200, body: ecbDocument('2026-11-20', { ...published, USD: '1.1000' }) }
+    expect((await rates.latest(later(1))).perEuro.get('USD')).toBe('1.1000')
+    expect(feed.asked()).toBe(2)
+  })
+
+  it('serve through an outage until they are too old, and again after it', async () => {
+    const rates = await open()
+    await rates.latest(now)
+    feed.answer = { status: 503, body: 'maintenance' }
+    await expect(rates.latest(later(100))).resolves.toMatchObject({
+      asOf: new Date('2026-11-19T00:00:00.000Z'),
+    })
+    await expect(rates.latest(later(5 * 24 + 13))).rejects.toEqual(refused)
+    feed.answer = { status: 200, body: ecbDocument('2026-11-25') }
+    await expect(rates.latest(later(5 * 24 + 14))).resolves.toMatchObject({
+      asOf: new Date('2026-11-25T00:00:00.000Z'),
+    })
+  })
+
+  it('are never older than those that were known', async () => {
+    const rates = await open()
+    await rates.latest(now)
+    feed.answer = { status: 200, body: ecbDocument('2026-11-18') }
+    await expect(rates.latest(later(2))).resolves.toMatchObject({
+      asOf: new Date('2026-11-19T00:00:00.000Z'),
+    })
+  })
+
+  it('are refused where the publication itself is stale', async () => {
+    await expect((await open('2026-11-13')).latest(now)).rejects.toEqual(refused)
+  })
+
+  it('are refused, soon, where nobody answers', async () => {
+    const rates = await open()
+    feed.answer = 'nothing'
+    await expect(rates.latest(now)).rejects.toEqual(refused)
+    expect(feed.asked()).toBe(1)
+    await expect(rates.latest(now)).rejects.toEqual(refused)
+    expect(feed.asked()).toBe(1)
+  })
+
+  it.each([
+    ['a page', '<html><body>Sorry</body></html>'],
+    ['two days', ecbDocument('2026-11-19') + ecbDocument('2026-11-18')],
+    ['a day that is none', ecbDocument('2026-13-19')],
+    ['few currencies', ecbDocument('2026-11-19', { USD: '1.1' })],
+    ['a rate that is no number', ecbDocument('2026-11-19', { ...published, USD: 'N/A' })],
+    ['a rate of nothing', ecbDocument('2026-11-19', { ...published, USD: '0.000' })],
+    ['a rate with an exponent', ecbDocument('2026-11-19', { ...published, USD: '1e3' })],
+    ['a currency twice', ecbDocument('2026-11-19').replace("'JPY'", "'USD'")],
+  ])('are not read from a document with %s', (_what, xml) => {
+    expect(() => parseEcb(xml)).toThrow('the publication')
   })
 })

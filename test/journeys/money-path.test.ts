@@ -217,6 +217,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
         'approvals_get',
         'context',
         'policy_simulate',
+        'rails_list',
         'transfers_gasless',
         'wallets_get',
         'wallets_transfer',

@@ -97,7 +97,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
 
   it('makes nobody an administrator but the founder of its configuration', async () => {
     const founder = await signIn('founder@example.com')
-    const rails = (person: Person) => person.ask('GET', '/api/admin/rails')
+    const rails = (person: Person) => person.ask('GET', '/api/rails/wallet-transfer/controls')
     expect(await rails(founder)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
     await start({ FOUNDER_ACCOUNT: founder.accountId })
     const admin = await signIn('founder@example.com')
@@ -140,7 +140,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       })
     expect(String(key.key)).toMatch(/^bsk_live_/)
     expect(await pay()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })
-    expect(await person.ask('PUT', '/api/admin/rails/wallet-transfer', { enabled: true })).toMatchObject({
+    expect(await person.ask('PUT', '/api/rails/wallet-transfer/controls', { enabled: true })).toMatchObject({
       status: 403,
     })
   })

@@ -41,6 +41,7 @@ describe('bursar mcp', () => {
       'approvals_get',
       'context',
       'policy_simulate',
+      'rails_list',
       'transfers_gasless',
       'wallets_get',
       'wallets_transfer',

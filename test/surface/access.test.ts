@@ -62,10 +62,17 @@ beforeAll(async () => {
     CHAIN: 'simulated',
     SESSION_SECRET: SECRET,
     ...Object.fromEntries(
-      ['MUTATIONS', 'GASLESS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map((name) => [
-        `RATE_${name}`,
-        generous,
-      ]),
+      [
+        'MUTATIONS',
+        'GASLESS',
+        'FX',
+        'RAILS',
+        'FEEDBACK',
+        'OTP_RESEND',
+        'OTP_DESTINATION',
+        'OTP_IP',
+        'RECOVERY',
+      ].map((name) => [`RATE_${name}`, generous]),
     ),
   })
 })

@@ -72,6 +72,7 @@ export default defineTool({
     'controls_unavailable',
     'facilitator_unavailable',
     'settlement_pending',
+    'payment_reused',
   ],
   example: { from: 'USD', to: 'EUR', amount: '100' },
   sale: async (context, input) => ({

@@ -14,20 +14,31 @@ export function nodePairOf(c: HttpContext): { incoming: IncomingMessage; outgoin
   return { incoming, outgoing }
 }
 
-/** Lets a listener answer. @param base the URL that it is served at: what it says of itself is made of it, whatever Host says. */
-export async function answerByNode(c: HttpContext, listener: NodeListener, base: URL): Promise<Response> {
+/**
+ * Lets a listener answer. @param base the URL that it is served at: what it says of itself is made of it, whatever Host says.
+ * @param target what is asked of it, where that is not the request's own path.
+ */
+export async function answerByNode(
+  c: HttpContext,
+  listener: NodeListener,
+  base: URL,
+  target = rawTargetOf(c),
+): Promise<Response> {
   const { incoming, outgoing } = nodePairOf(c)
   // Afterwards is too late: the answer has left.
   outgoing.setHeader('X-Request-Id', c.get('requestId'))
   outgoing.setHeader('X-Content-Type-Options', 'nosniff')
   outgoing.setHeader('Cache-Control', 'no-store')
-  await listener(readAgain(c, incoming, base), outgoing)
+  await listener(readAgain(c, incoming, { base, target }), outgoing)
   return RESPONSE_ALREADY_SENT.clone()
 }
 
 /** The request with its body, which the way in has read, and with the path below the base. */
-function readAgain(c: HttpContext, incoming: IncomingMessage, base: URL): IncomingMessage {
-  const target = rawTargetOf(c)
+function readAgain(
+  c: HttpContext,
+  incoming: IncomingMessage,
+  { base, target }: { base: URL; target: string },
+): IncomingMessage {
   const request = new IncomingMessage(incoming.socket)
   Object.assign(request, {
     method: c.req.method,

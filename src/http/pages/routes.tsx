@@ -10,6 +10,7 @@ import { Failure, type FailureCode } from '../../failure.ts'
 import type { Services } from '../../kernel/context.ts'
 import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
+import { pageHeaders } from './headers.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
 
@@ -26,6 +27,8 @@ const modules = [
   'codes',
   'recovery',
   'providers',
+  'next',
+  'consent',
 ] as const
 const library = new URL(
   '../dist/bundle/index.umd.min.js',
@@ -35,14 +38,6 @@ const scripts: ReadonlyMap<string, URL> = new Map([
   ['webauthn.js', library],
   ...modules.map((name) => [`${name}.js`, new URL(`./client/${name}.js`, import.meta.url)] as const),
 ])
-
-/** What a page may do: run and ask nothing but ours, and be framed by nobody. Its address may hold a provider's code. */
-const pageHeaders = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'Referrer-Policy': 'no-referrer',
-  'Cache-Control': 'no-store',
-}
 
 /** The refusals of a session that is over, for now or for good. */
 const ended: ReadonlySet<FailureCode> = new Set(['unauthenticated', 'account_locked'])

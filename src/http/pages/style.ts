@@ -48,8 +48,12 @@ form { display: grid; gap: 0.5rem; margin: 0.75rem 0; }
 label { font-weight: 500; }
 .choice { font-weight: 400; margin-right: 1rem; }
 fieldset { border: 0; margin: 0; padding: 0; }
+fieldset .choice { display: block; margin: 0.375rem 0; }
+dl { margin: 0.75rem 0; }
+dt { font-weight: 500; }
+dd { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 legend { font-weight: 500; padding: 0; }
-input:not([type='radio']) {
+input:not([type='radio'], [type='checkbox']) {
   width: 100%;
   padding: 0.625rem 0.75rem;
   font: inherit;

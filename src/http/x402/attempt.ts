@@ -8,7 +8,11 @@ import type { SettleResponse, VerifyResponse } from '@x402/core/types'
 /** What happened so far. */
 export interface Attempt {
   readonly id: string
+  /** What it costs, in smallest units. */
+  readonly units: bigint
   readonly deliver: () => Promise<Record<string, unknown>>
+  /** Is told of what this process broadcasts, as soon as it has. */
+  readonly onTransaction: (transaction: string) => void
   delivered: Record<string, unknown> | null
   /** What delivering threw; nothing is settled then. */
   deliveryError: { readonly thrown: unknown } | null
@@ -28,7 +32,7 @@ export interface Attempt {
 export interface Attempts {
   /** Runs work as part of a new attempt. */
   begin(
-    parts: Pick<Attempt, 'id' | 'deliver'>,
+    parts: Pick<Attempt, 'id' | 'units' | 'deliver' | 'onTransaction'>,
     work: (attempt: Attempt) => Promise<Response>,
   ): Promise<{ readonly attempt: Attempt; readonly response: Response }>
   /** Runs work as part of an attempt that came in by its id, over the private listener. */

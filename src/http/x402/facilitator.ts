@@ -10,11 +10,11 @@ import type { Attempt, Attempts } from './attempt.ts'
 import type { Terms } from './terms.ts'
 import { isConnectionTrouble, isRefusedConnection, within } from './trouble.ts'
 
-/** How long a receipt is waited for; later than that the settlement is pending. */
-const RECEIPT_MS = 3_000
 const VERIFY_MS = 5_000
-/** Above the receipt's wait: it only ends waits for somebody who has gone silent. */
-const SETTLE_MS = 8_000
+/** How long a settlement is waited for; later than that it is pending. */
+const SETTLE_MS = 3_000
+/** How long its receipt is: the rest is for sending. */
+const RECEIPT_MS = 2_500
 
 type Checker = Pick<FacilitatorClient, 'verify' | 'settle'>
 
@@ -31,7 +31,7 @@ export function createFacilitator(parts: {
   const inner =
     url === null
       ? inProcess(signer, terms, attempts)
-      : new HTTPFacilitatorClient({ url, timeoutMs: SETTLE_MS })
+      : new HTTPFacilitatorClient({ url, timeoutMs: VERIFY_MS })
   return {
     verify: async (payload, requirements) => {
       const attempt = attempts.current()
@@ -114,6 +114,7 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts): EvmSigner {
       try {
         const transaction = await write(input)
         attempt.transaction = transaction
+        attempt.onTransaction(transaction)
         return transaction
       } catch (error) {
         if (isRefusedConnection(error)) attempt.isUnreachable = true

@@ -1,6 +1,7 @@
 /** A payment as a client sent it, of either generation, and whether it is the one that was asked for. Never logged. */
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import { echoedExtensions } from './extensions.ts'
 import type { Terms } from './terms.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -27,7 +28,12 @@ const signedTransfer = z.object({
 
 const method = z.object({ scheme: z.string(), network: z.string() })
 const envelopeV1 = method.extend({ x402Version: z.literal(1), payload: z.unknown() })
-const envelopeV2 = z.object({ x402Version: z.literal(2), accepted: method, payload: z.unknown() })
+const envelopeV2 = z.object({
+  x402Version: z.literal(2),
+  accepted: method,
+  payload: z.unknown(),
+  extensions: echoedExtensions.optional(),
+})
 
 /** The headers that a payment comes in, by generation. */
 const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
@@ -44,11 +50,20 @@ export interface Payment {
   readonly network: string
   /** The signed EIP-3009 transfer; null where the payment is of another kind, which never fits. */
   readonly transfer: z.output<typeof signedTransfer> | null
+  /** What the client calls its purchase. */
+  readonly identifier: string | null
+  /** The locked offer that it gives back. */
+  readonly lock: string | null
 }
 
 /** What can be asked for its headers. */
 export interface PayableRequest {
-  readonly req: { header(name: string): string | undefined }
+  readonly req: {
+    readonly method: string
+    readonly url: string
+    readonly path: string
+    header(name: string): string | undefined
+  }
 }
 
 /**
@@ -67,12 +82,15 @@ export function paymentOf({ req }: PayableRequest): Payment | null {
 
 function decodeV1(encoded: string): Payment {
   const { scheme, network, payload } = parsed(envelopeV1, encoded, 1)
-  return paymentWith({ generation: 1, encoded, scheme, network }, payload)
+  return paymentWith({ generation: 1, encoded, scheme, network, identifier: null, lock: null }, payload)
 }
 
 function decodeV2(encoded: string): Payment {
-  const { accepted, payload } = parsed(envelopeV2, encoded, 2)
-  return paymentWith({ generation: 2, encoded, scheme: accepted.scheme, network: accepted.network }, payload)
+  const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, 2)
+  const { scheme, network } = accepted
+  const identifier = extensions['payment-identifier']?.info.id ?? null
+  const lock = extensions['quote-lock']?.info.token ?? null
+  return paymentWith({ generation: 2, encoded, scheme, network, identifier, lock }, payload)
 }
 
 function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, generation: Generation): Envelope {

@@ -1,38 +1,55 @@
 /**
  * x402: strangers pay for one delivery, without an account. The only folder that knows `x402-hono` and `@x402/*`; imports
- * the base and the chain port besides. Both generations are challenged at once, each is served by its stock middleware,
- * and both settle over one facilitator. What is sold is delivered before it is settled, so nobody pays for an error; what
- * may have been paid is never asked for again. Payment headers are never logged.
+ * the base, the chain port and the payments domain besides. Both generations are challenged at once, each is served by its
+ * stock middleware, and both settle over one facilitator. Around them stands one ledger of payments (`once.ts`): what is sold
+ * is made before it is settled, so nobody pays for an error; what may have been paid is never asked for again. Payment
+ * headers are never logged.
  */
-import { getAddress } from 'viem'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
+import { boughtWith } from '../../payments/receipt.ts'
 import type { Chain } from '../../providers/chain.ts'
+import type { Database } from '../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
-import { challengeResponse } from './challenge.ts'
+import { createChallenge } from './challenge.ts'
+import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
+import { lockOffer, unlockOffer } from './lock.ts'
+import { createOnce, type Order, type Outcome } from './once.ts'
 import { misfitOf, type PayableRequest, type Payment, paymentOf } from './payment.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
-import { type Sale, type Terms, termsOf } from './terms.ts'
-import { type Taken, takenOf } from './till.ts'
+import { type Sale, termsAt, termsOf } from './terms.ts'
+
+/** Makes what is sold. */
+type Deliver = () => Promise<Record<string, unknown>>
 
 /** Sells deliveries for payments. */
 export interface Paywall {
+  /** What is sold and for how much, for whoever lists it. */
+  readonly discovery: Readonly<Record<string, unknown>>
   /**
    * Answers a request for what is sold: the challenge, or what was bought with `payment` beside it.
-   * @param deliver makes what is sold; runs before settlement, and only for a payment that verified.
-   * @throws Failure `ambiguous_credentials`, `invalid_request`, `facilitator_unavailable`, `settlement_pending`, and what `deliver` throws.
+   * @param deliver makes what is sold; runs before any challenge and before any settlement.
+   * @throws Failure `ambiguous_credentials`, `invalid_request`, `payment_reused`, `facilitator_unavailable`, `settlement_pending`, and what `deliver` throws.
    */
-  sell(context: PayableRequest, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
+  sell(context: PayableRequest, deliver: Deliver): Promise<Response>
   close(): Promise<void>
 }
 
-/** What a paywall is made of. @property facilitatorUrl null: payments settle over this process's own chain. */
+/**
+ * What a paywall is made of. @property facilitatorUrl null: payments settle over this process's own chain.
+ * @property example a query that can be bought, for whoever lists the resource. @property pollPath where payments are told of.
+ */
 export interface PaywallParts extends Sale {
+  readonly operation: string
+  readonly example: Readonly<Record<string, string>>
+  readonly pollPath: string
   readonly chain: Chain
+  readonly database: Database
+  readonly dataKey: Uint8Array
   readonly facilitatorUrl: string | null
   readonly clock: Clock
   readonly newId: NewId
@@ -41,47 +58,89 @@ export interface PaywallParts extends Sale {
 
 /** Opens a paywall for one path. @throws Error where the configuration cannot be sold on. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
-  const { chain, facilitatorUrl, clock, newId, log } = parts
+  const { chain, facilitatorUrl, clock, log, dataKey, example, pollPath } = parts
   const terms = termsOf(parts)
   const attempts = createAttempts()
   const facilitator = createFacilitator({ signer: chain.signer, terms, url: facilitatorUrl, attempts })
   const listener = await servePrivately(facilitator, attempts)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
+  const once = createOnce({ ...parts, token: terms.asset, attempts, stock })
 
-  const take = async (payment: Payment, deliver: () => Promise<Record<string, unknown>>) => {
-    const id = newId('pay', clock())
-    const { attempt, response } = await attempts.begin({ id, deliver }, () => stock(payment))
-    return { id, taken: takenOf(attempt, payment, response) }
+  const challengeWith = createChallenge(terms, example)
+  const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
+    const lock = lockOffer(dataKey, request, { units: terms.units, answer }, clock())
+    return challengeWith(reason, lock)
+  }
+  const answerTo = (outcome: Outcome): Response => {
+    if (outcome.status === 'pending') throw settlementPending(outcome, pollPath)
+    if (outcome.status === 'refused') return challengeWith(outcome.reason, null)
+    const { payment } = outcome
+    const headers = { [payment.receipt_header]: payment.receipt ?? '', 'Cache-Control': 'no-store' }
+    return Response.json(boughtWith(payment), { headers })
+  }
+  /** The answer of a payment that was sent before, or else. */
+  const answerBefore = async (order: Order | null, otherwise: () => Promise<Response>) => {
+    const before = order === null ? null : await once.recall(order)
+    return before === null ? otherwise() : answerTo(before)
+  }
+  const sellFor = async (payment: Payment, request: string, deliver: Deliver): Promise<Response> => {
+    const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
+    const units = locked?.units ?? terms.units
+    const misfit = misfitOf(payment, termsAt(terms, units))
+    const order = orderOf(payment, request)
+    if (order === null || misfit !== undefined)
+      return answerBefore(order, async () => challenge(misfit ?? 'invalid_payload', request, await deliver()))
+    const offer = locked ?? (await offered(units, deliver))
+    if ('thrown' in offer) return answerBefore(order, () => Promise.reject(offer.thrown))
+    const outcome = await once.take(order, offer)
+    const { status } = outcome
+    const id = status === 'paid' ? outcome.payment.id : outcome.id
+    log.info({ paymentId: id, generation: payment.generation, status }, 'x402 payment')
+    return status === 'refused' ? challenge(outcome.reason, request, offer.answer) : answerTo(outcome)
   }
   return {
+    discovery: discoveryOf(terms, example),
     sell: async (context, deliver) => {
+      const request = requestOf(context)
       const payment = paymentOf(context)
-      if (payment === null)
-        return challengeResponse(terms, 'X-PAYMENT or PAYMENT-SIGNATURE header is required')
-      const misfit = misfitOf(payment, terms)
-      if (misfit !== undefined) return challengeResponse(terms, misfit)
-      const { id, taken } = await take(payment, deliver)
-      const { generation } = payment
-      log.info({ paymentId: id, generation, status: taken.status }, 'x402 payment')
-      return answerTo(id, taken, terms)
+      if (payment !== null) return sellFor(payment, request, deliver)
+      return challenge('X-PAYMENT or PAYMENT-SIGNATURE header is required', request, await deliver())
     },
     close: () => listener.close(),
   }
 }
 
-function answerTo(id: string, taken: Taken, terms: Terms): Response {
-  if (taken.status === 'refused') return challengeResponse(terms, taken.reason)
-  if (taken.status === 'pending') throw settlementPending(taken.transaction)
-  const { delivered, transaction, network, payer, receipt } = taken
-  const payment = { id, transaction, network, amount: terms.price, asset: 'USDC', payer: getAddress(payer) }
-  const headers = { [receipt.name]: receipt.value, 'Cache-Control': 'no-store' }
-  return Response.json({ ...delivered, payment }, { headers })
+/** What is sold at the moment, or why it cannot be. */
+async function offered(units: bigint, deliver: Deliver) {
+  try {
+    return { units, answer: await deliver() }
+  } catch (thrown) {
+    return { thrown }
+  }
 }
 
-function settlementPending(transaction: string | null): Failure {
+/** What a payment is for: method, path and query, whatever the order of its parameters. */
+function requestOf({ req }: PayableRequest): string {
+  const at = req.url.indexOf('?')
+  const query = at === -1 ? '' : req.url.slice(at + 1)
+  return `${req.method} ${req.path}?${query.split('&').sort().join('&')}`
+}
+
+/** Null where it is a payment of another kind, which never fits. */
+function orderOf(payment: Payment, request: string): Order | null {
+  return payment.transfer === null ? null : { payment, transfer: payment.transfer, request }
+}
+
+function settlementPending(
+  { id, transaction }: Extract<Outcome, { status: 'pending' }>,
+  pollPath: string,
+): Failure {
   const where = transaction === null ? 'Whether it was sent is not known' : `It was sent as ${transaction}`
   return new Failure('settlement_pending', `The payment is not settled yet. ${where}.`, {
     retryAfter: 3,
-    hint: 'Send the same payment again after Retry-After seconds. Do not sign a new one.',
+    paymentId: id,
+    ...(transaction === null ? {} : { transaction }),
+    location: pollPath.replace('{id}', id),
+    hint: 'Ask at Location, or send the same payment again, after Retry-After seconds. Do not sign a new one.',
   })
 }

@@ -56,13 +56,17 @@ function middlewareV1({ terms, listener }: { readonly terms: Terms; readonly lis
 function middlewareV2({
   terms,
   facilitator,
+  attempts,
 }: {
   readonly terms: Terms
   readonly facilitator: FacilitatorClient
+  readonly attempts: Attempts
 }) {
-  const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
   const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
-  const accepts = { scheme, network, payTo, maxTimeoutSeconds, price: { asset, amount, extra } }
+  // A locked offer keeps its price, whatever the price of the moment is.
+  const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
+  const accepts = { scheme, network, payTo, maxTimeoutSeconds, price }
   const { resource, description } = terms
   const route = { accepts, resource, description, mimeType: 'application/json' }
   return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)

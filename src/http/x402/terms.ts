@@ -57,6 +57,11 @@ export function termsOf({ chain, payTo, price, origin, path, description }: Sale
   }
 }
 
+/** The same terms at another price. */
+export function termsAt(terms: Terms, units: bigint): Terms {
+  return { ...terms, units, price: decimalOf({ asset: 'USDC', units }) }
+}
+
 /** The requirement as v1 clients read it. @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md */
 export function requirementV1({ network, asset, payTo, units, resource, description }: Terms) {
   return {

@@ -1,41 +1,49 @@
-/** Takes one payment for one delivery. A ledger of payments goes around this: before it to replay, after it to remember. */
+/** Reads what became of one run through a stock middleware. The ledger of payments goes around it: `once.ts`. */
 import { Failure } from '../../failure.ts'
 import type { Attempt } from './attempt.ts'
 import type { Payment } from './payment.ts'
 
-/** What became of a payment. `pending`: it may have been taken, so it must never be asked for again. */
+/** What became of it. `pending`: it may have been taken, so it must never be asked for again. */
 export type Taken =
+  | { readonly status: 'paid'; readonly transaction: string | null; readonly receipt: string }
+  /** @property isSent the facilitator was asked to settle it. @property transaction that it names all the same. */
   | {
-      readonly status: 'paid'
-      readonly delivered: Record<string, unknown>
-      readonly transaction: string
-      readonly network: string
-      readonly payer: string
-      /** The receipt header that the stock middleware made. */
-      readonly receipt: { readonly name: string; readonly value: string }
+      readonly status: 'refused'
+      readonly reason: string
+      readonly isSent: boolean
+      readonly transaction: string | null
     }
-  | { readonly status: 'refused'; readonly reason: string }
   | { readonly status: 'pending'; readonly transaction: string | null }
 
-const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
+/** Failures to settle after which nobody knows whether a transaction is on its way. */
+const openEnds: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected_settle_error'])
 
-/** Reads what became of a payment. @throws Failure `facilitator_unavailable`, and whatever delivering threw. */
-export function takenOf(attempt: Attempt, payment: Payment, response: Response): Taken {
-  const { delivered, deliveryError, settlement, verification } = attempt
+/** The headers that receipts go in, by generation. */
+export const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
+
+/** @throws Failure `facilitator_unavailable` where certainly nothing was sent, and whatever delivering threw. */
+export function takenOf(
+  attempt: Attempt,
+  { generation }: Pick<Payment, 'generation'>,
+  response: Response,
+): Taken {
+  const { deliveryError, settling, settlement, verification } = attempt
   if (deliveryError !== null) throw deliveryError.thrown
-  if (settlement?.success === true && delivered !== null) {
-    const name = receiptHeaders[payment.generation]
-    const value = response.headers.get(name)
-    if (value === null) throw new Error('the middleware settled without a receipt')
-    const { transaction, network } = settlement
-    const payer = settlement.payer ?? payment.transfer?.authorization.from ?? ''
-    return { status: 'paid', delivered, transaction, network, payer, receipt: { name, value } }
+  if (settlement?.success === true) {
+    const receipt = response.headers.get(receiptHeaders[generation])
+    if (receipt !== null) return { status: 'paid', transaction: settlement.transaction || null, receipt }
   }
-  if (attempt.isUnknown || settlement?.errorReason === 'settlement_pending')
-    return { status: 'pending', transaction: settlement?.transaction || attempt.transaction }
+  const transaction = settlement?.transaction || attempt.transaction
+  const isOpen = settlement?.success === true || openEnds.has(settlement?.errorReason ?? '')
+  if (attempt.isUnknown || isOpen) return { status: 'pending', transaction }
   if (attempt.isUnreachable) throw facilitatorUnavailable()
   const reason = settlement?.errorReason ?? verification?.invalidReason
-  return { status: 'refused', reason: reason ?? 'payment_does_not_match_the_challenge' }
+  return {
+    status: 'refused',
+    reason: reason ?? 'payment_does_not_match_the_challenge',
+    isSent: settling !== null,
+    transaction: transaction || null,
+  }
 }
 
 function facilitatorUnavailable(): Failure {

@@ -1,4 +1,5 @@
 /** Rate limits in Redis, exact across all processes that share it: one script a request, which Redis runs alone. */
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { RateLimiter } from '../rate-limiter.ts'
@@ -23,6 +24,9 @@ redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', coun
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return { opened, count }`
 
+/** What Redis knows the script by once it has seen it. */
+const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex')
+
 const answer = z.tuple([z.number(), z.number()])
 
 /** How long a command may take. A limit that cannot be read in this time counts as unreachable. */
@@ -42,7 +46,11 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
       const windowMs = limit.seconds * 1000
       // Generous, because the windows are reckoned in the gateway's time and only the clean-up in that of Redis.
       const expiryMs = 2 * windowMs + 60_000
-      const reply = await redis.eval(TAKE, 1, key, limit.count, windowMs, now.getTime(), expiryMs)
+      const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs] as const
+      const reply = await redis.evalsha(TAKE_SHA, ...given).catch((error: unknown) => {
+        if (!isUnknownScript(error)) throw error
+        return redis.eval(TAKE, ...given)
+      })
       const [openedMs, count] = answer.parse(reply)
       return verdictOf({ openedMs, count }, limit, now)
     },
@@ -50,4 +58,9 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
       redis.disconnect()
     },
   }
+}
+
+/** A Redis that has not seen the script, or was restarted since. */
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

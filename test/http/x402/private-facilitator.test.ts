@@ -24,7 +24,9 @@ describe('the private facilitator', () => {
   afterAll(() => listener.close())
 
   const within = (work: () => Promise<Response>) =>
-    attempts.begin({ id: 'pay_1', deliver: async () => ({}) }, work).then(({ response }) => response)
+    attempts
+      .begin({ id: 'pay_1', units: 1n, deliver: async () => ({}), onTransaction: () => {} }, work)
+      .then(({ response }) => response)
   const post = (route: string, headers: Record<string, string>) =>
     fetch(`${listener.url}${route}`, { method: 'POST', headers, body })
 

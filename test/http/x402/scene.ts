@@ -8,22 +8,25 @@ import { Hono } from 'hono'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { wrapFetchWithPayment as wrapFetchV1 } from 'x402-fetch'
 import { systemClock } from '../../../src/clock.ts'
-import { Failure } from '../../../src/failure.ts'
+import { problemResponse } from '../../../src/http/problem.ts'
 import { createPaywall, type PaywallParts } from '../../../src/http/x402/paywall.ts'
 import { newId } from '../../../src/ids.ts'
 import { silentLog } from '../../../src/log.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
+import { openPglite } from '../../../src/storage/pglite.ts'
 
 export const path = '/api/x402/fx'
 /** Not where the server listens: what is said of the resource must come from the configuration. */
 export const origin = 'https://gateway.test'
 export const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+/** What seals the offers of every shop here. */
+const dataKey = Buffer.alloc(32, 7)
 const price = { asset: 'USDC', units: 10_000n } as const
 
-/** An open shop. @property deliveries how often something was made for a customer. */
+/** An open shop. @property sold how much was metered: one for each settled payment. */
 export interface Shop {
   readonly url: string
-  readonly deliveries: () => number
+  readonly sold: () => Promise<number>
   readonly logged: readonly unknown[]
   deliver: () => Promise<Record<string, unknown>>
   close(): Promise<void>
@@ -32,7 +35,15 @@ export interface Shop {
 export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}): Promise<Shop> {
   const logged: unknown[] = []
   const log = { ...silentLog, info: (facts: object, message: string) => void logged.push({ facts, message }) }
+  const own = parts.database === undefined ? await freshDatabase() : undefined
+  const database = parts.database ?? own
+  if (database === undefined) throw new Error('unreachable')
   const paywall = await createPaywall({
+    operation: 'x402.fx',
+    pollPath: '/api/x402/payments/{id}',
+    example: { from: 'USD', to: 'EUR', amount: '100' },
+    database,
+    dataKey,
     chain,
     payTo,
     price,
@@ -45,34 +56,34 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     log,
     ...parts,
   })
-  let deliveries = 0
   const app = new Hono()
-  app.get(path, (c) =>
-    paywall.sell(c, () => {
-      deliveries += 1
-      return shop.deliver()
-    }),
-  )
-  app.onError((error) => {
-    if (error instanceof Failure) return Response.json(error.toProblem(), { status: error.status })
-    return Response.json({ message: error.message }, { status: 500 })
-  })
+  app.get(path, (c) => paywall.sell(c, () => shop.deliver()))
+  app.onError((error) => problemResponse(error, { requestId: 'req_test', instance: path, log: silentLog }))
   const { server, port } = await listen(app)
   const shop: Shop = {
     url: `http://127.0.0.1:${port}${path}?from=USD&to=EUR&amount=100`,
-    deliveries: () => deliveries,
+    sold: async () => (await database.kysely.selectFrom('metering').select('payment_id').execute()).length,
     logged,
     deliver: async () => ({ quoteId: 'quote_1', result: '92.5' }),
     close: async () => {
       await new Promise((resolve) => server.close(resolve))
       await paywall.close()
+      await own?.close()
     },
   }
   return shop
 }
 
+async function freshDatabase() {
+  const database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
+  await database.migrate()
+  return database
+}
+
 /** Serves an app on an ephemeral port of 127.0.0.1. */
-export function listen(app: Hono): Promise<{ server: ReturnType<typeof serve>; port: number }> {
+export function listen(app: {
+  fetch: Parameters<typeof serve>[0]['fetch']
+}): Promise<{ server: ReturnType<typeof serve>; port: number }> {
   return new Promise((resolve) => {
     const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }: AddressInfo) =>
       resolve({ server, port }),
@@ -127,6 +138,22 @@ export function misleadingFetch(change: (text: string) => string): typeof fetch 
     const required = headers.get('PAYMENT-REQUIRED')
     if (required !== null) headers.set('PAYMENT-REQUIRED', base64Of(JSON.parse(change(textOf(required)))))
     return new Response(change(await response.text()), { status: 402, headers })
+  }
+}
+
+/** A fetch that keeps the payment that passes through it. @property payment the last one, as a header. */
+export function spyingFetch(): { fetch: typeof fetch; payment: () => Record<string, string> } {
+  let payment: Record<string, string> = {}
+  return {
+    payment: () => payment,
+    fetch: async (input, init) => {
+      const request = new Request(input, init)
+      for (const header of ['X-PAYMENT', 'PAYMENT-SIGNATURE']) {
+        const encoded = request.headers.get(header)
+        if (encoded !== null) payment = { [header]: encoded }
+      }
+      return fetch(request)
+    },
   }
 }
 

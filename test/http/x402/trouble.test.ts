@@ -126,6 +126,21 @@ describe.each(generations)('a %s payment over a facilitator elsewhere', (generat
     await remote.close()
   })
 
+  it.each([
+    ['nobody knows why', { errorReason: 'unexpected_settle_error', transaction: '' }],
+    [
+      'it names a transaction that is not mined',
+      { errorReason: 'invalid_transaction_state', transaction: `0x${'ab'.repeat(32)}` },
+    ],
+  ])('is pending where settling failed and %s', async (_why, failure) => {
+    const remote = await facilitator(() =>
+      Response.json({ success: false, network: 'base-sepolia', ...failure }),
+    )
+    const { status, body } = await buy(generation, open(remote.url))
+    expect({ status, body }).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
+    await remote.close()
+  })
+
   it('is challenged afresh where settling was refused', async () => {
     const refusal = {
       success: false,

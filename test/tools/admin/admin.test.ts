@@ -1,15 +1,13 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { Failure } from '../../../src/failure.ts'
 import { authenticateApiKey } from '../../../src/identity/api-keys.ts'
 import { authenticateSession } from '../../../src/identity/sessions.ts'
 import type { Services, Settings } from '../../../src/kernel/context.ts'
-import type { RailControls } from '../../../src/providers/rail-controls.ts'
 import lock from '../../../tools/admin/accounts/lock.ts'
 import unlock from '../../../tools/admin/accounts/unlock.ts'
-import railsList from '../../../tools/admin/rails/list.ts'
-import railsSet from '../../../tools/admin/rails/set.ts'
 import session from '../../../tools/auth/session.ts'
 import createKey from '../../../tools/developer/keys/create.ts'
+import controlsGet from '../../../tools/rails/controls/get.ts'
+import controlsSet from '../../../tools/rails/controls/set.ts'
 import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import securityLock from '../../../tools/security/lock.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -54,32 +52,8 @@ onBothEngines('an administrator', (database) => {
       )
   })
 
-  it('switches rails, and sees those that cannot be read as unknown', async () => {
-    await admin.call(railsSet, { rail: 'x402-fx', enabled: false, reason: 'Maintenance.' })
-    await expect(admin.call(railsList, {})).resolves.toMatchObject({
-      body: {
-        rails: expect.arrayContaining([
-          { rail: 'x402-fx', status: 'disabled', reason: 'Maintenance.' },
-          { rail: 'wallet-transfer', status: 'enabled', reason: null },
-        ]),
-      },
-    })
-    await admin.call(railsSet, { rail: 'x402-fx', enabled: true })
-    const dark: RailControls = {
-      read: () => Promise.reject(new Failure('controls_unavailable', 'Nobody answers.')),
-      write: () => Promise.reject(new Failure('controls_unavailable', 'Nobody answers.')),
-    }
-    const inTheDark = await signInAgain({ ...services, railControls: dark }, admin.accountId)
-    await expect(inTheDark.call(railsList, {})).resolves.toMatchObject({
-      body: { rails: expect.arrayContaining([expect.objectContaining({ status: 'unknown' })]) },
-    })
-    await expect(inTheDark.call(railsSet, { rail: 'x402-fx', enabled: true })).rejects.toEqual(
-      refusal('controls_unavailable'),
-    )
-  })
-
   it('is nobody who is not', async () => {
-    for (const tool of [lock, unlock, railsList, railsSet])
+    for (const tool of [lock, unlock, controlsGet, controlsSet])
       await expect(person.call(tool, tool.example)).rejects.toEqual(refusal('insufficient_scope'))
   })
 
@@ -89,7 +63,7 @@ onBothEngines('an administrator', (database) => {
       .set({ role: 'user' })
       .where('id', '=', admin.accountId)
       .execute()
-    await expect(admin.call(railsList, {})).rejects.toEqual(refusal('insufficient_scope'))
+    await expect(admin.call(controlsGet, {})).rejects.toEqual(refusal('insufficient_scope'))
   })
 
   it('is never a guest, whatever the account’s row says', async () => {
@@ -100,7 +74,7 @@ onBothEngines('an administrator', (database) => {
       .set({ role: 'admin' })
       .where('id', '=', guest.accountId)
       .execute()
-    await expect(guest.call(railsList, {})).rejects.toEqual(refusal('insufficient_scope'))
+    await expect(guest.call(controlsGet, {})).rejects.toEqual(refusal('insufficient_scope'))
     const settings = { ...services.settings, founderAccount: guest.accountId }
     expect(await roleIn(settings, guest)).toBe('user')
   })

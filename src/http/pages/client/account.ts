@@ -2,6 +2,7 @@
 import { type Answer, ask, itemsOf, textOf } from './api.ts'
 import { attempt, onRefusal } from './attempts.ts'
 import { find, focusHeading, isShown, show, tell } from './elements.ts'
+import { goOn } from './next.ts'
 import { readAccount } from './session.ts'
 import { forgetStepUp } from './step-up.ts'
 
@@ -14,6 +15,7 @@ export function setUpAccount(): void {
 
 /** Shows the account, and says what just happened. */
 export async function showAccount(news: string): Promise<void> {
+  if (goOn()) return
   const account = await readAccount()
   const { passkeys, isMore } = await readPasskeys()
   const who = find('who', HTMLElement)

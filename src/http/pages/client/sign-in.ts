@@ -4,6 +4,7 @@ import { ask, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
 import { askForCode } from './codes.ts'
 import { fieldOf, find, formOf, show, tell } from './elements.ts'
+import { rememberNext } from './next.ts'
 import { canUsePasskeys, makePasskey, signInWithPasskey } from './passkeys.ts'
 import { comeBack, goTo } from './providers.ts'
 import { setUpRecovery } from './recovery.ts'
@@ -12,6 +13,7 @@ import { setUpStepUp } from './step-up.ts'
 
 let challengeId = ''
 
+rememberNext()
 setUpAccount()
 setUpStepUp()
 setUpRecovery()

@@ -3,10 +3,10 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 import { railIds } from '../../../src/providers/rail-controls.ts'
 
 export default defineTool({
-  name: 'admin.rails.set',
+  name: 'rails.controls.set',
   title: 'Switch a rail',
   summary: 'Switch a rail on or off. Every instance follows within two seconds.',
-  route: 'PUT /api/admin/rails/{rail}',
+  route: 'PUT /api/rails/{id}/controls',
   who: 'admin',
   scopes: [],
   effect: 'write',
@@ -14,19 +14,19 @@ export default defineTool({
   stepUp: true,
   mcp: false,
   input: z.strictObject({
-    rail: z.enum(railIds).describe('Which rail.'),
+    id: z.enum(railIds).describe('Which rail.'),
     enabled: z.boolean().describe('Whether money may move on it.'),
     reason: z.string().trim().min(1).max(200).optional().describe('Why, for people.'),
   }),
   output: z.strictObject({
-    rail: z.enum(railIds).describe('The rail.'),
+    id: z.enum(railIds).describe('The rail.'),
     status: z.enum(['enabled', 'disabled']).describe('What it is now.'),
     reason: z.string().nullable().describe('Why, for people.'),
   }),
   failures: ['conflict', 'controls_unavailable'],
-  example: { rail: 'wallet-transfer', enabled: true },
-  run: async ({ railControls, now }, { rail, enabled, reason = null }) => {
-    await railControls.write({ rail, enabled, reason }, now)
-    return { rail, status: enabled ? ('enabled' as const) : ('disabled' as const), reason }
+  example: { id: 'wallet-transfer', enabled: true },
+  run: async ({ railControls, now }, { id, enabled, reason = null }) => {
+    await railControls.write({ rail: id, enabled, reason }, now)
+    return { id, status: enabled ? ('enabled' as const) : ('disabled' as const), reason }
   },
 })

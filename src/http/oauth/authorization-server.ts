@@ -1,0 +1,97 @@
+/**
+ * The authorization server for MCP clients: OAuth 2.1 with PKCE, dynamic registration, client metadata documents, resource
+ * indicators, rotation and revocation. The library speaks the protocol; whom a grant acts for and what it may spend is asked
+ * on our own page, and becomes a key like any other.
+ */
+import type { Provider } from 'oidc-provider'
+import { issuerOf, tokenJwkOf } from '../../identity/oauth-tokens.ts'
+import { agentKinds, revokeKey } from '../../identity/owned-keys.ts'
+import { findKey } from '../../identity/store.ts'
+import type { Services } from '../../kernel/context.ts'
+import { derivedSeed } from '../../seal.ts'
+import { answerByNode, type NodeListener } from '../openid/answer-by-node.ts'
+import { createOpenIdStorage } from '../openid/storage.ts'
+import type { HttpContext } from '../request.ts'
+import { oauthConfiguration } from './configuration.ts'
+import { answerConsent } from './consent.tsx'
+
+/** Where the owner is asked, below the issuer. */
+const CONSENT = '/oauth/consent'
+
+const METADATA = '/.well-known/oauth-authorization-server'
+
+/** Where clients look for what an issuer with a path says of itself. */
+export const AUTHORIZATION_METADATA = `${METADATA}/oauth`
+
+interface Opened {
+  readonly provider: Provider
+  readonly listener: NodeListener
+}
+
+/** Answers everything below `/oauth`, and its metadata at the well-known place. The library is loaded by the first request. */
+export function createAuthorizationServer(services: Services): (c: HttpContext) => Promise<Response> {
+  const { settings, database, log } = services
+  const storage = createOpenIdStorage(services)
+  let opened: Promise<Opened> | undefined
+
+  const open = async (): Promise<Opened> => {
+    const library = await import('oidc-provider')
+    const configuration = oauthConfiguration({
+      origin: settings.origin,
+      consentPath: CONSENT,
+      // The sandbox's identity provider keeps its records in the same table.
+      storage: (model) => storage(`oauth ${model}`),
+      cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
+      signingKey: await tokenJwkOf(settings.dataKey),
+      library,
+      isLive: async (id) => (await findKey(database, { id })) !== undefined,
+    })
+    const provider = new library.Provider(issuerOf(settings.origin), configuration)
+    // The host and scheme that it is told are ours: answerByNode puts them there.
+    provider.proxy = true
+    provider.on('server_error', (_context, err) => log.error({ err }, 'the authorization server failed'))
+    // A client that revokes its tokens gives its key back.
+    provider.on('grant.revoked', async (_context, id) => {
+      const found = await findKey(database, { id })
+      if (found === undefined) return
+      await revokeKey(database, { accountId: found.account.id, kinds: agentKinds, id })
+    })
+    return { provider, listener: provider.callback() }
+  }
+
+  return async (c) => {
+    opened ??= open()
+    const { provider, listener } = await opened.catch((error: unknown) => {
+      opened = undefined
+      throw error
+    })
+    const issuer = issuerOf(settings.origin)
+    if (c.req.path.startsWith(`${CONSENT}/`)) return answerConsent(c, { provider, services })
+    // Beside the issuer's path and not below it. @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
+    if (c.req.path === AUTHORIZATION_METADATA)
+      return answerByNode(c, listener, new URL(issuer), `/oauth${METADATA}`)
+    const elsewhere = domainOf(c, services)
+    if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))))
+  }
+}
+
+/**
+ * The origin that a browser has us at: that of our pages where it came there, so that the cookies of both are of one host.
+ * Everybody else is told the issuer's.
+ */
+function browserOrigin(c: HttpContext, { settings }: Pick<Services, 'settings'>): string {
+  const host = c.env.incoming?.headers.host
+  return settings.webOrigins.find((origin) => new URL(origin).host === host) ?? settings.origin
+}
+
+/** Where an authorization goes on: passkeys belong to a domain, and a loopback address is none. */
+function domainOf(c: HttpContext, { settings }: Pick<Services, 'settings'>): string | null {
+  const [page = settings.origin] = settings.webOrigins
+  const isAsked = c.req.method === 'GET' && c.req.path === '/oauth/authorize'
+  if (!isAsked || browserOrigin(c, { settings }) === page) return null
+  const host = c.env.incoming?.headers.host
+  if (host !== new URL(settings.origin).host) return null
+  const { pathname, search } = new URL(c.req.url)
+  return `${page}${pathname}${search}`
+}

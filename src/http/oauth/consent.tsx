@@ -1,0 +1,174 @@
+/** Where the owner decides on an OAuth client: which scopes it gets, and what it may spend. A yes becomes a key. */
+import type { Provider } from 'oidc-provider'
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import { policyHashOf } from '../../identity/agent-keys.ts'
+import { isScope, type Scope } from '../../identity/grantable.ts'
+import { grantMembers, refineGrant } from '../../identity/key-grant.ts'
+import { resourceOf } from '../../identity/oauth-tokens.ts'
+import { insertKey } from '../../identity/store.ts'
+import { parseJson } from '../../json.ts'
+import { personOf, type Services } from '../../kernel/context.ts'
+import { requireStepUp } from '../../kernel/gates/step-up.ts'
+import { callerOf } from '../authenticate.ts'
+import { nodePairOf } from '../openid/answer-by-node.ts'
+import { ConsentPage, EndedPage } from '../pages/consent.tsx'
+import { pageHeaders } from '../pages/headers.ts'
+import type { HttpContext } from '../request.ts'
+
+const decision = z.discriminatedUnion('decision', [
+  z.strictObject({ decision: z.literal('deny') }),
+  z
+    .strictObject({
+      decision: z.literal('approve'),
+      scopes: grantMembers.scopes,
+      policy: grantMembers.policy,
+    })
+    .superRefine(refineGrant),
+])
+
+interface Parts {
+  readonly provider: Provider
+  readonly services: Services
+}
+
+type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
+
+/** Shows the page, or takes the decision. */
+export async function answerConsent(c: HttpContext, parts: Parts): Promise<Response> {
+  const interaction = await interactionOf(c, parts.provider)
+  switch (c.req.method) {
+    case 'GET':
+    case 'HEAD':
+      return show(c, parts, interaction)
+    case 'POST':
+      return decide(c, parts, interaction)
+    default:
+      c.set('allow', 'GET, POST')
+      throw new Failure('method_not_allowed', `${c.req.method} is not possible here; GET, POST is.`)
+  }
+}
+
+/** The authorization that this very browser has begun; null where it has ended, or is another's. */
+async function interactionOf(c: HttpContext, provider: Provider): Promise<Interaction | null> {
+  const { incoming, outgoing } = nodePairOf(c)
+  const details = await provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'SessionNotFound') return null
+    throw error
+  })
+  return details !== null && c.req.path.endsWith(`/${details.uid}`) ? details : null
+}
+
+async function show(
+  c: HttpContext,
+  { provider, services }: Parts,
+  interaction: Interaction | null,
+): Promise<Response> {
+  if (interaction === null) return page(c, <EndedPage />, 400)
+  const { principal } = c.get('caller')
+  if (principal.kind !== 'session') return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
+  const { client_id: clientId, redirect_uri: redirectUri } = interaction.params
+  const client = await provider.Client.find(String(clientId))
+  const { mode } = services.settings
+  return page(
+    c,
+    <ConsentPage
+      clientName={client?.clientName ?? ''}
+      clientId={String(clientId)}
+      redirectUri={String(redirectUri)}
+      person={principal.account.displayName}
+      accountId={principal.account.id}
+      scopes={askedScopes(interaction)}
+      isSandbox={mode === 'sandbox'}
+    />,
+  )
+}
+
+/** What the client asked for; everything where it asked for nothing in particular. */
+function askedScopes({ params }: Interaction): readonly Scope[] {
+  const named = String(params.scope ?? '')
+    .split(' ')
+    .filter(isScope)
+  return named.length > 0 ? named : grantMembers.scopes.in.element.options
+}
+
+async function decide(c: HttpContext, parts: Parts, interaction: Interaction | null): Promise<Response> {
+  const principal = callerOf(c)
+  const { services, provider } = parts
+  const context = { principal, settings: services.settings, now: c.get('now') }
+  const { account } = personOf(context)
+  if (interaction === null)
+    throw new Failure('not_found', 'This authorization has ended. Start again from the application.')
+  const decided = decision.safeParse(bodyOf(c))
+  if (!decided.success) throw badRequest(decided.error)
+  const { incoming, outgoing } = nodePairOf(c)
+  if (decided.data.decision === 'deny') {
+    const result = { error: 'access_denied', error_description: 'The owner said no.' }
+    return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
+  }
+  requireStepUp(context)
+  const asked = askedScopes(interaction)
+  const scopes = decided.data.scopes.filter((scope) => asked.includes(scope))
+  const id = services.newId('key', context.now)
+  const clientId = String(interaction.params.client_id)
+  const client = await provider.Client.find(clientId)
+  const policy = decided.data.policy ?? null
+  await insertKey(services.database, account.id, {
+    id,
+    kind: 'grant',
+    name: (client?.clientName ?? clientId).slice(0, 80),
+    thumbprint: null,
+    publicKey: null,
+    secretHash: null,
+    scopes,
+    status: 'active',
+    policy,
+    policyVersion: 1,
+    policyHash: policyHashOf(policy),
+    createdAt: context.now,
+    expiresAt: null,
+  })
+  // The id of the grant is that of the key: whoever has the one has the other.
+  const grant = new provider.Grant({ accountId: account.id, clientId })
+  grant.jti = id
+  const resource = resourceOf(services.settings.origin)
+  const refused = asked.filter((scope) => !scopes.includes(scope))
+  grant.addResourceScope(resource, scopes.join(' '))
+  // Said, so that it is not asked again.
+  grant.rejectResourceScope(resource, refused.join(' '))
+  // The library also takes them for scopes of its own, which give nothing here.
+  grant.rejectOIDCScope(asked.join(' '))
+  grant.addOIDCScope('offline_access')
+  await grant.save()
+  const result = {
+    login: { accountId: account.id, remember: false },
+    consent: { grantId: id },
+  }
+  return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
+}
+
+function bodyOf(c: HttpContext): unknown {
+  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+    throw new Failure('unsupported_media_type', 'The decision is JSON.')
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(c.get('body')))
+  } catch {
+    throw new Failure('invalid_request', 'The body is not valid JSON.')
+  }
+}
+
+function badRequest({ issues }: z.ZodError): Failure {
+  const told = issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  const [first] = told
+  return new Failure(
+    'invalid_request',
+    first ? `${first.path}: ${first.message}` : 'The decision is wrong.',
+    {
+      issues: told,
+    },
+  )
+}
+
+function page(c: HttpContext, content: { toString(): string }, status: 200 | 400 = 200): Response {
+  return c.html(`<!doctype html>${content.toString()}`, status, pageHeaders)
+}

@@ -1,0 +1,57 @@
+/** The script of the consent page: what is ticked and filled in becomes the decision. */
+import { ask, textOf } from './api.ts'
+import { onSubmit } from './attempts.ts'
+import { fieldOf, find, formOf } from './elements.ts'
+import { setUpStepUp } from './step-up.ts'
+
+/** What each scope that spends is spent on, as policies name it. */
+const categories: Readonly<Record<string, readonly string[]>> = {
+  'wallets:transfer': ['transfer', 'gasless'],
+  'cards:write': ['card'],
+  'investing:trade': ['invest'],
+  'fx:pay': ['x402'],
+}
+
+setUpStepUp()
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-preset]'))
+  button.addEventListener('click', () => {
+    const { perTransaction = '', daily = '', approvalAbove = '' } = button.dataset
+    fill('per-transaction', perTransaction)
+    fill('daily', daily)
+    fill('approval-above', approvalAbove)
+  })
+
+onSubmit(formOf('consent'), async (form) => {
+  const scopes = [...form.querySelectorAll<HTMLInputElement>('input[name=scope]:checked')].map(
+    ({ value }) => value,
+  )
+  const allow = scopes.flatMap((scope) => categories[scope] ?? [])
+  await decide({
+    decision: 'approve',
+    scopes,
+    ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}),
+  })
+})
+onSubmit(formOf('refuse'), () => decide({ decision: 'deny' }))
+
+async function decide(decision: Record<string, unknown>): Promise<void> {
+  const answer = await ask('POST', location.pathname, decision)
+  location.assign(textOf(answer, 'redirectTo'))
+}
+
+function policyOf(form: HTMLFormElement, allow: readonly string[]) {
+  const above = fieldOf(form, 'approval-above')
+  return {
+    currency: 'USD',
+    perTransaction: { max: fieldOf(form, 'per-transaction') },
+    dailyBudget: { max: fieldOf(form, 'daily') },
+    categories: { allow },
+    ...(above === '' ? {} : { approval: { above, ttlSec: 3600 } }),
+  }
+}
+
+function fill(id: string, value: string): void {
+  const field = find(id, HTMLInputElement)
+  if (field !== null) field.value = value
+}

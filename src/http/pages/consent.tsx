@@ -1,0 +1,178 @@
+/** The consent page: who asks, for what, and how much it may spend. Scopes that move money are never ticked beforehand. */
+import { moneyScopes, policyPresets, type Scope, scopes as scopeTexts } from '../../identity/grantable.ts'
+import { StepUpForms } from './step-up.tsx'
+
+/** What is asked. @property clientName as the client calls itself; nobody has checked it. */
+export interface ConsentProps {
+  readonly clientName: string
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly person: string
+  readonly accountId: string
+  readonly scopes: readonly Scope[]
+  readonly isSandbox: boolean
+}
+
+const money: ReadonlySet<string> = new Set(moneyScopes)
+
+/** Asks the owner. */
+export function ConsentPage(props: ConsentProps) {
+  const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
+  const [reading, spending] = [
+    scopes.filter((one) => !money.has(one)),
+    scopes.filter((one) => money.has(one)),
+  ]
+  return (
+    <Shell title="Allow access">
+      <h1 tabindex={-1}>Allow “{clientName === '' ? hostOf(clientId) : clientName}”?</h1>
+      <p>
+        It asks to act for <strong>{person}</strong>
+        {isSandbox ? ', in this sandbox, where no money is real.' : '.'}
+      </p>
+      <dl>
+        <dt>Answers go to</dt>
+        <dd id="redirect">{hostOf(redirectUri)}</dd>
+        <dt>Known as</dt>
+        <dd class="hint">{clientId}</dd>
+        <dt>Your account</dt>
+        <dd class="hint">{accountId}</dd>
+      </dl>
+      <p class="hint">
+        The name is its own claim: nobody has checked it. Say no unless you have just started this yourself.
+      </p>
+      <form id="consent" method="post">
+        <fieldset>
+          <legend>It may see</legend>
+          {reading.length === 0 && <p class="hint">Nothing was asked for.</p>}
+          {reading.map((scope) => (
+            <ScopeBox scope={scope} isTicked={true} />
+          ))}
+        </fieldset>
+        {spending.length > 0 && (
+          <fieldset>
+            <legend>It may spend</legend>
+            {spending.map((scope) => (
+              <ScopeBox scope={scope} isTicked={false} />
+            ))}
+            <PolicyFields />
+          </fieldset>
+        )}
+        <button type="submit" class="primary">
+          Allow
+        </button>
+      </form>
+      <form id="refuse" method="post">
+        <button type="submit">Do not allow</button>
+      </form>
+      <StepUpForms />
+      <p class="hint">You can pause or end this at any time among your agents’ keys.</p>
+    </Shell>
+  )
+}
+
+/** Says that there is nothing to decide any more. */
+export function EndedPage() {
+  return (
+    <Shell title="Nothing to allow">
+      <h1 tabindex={-1}>This request has ended</h1>
+      <p>It was answered, took longer than ten minutes, or was begun in another browser.</p>
+      <p>Start again from the application that sent you here.</p>
+    </Shell>
+  )
+}
+
+function ScopeBox({ scope, isTicked }: { readonly scope: Scope; readonly isTicked: boolean }) {
+  return (
+    <label class="choice">
+      <input type="checkbox" name="scope" value={scope} checked={isTicked} /> {scopeTexts[scope]}
+    </label>
+  )
+}
+
+function PolicyFields() {
+  const [first] = policyPresets
+  return (
+    <div id="policy">
+      <p>How much, in US dollars:</p>
+      <div class="others">
+        {policyPresets.map(({ name, title, perTransaction, daily, approvalAbove }) => (
+          <button
+            type="button"
+            data-preset={name}
+            data-per-transaction={perTransaction}
+            data-daily={daily}
+            data-approval-above={approvalAbove ?? ''}
+          >
+            {title}
+          </button>
+        ))}
+      </div>
+      <AmountField id="per-transaction" label="At most at a time" value={first?.perTransaction} />
+      <AmountField id="daily" label="At most a day (UTC)" value={first?.daily} />
+      <AmountField
+        id="approval-above"
+        label="Ask me first above (leave empty: never)"
+        value={first?.approvalAbove ?? ''}
+        isOptional={true}
+      />
+    </div>
+  )
+}
+
+function AmountField({
+  id,
+  label,
+  value = '',
+  isOptional = false,
+}: {
+  readonly id: string
+  readonly label: string
+  readonly value?: string | undefined
+  readonly isOptional?: boolean
+}) {
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        name={id}
+        inputmode="decimal"
+        pattern="[0-9]{1,12}(\.[0-9]{1,6})?"
+        value={value}
+        required={!isOptional}
+      />
+    </>
+  )
+}
+
+function Shell({ title, children }: { readonly title: string; readonly children?: unknown }) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · Bursar`}</title>
+        <link rel="stylesheet" href="/assets/sign-in.css" />
+        <script src="/assets/consent.js" type="module" />
+      </head>
+      <body data-page="consent">
+        <main>
+          <noscript>
+            <p class="error">This page needs JavaScript: nothing on it works without.</p>
+          </noscript>
+          {children}
+          <p id="status" role="status" aria-live="polite" />
+        </main>
+      </body>
+    </html>
+  )
+}
+
+function hostOf(uri: string): string {
+  try {
+    return new URL(uri).host || uri
+  } catch {
+    return uri
+  }
+}

@@ -1,0 +1,25 @@
+/** What is sold, for crawlers that list x402 resources: the document at `/.well-known/x402`. @see https://docs.x402.org/extensions/bazaar */
+import { extensionsOf } from './extensions.ts'
+import { requirementV2, type Terms } from './terms.ts'
+
+/** The document of one sale. @param example a query that can be bought. */
+export function discoveryOf(terms: Terms, example: Readonly<Record<string, string>>) {
+  const { resource, description } = terms
+  const { bazaar } = extensionsOf(example)
+  return {
+    version: 1,
+    x402Version: 2,
+    resources: [resource],
+    items: [
+      {
+        resource,
+        type: 'http',
+        method: 'GET',
+        description,
+        mimeType: 'application/json',
+        accepts: [requirementV2(terms)],
+        extensions: { bazaar },
+      },
+    ],
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * What the challenge of version 2 says beside the price: how the resource is called, that clients may name their purchase,
+ * and the lock of the offer. @see https://github.com/coinbase/x402/tree/main/specs/extensions
+ */
+import { z } from 'zod'
+
+/** A purchase's name, as the client gives it. */
+const identifier = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/)
+
+const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
+
+/** What of its extensions a payment may bring back. */
+export const echoedExtensions = z.object({
+  'payment-identifier': z.object({ info: z.object({ id: identifier.optional() }) }).optional(),
+  'quote-lock': z
+    .object({ info: z.object({ token: z.string().max(4_096) }) })
+    .optional()
+    .catch(undefined),
+})
+
+/** The extensions that every challenge has; the lock comes to them. @param example a query that can be bought. */
+export function extensionsOf(example: Readonly<Record<string, string>>) {
+  const names = Object.keys(example)
+  return {
+    bazaar: {
+      info: {
+        input: { type: 'http', method: 'GET', queryParams: example },
+        output: { type: 'json' },
+      },
+      schema: {
+        $schema: DRAFT,
+        type: 'object',
+        properties: {
+          input: {
+            type: 'object',
+            properties: {
+              type: { type: 'string', const: 'http' },
+              method: { type: 'string', enum: ['GET'] },
+              queryParams: {
+                type: 'object',
+                properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+                required: names,
+              },
+            },
+            required: ['type', 'method'],
+            additionalProperties: false,
+          },
+          output: { type: 'object', properties: { type: { type: 'string' } }, required: ['type'] },
+        },
+        required: ['input'],
+      },
+    },
+    'payment-identifier': {
+      info: { required: false },
+      schema: {
+        $schema: DRAFT,
+        type: 'object',
+        properties: {
+          required: { type: 'boolean' },
+          id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
+        },
+        required: ['required'],
+      },
+    },
+  }
+}

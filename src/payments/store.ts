@@ -1,0 +1,202 @@
+/** Payments in the database: each signed authorization once, whoever sends it and to whichever instance. */
+import type { Selectable } from 'kysely'
+import type { Connection, Statement } from '../storage/database.ts'
+import type { PaymentTable } from '../storage/schema-payments.ts'
+
+/** A payment as it is stored. */
+export type StoredPayment = Selectable<PaymentTable>
+
+/** What makes an authorization the same one: EIP-3009 spends its nonce once. Lower case. */
+export type PaymentKey = Pick<StoredPayment, 'chain' | 'token' | 'payer' | 'nonce'>
+
+/** A payment that is about to be taken. */
+export type NewPayment = PaymentKey &
+  Pick<
+    StoredPayment,
+    | 'id'
+    | 'identifier'
+    | 'request'
+    | 'signature_hash'
+    | 'operation'
+    | 'network'
+    | 'receipt_header'
+    | 'asset'
+    | 'units'
+    | 'answer'
+    | 'valid_before'
+  >
+
+const begin: Statement = {
+  name: 'payment_begin',
+  text: `
+    insert into payment (id, chain, token, payer, nonce, identifier, request, signature_hash, operation, network,
+      receipt_header, asset, units, answer, valid_before, created_at, sent_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $16)
+    on conflict do nothing returning id`,
+}
+
+const settle: Statement = {
+  name: 'payment_settle',
+  text: 'select payment_settle($1, $2, $3, $4) as settled',
+}
+
+/** Writes a payment down before anybody looks at it. @returns false where it, or another under its identifier, is there already. */
+export async function beginPayment(database: Connection, payment: NewPayment, at: Date): Promise<boolean> {
+  const rows = await database.call<{ id: string }>(begin, [
+    payment.id,
+    payment.chain,
+    payment.token,
+    payment.payer,
+    payment.nonce,
+    payment.identifier,
+    payment.request,
+    payment.signature_hash,
+    payment.operation,
+    payment.network,
+    payment.receipt_header,
+    payment.asset,
+    payment.units,
+    JSON.stringify(payment.answer),
+    payment.valid_before,
+    at,
+  ])
+  return rows.length === 1
+}
+
+/** The payment of an authorization, else the one that its payer gave the same identifier. */
+export async function findPaymentLike(
+  { kysely }: Connection,
+  { chain, token, payer, nonce }: PaymentKey,
+  identifier: string | null,
+): Promise<StoredPayment | undefined> {
+  const same = await kysely
+    .selectFrom('payment')
+    .selectAll()
+    .where('chain', '=', chain)
+    .where('token', '=', token)
+    .where('payer', '=', payer)
+    .where('nonce', '=', nonce)
+    .executeTakeFirst()
+  if (same !== undefined || identifier === null) return same
+  return kysely
+    .selectFrom('payment')
+    .selectAll()
+    .where('payer', '=', payer)
+    .where('identifier', '=', identifier)
+    .executeTakeFirst()
+}
+
+/** A payment by its id. */
+export async function findPayment({ kysely }: Connection, id: string): Promise<StoredPayment | undefined> {
+  return kysely.selectFrom('payment').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Remembers what was broadcast for a payment, as soon as it was. */
+export async function noteTransaction(
+  { kysely }: Connection,
+  id: string,
+  transaction: string,
+): Promise<void> {
+  await kysely
+    .updateTable('payment')
+    .set({ transaction_hash: transaction })
+    .where('id', '=', id)
+    .where('state', 'in', ['taking', 'pending'])
+    .execute()
+}
+
+/**
+ * The payment arrived: state, meter and books change together, once.
+ * @param receipt the value of the receipt header.
+ */
+export async function settlePayment(
+  database: Connection,
+  { id, transaction, receipt, at }: { id: string; transaction: string | null; receipt: string; at: Date },
+): Promise<void> {
+  await database.call(settle, [id, transaction, receipt, at])
+}
+
+/** Nobody has it in hand any more and it may have been paid. */
+export async function leavePending(
+  { kysely }: Connection,
+  { id, transaction, at }: { id: string; transaction: string | null; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('payment')
+    .set((eb) => ({
+      state: 'pending',
+      transaction_hash: eb.fn.coalesce(eb.val(transaction), 'transaction_hash'),
+      updated_at: at,
+    }))
+    .where('id', '=', id)
+    .where('state', '=', 'taking')
+    .execute()
+}
+
+/** It was certainly not paid and nothing was broadcast: the authorization is as free as before. */
+export async function forgetPayment({ kysely }: Connection, id: string): Promise<void> {
+  await kysely.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').execute()
+}
+
+/** It was not paid and never can be: its name is free for another payment. */
+export async function failPayment(
+  { kysely }: Connection,
+  { id, failure, at }: { id: string; failure: string; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('payment')
+    .set({ state: 'failed', failure, identifier: null, updated_at: at })
+    .where('id', '=', id)
+    .where('state', 'in', ['taking', 'pending'])
+    .execute()
+}
+
+/** Takes a pending payment in hand to send it again; one of those who ask at once gets it. @param before when it was last sent. */
+export async function retakePayment(
+  { kysely }: Connection,
+  { id, before, at }: { id: string; before: Date; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await kysely
+    .updateTable('payment')
+    .set({ state: 'taking', sent_at: at, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .where('sent_at', '<=', before)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Payments whose end is not known and into which nobody has looked since, the longest unseen first. @param abandoned nobody has one in hand for longer. */
+export async function openPayments(
+  { kysely }: Connection,
+  { before, abandoned, limit }: { before: Date; abandoned: Date; limit: number },
+): Promise<readonly StoredPayment[]> {
+  return kysely
+    .selectFrom('payment')
+    .selectAll()
+    .where((eb) =>
+      eb.or([
+        eb.and([eb('state', '=', 'pending'), eb('updated_at', '<', before)]),
+        eb.and([eb('state', '=', 'taking'), eb('updated_at', '<', abandoned)]),
+      ]),
+    )
+    .orderBy('updated_at')
+    .limit(limit)
+    .execute()
+}
+
+/** Puts a payment at the end of the list of those to be looked into, and out of the hands of a process that died. @returns whether it was still as it was seen. */
+export async function claimPayment(
+  { kysely }: Connection,
+  { id, updated_at }: Pick<StoredPayment, 'id' | 'updated_at'>,
+  at: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await kysely
+    .updateTable('payment')
+    .set({ state: 'pending', updated_at: at })
+    .where('id', '=', id)
+    .where('updated_at', '=', updated_at)
+    .where('state', 'in', ['taking', 'pending'])
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}

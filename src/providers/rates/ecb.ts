@@ -1,0 +1,108 @@
+/**
+ * Rates of the European Central Bank's daily publication (XML, about 16:00 CET on working days). Kept for a while, because
+ * it changes once a day; where it cannot be had, the last one serves until it is too old to sell. Nothing is guessed: a
+ * document that is not exactly what the bank publishes is no document.
+ * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
+ */
+import { Failure } from '../../failure.ts'
+import type { Log } from '../../log.ts'
+import type { RateTable } from '../../rate-table.ts'
+import type { Rates } from '../rates.ts'
+
+/** Where the bank publishes. */
+export const ECB_URL = 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'
+
+/** How long answers serve, in milliseconds. The publication of the Thursday before Easter is the newest for five days and a half. */
+interface EcbTimes {
+  readonly maxAgeMs?: number
+  readonly freshMs?: number
+  readonly retryMs?: number
+  readonly timeoutMs?: number
+}
+
+const HOUR_MS = 60 * 60 * 1000
+const LARGEST_BYTES = 64 * 1024
+/** Fewer than this is a broken publication; it has had thirty and more since 2007. */
+const FEWEST_CURRENCIES = 20
+
+const PUBLICATION = /<Cube\s+time\s*=\s*(['"])(\d{4}-\d{2}-\d{2})\1\s*>([\s\S]*?)<\/Cube>/g
+const RATE =
+  /<Cube\s+currency\s*=\s*(['"])([A-Z]{3})\1\s+rate\s*=\s*(['"])((?:0|[1-9]\d*)(?:\.\d+)?)\3\s*\/>/g
+
+/** The rates port over the feed. Those who ask while it is being fetched share that fetch. */
+export function createEcbRates(
+  { url, log }: { readonly url: string; readonly log: Log },
+  { maxAgeMs = 6 * 24 * HOUR_MS, freshMs = HOUR_MS, retryMs = 30_000, timeoutMs = 5_000 }: EcbTimes = {},
+): Rates {
+  let table: RateTable | undefined
+  let dueMs = Number.NEGATIVE_INFINITY
+  let fetching: Promise<void> | undefined
+
+  const refresh = async (now: Date): Promise<void> => {
+    try {
+      const newest = await fetchTable(url, timeoutMs)
+      // A mirror may serve an older publication than the one that is known.
+      if (table === undefined || newest.asOf >= table.asOf) table = newest
+      dueMs = now.getTime() + freshMs
+    } catch (err) {
+      dueMs = now.getTime() + retryMs
+      log.warn({ err }, 'the reference rates cannot be fetched')
+    }
+  }
+  return {
+    latest: async (now) => {
+      if (now.getTime() >= dueMs) {
+        fetching ??= refresh(now).finally(() => {
+          fetching = undefined
+        })
+        await fetching
+      }
+      if (table !== undefined && now.getTime() - table.asOf.getTime() <= maxAgeMs) return table
+      throw ratesUnavailable(table, retryMs)
+    },
+  }
+}
+
+/** @throws Error where it does not come in time or is not what the bank publishes. */
+async function fetchTable(url: string, timeoutMs: number): Promise<RateTable> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const response = await fetch(url, { headers: { accept: 'application/xml, text/xml' }, signal })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`the publisher of rates answered ${response.status}`)
+  }
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength
+    if (bytes > LARGEST_BYTES) throw new Error(`the publication is over ${LARGEST_BYTES} bytes`)
+    parts.push(part)
+  }
+  return parseEcb(Buffer.concat(parts).toString('utf8'))
+}
+
+/** The table of a publication. @throws Error where it is not what the bank publishes. */
+export function parseEcb(xml: string): RateTable {
+  const [publication, ...others] = [...xml.matchAll(PUBLICATION)]
+  const [, , day = '', cubes = ''] = publication ?? []
+  const asOf = new Date(`${day}T00:00:00.000Z`)
+  if (publication === undefined || others.length > 0 || Number.isNaN(asOf.getTime()))
+    throw new Error('the publication does not have exactly one day')
+  const rates = [...cubes.matchAll(RATE)].map(([, , code = '', , rate = '']) => [code, rate] as const)
+  const isWhole = cubes.replaceAll(RATE, '').trim() === '' && rates.every(([, rate]) => /[1-9]/.test(rate))
+  const perEuro = new Map([['EUR', '1'], ...rates])
+  if (!isWhole || perEuro.size !== rates.length + 1 || rates.length < FEWEST_CURRENCIES)
+    throw new Error('the publication holds something else than one rate for each currency')
+  return { source: `ECB euro reference rates of ${day}`, asOf, perEuro }
+}
+
+function ratesUnavailable(table: RateTable | undefined, retryMs: number): Failure {
+  const what =
+    table === undefined
+      ? 'No reference rates could be fetched.'
+      : `The newest reference rates are of ${table.asOf.toISOString().slice(0, 10)}: too old to sell.`
+  return new Failure('rates_unavailable', `${what} Nothing was charged.`, {
+    retryAfter: Math.ceil(retryMs / 1000),
+    hint: 'Ask again after Retry-After seconds.',
+  })
+}

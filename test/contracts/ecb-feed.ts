@@ -1,0 +1,82 @@
+/** The ECB's daily feed on a local HTTP server: the document's real shape, with what a test says of its day and rates. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** The publication of 28 June 2024, as the bank lays it out. */
+export const published: Readonly<Record<string, string>> = {
+  USD: '1.0705',
+  JPY: '171.94',
+  BGN: '1.9558',
+  CZK: '25.025',
+  DKK: '7.4575',
+  GBP: '0.84638',
+  HUF: '395.10',
+  PLN: '4.3090',
+  RON: '4.9773',
+  SEK: '11.3595',
+  CHF: '0.9634',
+  ISK: '148.90',
+  NOK: '11.3965',
+  TRY: '35.1868',
+  AUD: '1.6079',
+  BRL: '5.8915',
+  CAD: '1.4670',
+  CNY: '7.7748',
+  HKD: '8.3594',
+  IDR: '17487.21',
+  ILS: '4.0200',
+  INR: '89.2495',
+  KRW: '1474.86',
+  MXN: '19.5654',
+}
+
+/** The document. @param day such as `2024-06-28`. */
+export function ecbDocument(day: string, rates: Readonly<Record<string, string>> = published): string {
+  const cubes = Object.entries(rates).map(([code, rate]) => `\t\t\t<Cube currency='${code}' rate='${rate}'/>`)
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref">',
+    '\t<gesmes:subject>Reference rates</gesmes:subject>',
+    '\t<gesmes:Sender>',
+    '\t\t<gesmes:name>European Central Bank</gesmes:name>',
+    '\t</gesmes:Sender>',
+    '\t<Cube>',
+    `\t\t<Cube time='${day}'>`,
+    ...cubes,
+    '\t\t</Cube>',
+    '\t</Cube>',
+    '</gesmes:Envelope>',
+  ].join('\n')
+}
+
+/** A feed that answers what it is told to. @property asked how often it was. */
+export interface Feed {
+  readonly url: string
+  readonly asked: () => number
+  answer: { status: number; body: string } | 'nothing'
+  close(): Promise<void>
+}
+
+/** Serves a feed on an ephemeral port. */
+export async function startFeed(body: string): Promise<Feed> {
+  let asked = 0
+  const server = createServer((_request, response) => {
+    asked += 1
+    if (feed.answer === 'nothing') return
+    response.writeHead(feed.answer.status, { 'content-type': 'text/xml' }).end(feed.answer.body)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  // A server that listens on a port has an address with it.
+  const { port } = server.address() as AddressInfo
+  const feed: Feed = {
+    url: `http://127.0.0.1:${port}/stats/eurofxref/eurofxref-daily.xml`,
+    asked: () => asked,
+    answer: { status: 200, body },
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return feed
+}

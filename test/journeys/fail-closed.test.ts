@@ -1,0 +1,162 @@
+/** Rails whose controls are down or say no, and rates that are too old: nothing is challenged, nothing is charged, whoever asks. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson } from './people.ts'
+
+const query = '/api/x402/fx?from=USD&to=EUR&amount=100'
+/** Longer than controls are cached. */
+const CACHE_MS = 1_700
+
+/** What the control plane says. */
+let say: { status: number; enabled?: boolean; retryAfter?: string } | 'nothing' = {
+  status: 200,
+  enabled: true,
+}
+const controlPlane = createServer((_request, response) => {
+  if (say === 'nothing') return
+  const rails = ['wallet-transfer', 'x402-fx'].map((id) => ({
+    id,
+    enabled: say !== 'nothing' && say.enabled,
+  }))
+  response
+    .writeHead(say.status, {
+      'content-type': 'application/json',
+      ...(say.retryAfter === undefined ? {} : { 'retry-after': say.retryAfter }),
+    })
+    .end(JSON.stringify({ rails }))
+})
+let gateway: Gateway
+let feed: Feed
+let key: string
+/** A payment as its header: whether it would hold is never asked where the rail is closed. */
+const payment = Buffer.from(
+  JSON.stringify({
+    x402Version: 1,
+    scheme: 'exact',
+    network: 'base-sepolia',
+    payload: {
+      signature: `0x${'ab'.repeat(65)}`,
+      authorization: {
+        from: `0x${'1'.repeat(40)}`,
+        to: `0x${'2'.repeat(40)}`,
+        value: '10000',
+        validAfter: '0',
+        validBefore: '9999999999',
+        nonce: `0x${'3'.repeat(64)}`,
+      },
+    },
+  }),
+).toString('base64')
+
+beforeAll(async () => {
+  await once(controlPlane.listen(0, '127.0.0.1'), 'listening')
+  // A server that listens on a port has an address with it.
+  const { port } = controlPlane.address() as AddressInfo
+  feed = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
+  gateway = await startGateway({
+    CHAIN: 'simulated',
+    RAIL_CONTROLS_URL: `http://127.0.0.1:${port}/`,
+    FX_RATES_URL: feed.url,
+    LOG_LEVEL: 'silent',
+  })
+  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  key = z.string().parse(body.demoApiKey)
+}, 60_000)
+beforeEach(async () => {
+  say = { status: 200, enabled: true }
+  await pause(CACHE_MS)
+})
+afterAll(async () => {
+  await gateway?.stop()
+  controlPlane.closeAllConnections()
+  controlPlane.close()
+  await feed?.close()
+})
+
+/** Everybody who might ask, and with what. */
+const askers: readonly (readonly [string, () => Record<string, string>])[] = [
+  ['a stranger', () => ({})],
+  ['a stranger who pays', () => ({ 'X-PAYMENT': payment })],
+  ['a key', () => ({ authorization: `Bearer ${key}` })],
+  ['a key that pays', () => ({ authorization: `Bearer ${key}`, 'X-PAYMENT': payment })],
+]
+const ask = (headers: Record<string, string>) => fetch(`${gateway.origin}${query}`, { headers })
+const transfer = () =>
+  askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+    headers: { authorization: `Bearer ${key}` },
+    body: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1', signature: 'sandbox' },
+  })
+const statuses = async () => {
+  const { status, body } = await askJson(gateway.origin, 'GET', '/api/rails')
+  const { rails } = z.object({ rails: z.array(z.object({ id: z.string(), status: z.string() })) }).parse(body)
+  return { status, rails: [...new Set(rails.map((rail) => rail.status))] }
+}
+
+describe('while the control plane', () => {
+  it.each([
+    ['is over its plan', { status: 402 }, '5'],
+    ['asks for patience', { status: 429, retryAfter: '17' }, '17'],
+    ['is broken', { status: 500 }, '5'],
+    ['says nothing', 'nothing', '5'],
+  ] as const)('%s, nobody is challenged and nothing moves', async (_what, answer, retryAfter) => {
+    say = answer
+    await pause(CACHE_MS)
+    for (const [who, headers] of askers) {
+      const start = performance.now()
+      const response = await ask(headers())
+      expect(performance.now() - start).toBeLessThan(2_000)
+      expect([who, response.status, response.headers.get('retry-after')]).toEqual([who, 503, retryAfter])
+      expect(response.headers.get('payment-required')).toBeNull()
+      expect(await response.json()).toMatchObject({ code: 'controls_unavailable', reason: 'plan_limit' })
+    }
+    expect(await transfer()).toMatchObject({
+      status: 503,
+      body: { code: 'controls_unavailable', reason: 'plan_limit' },
+    })
+    expect(await statuses()).toEqual({ status: 200, rails: ['unknown'] })
+  })
+})
+
+it('keeps a rail that is off off for every credential', async () => {
+  say = { status: 200, enabled: false }
+  await pause(CACHE_MS)
+  for (const [who, headers] of askers) {
+    const response = await ask(headers())
+    expect([who, response.status]).toEqual([who, 403])
+    expect(await response.json()).toMatchObject({ code: 'rail_disabled' })
+  }
+  expect(await transfer()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })
+  expect(await statuses()).toEqual({ status: 200, rails: ['disabled'] })
+})
+
+it('sells at live rates while they are fresh, of their source and day', async () => {
+  expect((await ask({})).status).toBe(402)
+})
+
+describe('with live rates that are too old', () => {
+  let stale: Gateway
+  let old: Feed
+  beforeAll(async () => {
+    old = await startFeed(ecbDocument('2024-06-28'))
+    stale = await startGateway({ CHAIN: 'simulated', FX_RATES_URL: old.url, LOG_LEVEL: 'silent' })
+  }, 60_000)
+  afterAll(async () => {
+    await stale?.stop()
+    await old?.close()
+  })
+
+  it.each([
+    ['who asks', {}],
+    ['who pays', { 'X-PAYMENT': payment }],
+  ])('nobody %s is challenged or charged', async (_who, headers) => {
+    const response = await fetch(`${stale.origin}${query}`, { headers })
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30'])
+    expect(await response.json()).toMatchObject({ code: 'rates_unavailable' })
+  })
+})

@@ -1,0 +1,67 @@
+/** A browser without a screen: follows redirects on our own host, keeps cookies, and answers the consent page. */
+import { z } from 'zod'
+
+/** What the owner decides. */
+export interface ConsentDecision {
+  readonly decision: 'approve' | 'deny'
+  readonly scopes?: readonly string[]
+  readonly policy?: object
+}
+
+/** A browser of somebody who is signed in. */
+export interface OAuthBrowser {
+  /** Opens an authorization URL and decides. @returns where the client is sent back to. */
+  authorize(url: URL, decision: ConsentDecision): Promise<URL>
+  /** Opens a page of ours. */
+  open(url: string): Promise<Response>
+}
+
+/** A browser with a session cookie. @param origin of the gateway's pages. */
+export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrowser {
+  const jar = new Map([['bursar_session', sessionToken]])
+  const ask = async (url: string, init: RequestInit = {}): Promise<Response> => {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      headers: {
+        ...(new URL(url).origin === origin ? { cookie } : {}),
+        ...(init.method === 'POST' ? { origin } : {}),
+        ...init.headers,
+      },
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '' || /expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name)
+      else jar.set(name, value)
+    }
+    return response
+  }
+  /** Follows our own redirects. @returns the last URL that was asked, or the first that is somebody else's. */
+  const follow = async (start: string): Promise<{ url: URL; response: Response | null }> => {
+    let url = new URL(start)
+    for (let hop = 0; hop < 10; hop += 1) {
+      if (url.port !== new URL(origin).port) return { url, response: null }
+      const response = await ask(url.href)
+      const location = response.headers.get('location')
+      if (location === null) return { url, response }
+      url = new URL(location, url)
+    }
+    throw new Error(`too many redirects from ${start}`)
+  }
+  return {
+    open: (url) => ask(url),
+    async authorize(start, decision) {
+      const at = await follow(start.href)
+      if (at.response === null || !at.url.pathname.startsWith('/oauth/consent/'))
+        throw new Error(`no consent page at ${at.url.href}: ${(await at.response?.text()) ?? ''}`)
+      const decided = await ask(at.url.href, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(decision),
+      })
+      const { redirectTo } = z.object({ redirectTo: z.string() }).parse(await decided.json())
+      return (await follow(redirectTo)).url
+    },
+  }
+}

@@ -1,0 +1,261 @@
+/** An MCP client that nobody knows: it finds out who lets it in, registers, is let in by the owner, and spends within a policy. */
+
+import {
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
+  exchangeAuthorization,
+  refreshAuthorization,
+  registerClient,
+  startAuthorization,
+} from '@modelcontextprotocol/sdk/client/auth.js'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from './gateway.ts'
+import { newOAuthBrowser } from './oauth-browser.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const REDIRECT = 'http://127.0.0.1:39999/callback'
+const stranger = '0x000000000000000000000000000000000000dEaD'
+const policy = {
+  perTransaction: { max: '5' },
+  dailyBudget: { max: '20' },
+  categories: { allow: ['transfer'] },
+  approval: { above: '3', ttlSec: 600 },
+}
+
+describe('an MCP client over OAuth', () => {
+  let gateway: Gateway
+  let page: string
+  let owner: Person
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated' })
+    // Browsers are shown pages where passkeys work.
+    page = gateway.origin.replace('127.0.0.1', 'localhost')
+    owner = await newGuest(gateway.origin)
+  }, 60_000)
+  afterAll(() => gateway?.stop())
+
+  const discover = async () => {
+    const mcp = `${gateway.origin}/mcp`
+    const refused = await fetch(mcp, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    })
+    expect(refused.status).toBe(401)
+    const challenge = refused.headers.get('www-authenticate') ?? ''
+    const resourceMetadataUrl = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? ''
+    const resource = await discoverOAuthProtectedResourceMetadata(mcp, { resourceMetadataUrl })
+    const [issuer = ''] = resource.authorization_servers ?? []
+    const metadata = await discoverAuthorizationServerMetadata(issuer)
+    if (metadata === undefined) throw new Error('no metadata of the authorization server')
+    return { resource, issuer, metadata }
+  }
+  const register = async () => {
+    const { metadata, issuer, resource } = await discover()
+    const clientInformation = await registerClient(issuer, {
+      metadata,
+      clientMetadata: {
+        client_name: 'Test agent',
+        redirect_uris: [REDIRECT],
+        token_endpoint_auth_method: 'none',
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+      },
+    })
+    return { metadata, issuer, clientInformation, resource: new URL(resource.resource) }
+  }
+  type Registered = Awaited<ReturnType<typeof register>>
+  const begin = ({ issuer, ...known }: Registered, scope: string) =>
+    startAuthorization(issuer, { ...known, redirectUrl: REDIRECT, scope, state: 'xyz' })
+  const browser = () => newOAuthBrowser(page, owner.token)
+  const letIn = async (scopes: readonly string[], asked: string) => {
+    const registered = await register()
+    const { authorizationUrl, codeVerifier } = await begin(registered, asked)
+    const back = await browser().authorize(authorizationUrl, { decision: 'approve', scopes, policy })
+    expect(back.searchParams.get('state')).toBe('xyz')
+    expect(back.searchParams.get('iss')).toBe(registered.issuer)
+    const authorizationCode = back.searchParams.get('code') ?? ''
+    const exchange = () =>
+      exchangeAuthorization(registered.issuer, {
+        ...registered,
+        authorizationCode,
+        codeVerifier,
+        redirectUri: REDIRECT,
+      })
+    return { registered, exchange, tokens: await exchange() }
+  }
+  const connect = async (accessToken: string) => {
+    const client = new Client({ name: 'test', version: '1' })
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const transport = new StreamableHTTPClientTransport(new URL(`${gateway.origin}/mcp`), {
+      requestInit: { headers },
+    })
+    await client.connect(transport)
+    return client
+  }
+  const call = async (client: Client, name: string, args: Record<string, unknown>) => {
+    const { content, isError } = await client.callTool({ name, arguments: args })
+    const [first] = z.array(z.object({ text: z.string() })).parse(content)
+    return {
+      isError: isError === true,
+      body: z.record(z.string(), z.unknown()).parse(JSON.parse(first?.text ?? '{}')),
+    }
+  }
+
+  it('says who lets clients in, and what they may ask for', async () => {
+    const { resource, issuer, metadata } = await discover()
+    expect(resource).toMatchObject({
+      resource: `${gateway.origin}/mcp`,
+      bearer_methods_supported: ['header'],
+    })
+    expect(metadata).toMatchObject({
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      registration_endpoint: `${issuer}/register`,
+      revocation_endpoint: `${issuer}/revoke`,
+      code_challenge_methods_supported: ['S256'],
+      response_types_supported: ['code'],
+      authorization_response_iss_parameter_supported: true,
+    })
+    expect(metadata.scopes_supported).toContain('wallets:transfer')
+  })
+
+  it('gets the scopes that its owner ticked, spends within the policy, and waits for approval above it', async () => {
+    const { tokens } = await letIn(
+      ['wallets:read', 'wallets:transfer'],
+      'wallets:read wallets:transfer cards:read',
+    )
+    const client = await connect(tokens.access_token)
+    const names = (await client.listTools()).tools.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['wallets_get', 'wallets_transfer', 'context']))
+    expect(names).not.toContain('cards_list')
+    expect((await call(client, 'wallets_get', {})).isError).toBe(false)
+    const pay = (amount: string, key: string) =>
+      call(client, 'wallets_transfer', {
+        destination: stranger,
+        amount,
+        signature: 'sandbox',
+        idempotency_key: key,
+      })
+    expect(await pay('1', 'one')).toMatchObject({ isError: false, body: { status: 'confirmed' } })
+    expect(await pay('6', 'two')).toMatchObject({ isError: true, body: { code: 'policy_denied' } })
+    const waiting = await pay('4', 'three')
+    expect(waiting).toMatchObject({ isError: true, body: { code: 'approval_required' } })
+    const approved = await owner.ask('POST', `/api/approvals/${String(waiting.body.approvalId)}`, {
+      decision: 'approve',
+    })
+    expect(approved.status).toBe(200)
+    expect(await pay('4', 'three')).toMatchObject({ isError: false, body: { status: 'confirmed' } })
+    await client.close()
+  })
+
+  it('is told what is missing by a challenge, and is a key that its owner can pause and revoke', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+    const client = await connect(tokens.access_token)
+    const refused = await fetch(`${gateway.origin}/mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tokens.access_token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'wallets_transfer', arguments: {} },
+      }),
+    })
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('www-authenticate')).toMatch(
+      /error="insufficient_scope", scope="wallets:transfer".*resource_metadata=/,
+    )
+    const { body } = await owner.ask('GET', '/api/agents/keys')
+    const [key] = z.array(z.looseObject({ agentId: z.string(), name: z.string() })).parse(body.keys)
+    expect(key).toMatchObject({ name: 'Test agent', scopes: ['wallets:read'] })
+    expect((await owner.ask('DELETE', `/api/agents/keys/${key?.agentId}`)).status).toBe(200)
+    await expect(client.callTool({ name: 'wallets_get', arguments: {} })).rejects.toThrow()
+    await expect(
+      refreshAuthorization(registered.issuer, { ...registered, refreshToken: tokens.refresh_token ?? '' }),
+    ).rejects.toThrow()
+    await client.close()
+  })
+
+  it('refreshes by rotation, and a token that is revoked ends its key', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read offline_access')
+    const refresh = (refreshToken = '') =>
+      refreshAuthorization(registered.issuer, { ...registered, refreshToken })
+    const fresh = await refresh(tokens.refresh_token)
+    expect(fresh.refresh_token).not.toBe(tokens.refresh_token)
+    const client = await connect(fresh.access_token)
+    expect((await call(client, 'wallets_get', {})).isError).toBe(false)
+    const revoked = await fetch(`${registered.issuer}/revoke`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        token: fresh.refresh_token ?? '',
+        client_id: registered.clientInformation.client_id,
+      }),
+    })
+    expect(revoked.status).toBe(200)
+    await expect(client.callTool({ name: 'wallets_get', arguments: {} })).rejects.toThrow()
+    await expect(refresh(fresh.refresh_token)).rejects.toThrow()
+    await client.close()
+  })
+
+  it('gives a code out once, to who has its verifier, for our resource, back to where the client said', async () => {
+    const { exchange, tokens } = await letIn(['wallets:read'], 'wallets:read')
+    await expect(exchange()).rejects.toThrow()
+    // A code that is shown twice may have been stolen: what it gave out ends too.
+    const after = await fetch(`${gateway.origin}/mcp`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
+      body: '{}',
+    })
+    expect(after.status).toBe(401)
+
+    const registered = await register()
+    const { authorizationUrl } = await begin(registered, 'wallets:read')
+    const altered = (name: string, value: string | null) => {
+      const url = new URL(authorizationUrl)
+      if (value === null) url.searchParams.delete(name)
+      else url.searchParams.set(name, value)
+      return browser().authorize(url, { decision: 'approve', scopes: ['wallets:read'] })
+    }
+    await expect(altered('code_challenge', null)).rejects.toThrow()
+    await expect(altered('redirect_uri', 'https://evil.example/callback')).rejects.toThrow('no consent page')
+    await expect(altered('resource', 'https://evil.example/mcp')).rejects.toThrow()
+  })
+
+  it('is not let in where the owner says no, by a page of another site, or on somebody else’s request', async () => {
+    const registered = await register()
+    const { authorizationUrl } = await begin(registered, 'wallets:read')
+    const back = await browser().authorize(authorizationUrl, { decision: 'deny' })
+    expect(back.searchParams.get('error')).toBe('access_denied')
+    const consent = `${page}/oauth/consent/abcdefghijklmnopqrstu`
+    const posted = await askJson(page, 'POST', '/oauth/consent/abcdefghijklmnopqrstu', {
+      body: { decision: 'approve', scopes: ['wallets:read'] },
+      headers: { cookie: `bursar_session=${owner.token}`, origin: 'https://evil.example' },
+    })
+    expect(posted.body.code).toBe('cross_site_request')
+    expect((await browser().open(consent)).status).toBe(400)
+    const unsigned = newOAuthBrowser(page, '')
+    await expect(unsigned.authorize(authorizationUrl, { decision: 'deny' })).rejects.toThrow('/sign-in?next=')
+  })
+
+  it('cannot use its token at REST, nor a session at MCP', async () => {
+    const { tokens } = await letIn(['wallets:read'], 'wallets:read')
+    const rest = await askJson(gateway.origin, 'GET', '/api/wallets', {
+      headers: { authorization: `Bearer ${tokens.access_token}` },
+    })
+    expect(rest.status).toBe(401)
+    const mcp = await askJson(gateway.origin, 'POST', '/mcp', {
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      headers: { authorization: `Bearer ${owner.token}` },
+    })
+    expect(mcp.status).toBe(401)
+  })
+})

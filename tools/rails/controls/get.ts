@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { railIds } from '../../../src/providers/rail-controls.ts'
+import { readRailStatus } from '../../../src/rails/rails.ts'
+
+export default defineTool({
+  name: 'rails.controls.get',
+  title: 'Rail control',
+  summary: 'Read whether a rail is switched on.',
+  route: 'GET /api/rails/{id}/controls',
+  who: 'admin',
+  scopes: [],
+  effect: 'read',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({ id: z.enum(railIds).describe('Which rail.') }),
+  output: z.strictObject({
+    id: z.enum(railIds).describe('The rail.'),
+    status: z
+      .enum(['enabled', 'disabled', 'unknown'])
+      .describe('`unknown` while its control cannot be read.'),
+    reason: z.string().nullable().describe('Why it is off or not known, for people.'),
+  }),
+  failures: [],
+  example: { id: 'wallet-transfer' },
+  run: async ({ railControls }, { id }) => ({ id, ...(await readRailStatus(railControls, id)) }),
+})

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { boughtWith } from '../../../src/payments/receipt.ts'
+import { findPayment } from '../../../src/payments/store.ts'
+
+export default defineTool({
+  name: 'x402.payments.get',
+  title: 'Payment status',
+  summary: 'Ask what became of an x402 payment that was not settled in time.',
+  description:
+    'The Location of a 503 `settlement_pending`. While it is `pending` nobody knows whether it was paid: ask again, and sign no new payment. Once it is `settled`, `result` is what was bought; once it is `failed`, nothing was charged and nothing ever will be.',
+  route: 'GET /api/x402/payments/{id}',
+  who: 'public',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  rate: 'fx',
+  input: z.strictObject({ id: z.string().max(64).describe('`pay_…`') }),
+  output: z.strictObject({
+    id: z.string().describe('`pay_…`'),
+    status: z.enum(['pending', 'settled', 'failed']).describe('What is known.'),
+    transaction: z.string().optional().describe('Hash of the transaction, once one is known.'),
+    result: z.record(z.string(), z.unknown()).optional().describe('What was bought, once it is settled.'),
+  }),
+  failures: ['not_found'],
+  example: { id: 'pay_01h455vb4pex5vsknk084sn02q' },
+  run: async ({ database }, { id }) => {
+    const payment = await findPayment(database, id)
+    if (payment === undefined) throw new Failure('not_found', `There is no payment ${id}.`)
+    const { state, transaction_hash: transaction } = payment
+    return {
+      id,
+      status: state === 'taking' ? ('pending' as const) : state,
+      ...(transaction === null ? {} : { transaction }),
+      ...(state === 'settled' ? { result: boughtWith(payment) } : {}),
+    }
+  },
+})
