@@ -48,8 +48,17 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import transfersGasless from './transfers/gasless.ts'
+import walletsAllowancesIntent from './wallets/allowances/intent.ts'
+import walletsAllowancesList from './wallets/allowances/list.ts'
+import walletsAllowancesSet from './wallets/allowances/set.ts'
 import walletsGet from './wallets/get.ts'
+import walletsSignersCreate from './wallets/signers/create.ts'
+import walletsSignersList from './wallets/signers/list.ts'
 import walletsTransfer from './wallets/transfer.ts'
+import walletsTransferIntent from './wallets/transfer-intent.ts'
+import walletsTransfersGet from './wallets/transfers/get.ts'
+import walletsTransfersList from './wallets/transfers/list.ts'
 import x402Fx from './x402/fx.ts'
 import x402PaymentsGet from './x402/payments/get.ts'
 
@@ -102,8 +111,17 @@ export const tools: readonly Tool[] = [
   securityMfa,
   securityPasskeysList,
   securityPasskeysRemove,
+  transfersGasless,
+  walletsAllowancesIntent,
+  walletsAllowancesList,
+  walletsAllowancesSet,
   walletsGet,
+  walletsSignersCreate,
+  walletsSignersList,
   walletsTransfer,
+  walletsTransferIntent,
+  walletsTransfersGet,
+  walletsTransfersList,
   x402Fx,
   x402PaymentsGet,
 ]

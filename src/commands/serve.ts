@@ -15,6 +15,7 @@ import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
+import { settleRelays } from '../jobs/settle-relays.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -102,6 +103,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(1_000, { name: 'settle-payments', round: (signal) => settlePayments(services, signal), log }),
+    every(1_000, { name: 'settle-relays', round: (signal) => settleRelays(services, signal), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

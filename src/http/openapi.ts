@@ -76,7 +76,13 @@ function operationOf(
         }
       : {}),
     responses: {
-      200: { description: 'Success', content: { 'application/json': { schema: output } } },
+      200: {
+        description: 'Success',
+        content: {
+          'application/json': { schema: output },
+          ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+        },
+      },
       ...(tool.isSold
         ? {
             402: {

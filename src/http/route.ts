@@ -8,6 +8,7 @@ import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { callerOf, refuseForeignPage, sessionCookie } from './authenticate.ts'
+import { csvAnswer } from './csv.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
 
@@ -31,16 +32,17 @@ interface RouteParts {
 }
 
 /** Adds a tool's route to the app, at each of its paths. */
-export function routeTool(app: Hono<Env>, { tool }: CatalogueEntry, parts: RouteParts): void {
-  for (const path of pathsOf(tool, parts.services)) routePath(app, tool, path, parts)
+export function routeTool(app: Hono<Env>, entry: CatalogueEntry, parts: RouteParts): void {
+  for (const path of pathsOf(entry.tool, parts.services)) routePath(app, entry, path, parts)
 }
 
 function routePath(
   app: Hono<Env>,
-  tool: Tool,
+  entry: CatalogueEntry,
   { at, fixed }: ToolPath,
   { services, seller, limit }: RouteParts,
 ): void {
+  const { tool } = entry
   const [method = ''] = tool.route.split(' ')
   app.on(method, at.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
     // A challenge is a public read; taking a payment is not.
@@ -57,7 +59,7 @@ function routePath(
     else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
     if (tool.opensSession === true && body.sessionToken !== undefined) handOutCookie(services, c, body)
-    return c.json(body)
+    return csvAnswer(c, entry, body) ?? c.json(body)
   })
 }
 

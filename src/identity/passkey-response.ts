@@ -67,3 +67,13 @@ export function readChallenge(clientDataJSON: string): string | undefined {
     return undefined
   }
 }
+
+/** An assertion that came as the base64url of its JSON; undefined where it is none. */
+export function readAssertion(text: string): AuthenticationResponse | undefined {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return authenticationResponse.safeParse(read).data
+  } catch {
+    return undefined
+  }
+}

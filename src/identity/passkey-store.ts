@@ -105,11 +105,15 @@ export async function insertPasskey(database: Connection, passkey: Passkey): Pro
 /** Notes a use. @returns false where its counter has been seen: of two uses at once, one is a copy's. */
 export async function recordUse(
   database: Connection,
-  { id, counter, backedUp, at }: { id: string; counter: number; backedUp: boolean; at: Date },
+  { id, counter, backedUp, at }: { id: string; counter: number; backedUp?: boolean; at: Date },
 ): Promise<boolean> {
   const row = await database.kysely
     .updateTable('passkey')
-    .set({ counter: BigInt(counter), backed_up: backedUp, last_used_at: at })
+    .set({
+      counter: BigInt(counter),
+      last_used_at: at,
+      ...(backedUp === undefined ? {} : { backed_up: backedUp }),
+    })
     .where('id', '=', id)
     .where(({ eb, or, and }) =>
       or([eb('counter', '<', BigInt(counter)), and([eb('counter', '=', 0n), eb(eb.val(counter), '=', 0)])]),

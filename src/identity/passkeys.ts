@@ -75,7 +75,7 @@ export async function assertPasskey(
   if (passkey === undefined) throw notAccepted()
   const { userHandle } = credential.response
   if (typeof userHandle === 'string' && userHandle !== userHandleOf(passkey.accountId)) throw notAccepted()
-  const { counter, backedUp } = await verify(settings, { credential, passkey, subject })
+  const { counter, backedUp } = await verifyAssertion(settings, { credential, passkey, subject })
   if (!(await recordUse(database, { id: passkey.id, counter, backedUp, at: now }))) throw notAccepted()
   return { accountId: passkey.accountId }
 }
@@ -90,7 +90,8 @@ export async function countPasskeys(database: Connection, accountId: string): Pr
   return Number(passkeys)
 }
 
-async function verify(
+/** Checks an assertion against a passkey. @param subject its challenge, base64url. @throws Failure `unauthenticated`. */
+export async function verifyAssertion(
   { rpId, webOrigins }: RelyingParty,
   { credential, passkey, subject }: { credential: AuthenticationResponse; passkey: Passkey; subject: string },
 ): Promise<{ counter: number; backedUp: boolean }> {

@@ -6,12 +6,13 @@ import type { Account } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { createAccount } from './accounts.ts'
 import { type Challenge, openChallenge, takeChallenge } from './challenges.ts'
+import { type P256Point, pointOf } from './passkey-point.ts'
 import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, findPasskeys, insertPasskey, type Passkey } from './passkey-store.ts'
 import { CHALLENGE_SECONDS, type PasskeyChallenge, type RelyingParty, webauthn } from './passkeys.ts'
 
-/** Ed25519, ES256 and RS256, by their COSE numbers. @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms */
-const ALGORITHMS = [-8, -7, -257]
+/** ES256 first: such a passkey can own a smart account. Then Ed25519 and RS256, by their COSE numbers. @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms */
+const ALGORITHMS = [-7, -8, -257]
 
 /** What to call a person who gave no name. */
 const NOBODY = 'Person'
@@ -69,7 +70,7 @@ export async function registrationOptions(
 /**
  * Keeps the passkey that answers a challenge of {@link registrationOptions}, which is spent by it either way.
  * @param account who is signed in; null: nobody is, and the passkey makes a new account.
- * @returns the passkey's account.
+ * @returns the passkey's account, and its point where the passkey can own a smart account.
  * @throws Failure `unauthenticated` where the answer does not hold, `conflict` where the credential is known already; what
  * was written stands.
  */
@@ -88,7 +89,7 @@ export async function registerPasskey(
     displayName: string | undefined
     at: Date
   },
-): Promise<Account> {
+): Promise<{ account: Account; point: P256Point | null }> {
   const challenge = await takeRegistration(parts.database, { credential, challengeId, account, at })
   const made = await verify(parts.settings, { credential, subject: challenge.subject })
   if ((await findPasskey(parts.database, made.credentialId)) !== undefined) throw isRegistered(true)
@@ -104,7 +105,7 @@ export async function registerPasskey(
   const passkey = { ...made, id: parts.newId('pk', at), accountId: owner.id, createdAt: at, lastUsedAt: null }
   // Registered twice at the same moment: nothing of this call may stand, least of all an account without a way in.
   if (!(await insertPasskey(parts.database, passkey))) throw isRegistered(false)
-  return owner
+  return { account: owner, point: await pointOf(made.publicKey) }
 }
 
 /** The challenge, if it is this caller's: one that was opened for an account is finished by that account, any other by nobody. */

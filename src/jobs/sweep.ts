@@ -1,10 +1,11 @@
-/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, closed windows of rate limits. */
+/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents, closed windows of rate limits. */
 import type { Clock } from '../clock.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
+import { sweepIntents } from '../wallets/intent-store.ts'
 
 /** Longer than any window of the contract. */
 const WINDOW_MS = 24 * 60 * 60 * 1000
@@ -16,6 +17,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   await sweepChallenges(database, now)
   await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
+  await sweepIntents(database, now)
   const closed = new Date(now.getTime() - WINDOW_MS)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()

@@ -16,11 +16,11 @@ export type Effect = 'read' | 'write' | 'spend'
 /** A route as one line. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain. */
+/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain; null: it is somebody else's, and nothing is held. */
 export interface Spending<Facts = unknown> {
   readonly category: SpendCategory
   readonly money: Money
-  readonly place: string
+  readonly place: string | null
   readonly chain: string | null
   readonly counterparty: string | null
   /** The merchant's category code, of card purchases. */
@@ -67,6 +67,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly closesSession?: true
   /** Members of the answer that are secrets: a repeated answer has null there, and they are stored nowhere. */
   readonly shownOnce?: readonly string[]
+  /** The list of the answer that REST also serves as text/csv. */
+  readonly csv?: string
   /** It asks others on the way, or counts limits: it opens its transactions itself, and keeps no answers by idempotency key. */
   readonly ownTransactions?: true
   /** The values that a parameter of the path can have, where the deployment decides. */

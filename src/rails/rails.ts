@@ -63,6 +63,20 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       fees: [],
       settlementTime: 'PT5S',
     },
+    'wallet-gasless': {
+      id: 'wallet-gasless',
+      kind: 'onchain',
+      // From anybody who signs, to anybody: a wallet of ours as well.
+      directions: ['in', 'out'],
+      currencies: [],
+      // Tether has no signed payments.
+      tokens: stablecoins.filter((token) => token !== 'USDT'),
+      chains: [chain],
+      min: SMALLEST,
+      max: null,
+      fees: [],
+      settlementTime: 'PT5S',
+    },
     'x402-fx': {
       id: 'x402-fx',
       kind: 'x402',

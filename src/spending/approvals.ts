@@ -126,6 +126,22 @@ export async function findApproval(
   return row === undefined ? undefined : approvalOf(row, now)
 }
 
+/** When a key's very call last asked for an approval, or undefined where it never did. */
+export async function findAskedAt(
+  database: Connection,
+  { accountId, keyId, fingerprint }: { accountId: string; keyId: string; fingerprint: string },
+): Promise<Date | undefined> {
+  const row = await database.kysely
+    .selectFrom('approval')
+    .select('created_at')
+    .where('account_id', '=', accountId)
+    .where('key_id', '=', keyId)
+    .where('fingerprint', '=', fingerprint)
+    .orderBy('id', 'desc')
+    .executeTakeFirst()
+  return row?.created_at
+}
+
 /** An account's approvals, newest first: one more than the page's limit. @param status those alone. */
 export async function listApprovals(
   database: Connection,

@@ -4,7 +4,7 @@ import type { SpendRequest } from './reserve.ts'
 
 /** The parameters of a request under their names, without the prefix `p_`. JSON is its text. */
 export function parametersOf(request: SpendRequest) {
-  const { key, idempotency, money } = request
+  const { key, idempotency, money, place } = request
   return {
     decision: request.decisionId,
     account: request.accountId,
@@ -23,8 +23,8 @@ export function parametersOf(request: SpendRequest) {
     cooldown_seconds: request.cooldownSeconds,
     needs_approval: request.needsApproval,
     is_approved: request.isApproved,
-    source: available(request.accountId, request.place),
-    held: held(request.accountId, request.place),
+    source: place === null ? null : available(request.accountId, place),
+    held: place === null ? null : held(request.accountId, place),
     principal: idempotency?.principal ?? null,
     idempotency_key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,

@@ -45,8 +45,8 @@ export interface SpendRequest {
   readonly needsApproval: boolean
   /** The owner has approved it: it takes the idempotency key over from the call that was told `approval_required`. */
   readonly isApproved: boolean
-  /** Where the money is: a chain's name, or `bank`. */
-  readonly place: string
+  /** Where the money is: a chain's name, or `bank`. Null: it is not the account's, and nothing is held. */
+  readonly place: string | null
   readonly idempotency: IdempotentCall | null
   readonly at: Date
 }

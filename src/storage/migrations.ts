@@ -9,6 +9,7 @@ import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
 import { payments } from './migrations/0010-payments.ts'
+import { relays } from './migrations/0011-relays.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0008-wallets': wallets,
   '0009-compliance': compliance,
   '0010-payments': payments,
+  '0011-relays': relays,
 }

@@ -67,3 +67,24 @@ export interface TransferTable {
   signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
   valid_until: Date
 }
+
+/** A payment that others have signed on their own tokens, carried to the chain. Addresses are lower case. */
+export interface RelayTable {
+  id: string
+  account_id: string
+  decision_id: string
+  kind: 'authorization' | 'permit'
+  token: string
+  units: bigint
+  payer: string
+  destination: string
+  chain: string
+  nonce: string
+  signed: JsonColumn
+  expires_at: Date
+  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+  transaction_hash: string | null
+  failure: string | null
+  created_at: Date
+  updated_at: Date
+}

@@ -16,6 +16,7 @@ import type {
 } from './schema-people.ts'
 import type {
   IntentTable,
+  RelayTable,
   TransferTable,
   WalletDriftTable,
   WalletSignerTable,
@@ -42,6 +43,7 @@ export interface Schema {
   wallet: WalletTable
   wallet_signer: WalletSignerTable
   intent: IntentTable
+  relay: RelayTable
   wallet_drift: WalletDriftTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
@@ -196,15 +198,15 @@ export interface DecisionSealTable {
   sealed_at: Date
 }
 
-/** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. */
+/** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. Without a source it holds nothing. */
 export interface ReservationTable {
   decision_id: string
   account_id: string
   key_id: string | null
   day: string
   usd_micros: bigint
-  source: string
-  held: string
+  source: string | null
+  held: string | null
   asset: string
   units: bigint
   status: 'reserved' | 'settled' | 'released'

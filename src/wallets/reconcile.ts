@@ -12,6 +12,7 @@ import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { bookDeposit } from './open-wallet.ts'
+import { isArriving } from './relay-store.ts'
 import { addressOf, openTransfersOf, stablecoinOf } from './store.ts'
 
 /** What reconciling needs. */
@@ -125,9 +126,10 @@ async function credit(
   if (isCredited) log.info({ address, token, amount }, 'a deposit straight onto a wallet was credited')
 }
 
-/** Whether a transfer to or from the wallet has not ended. */
+/** Whether a transfer to or from the wallet, or a relay to it, has not ended. */
 async function isUnderWay(database: Connection, wallet: ReconciledWallet): Promise<boolean> {
-  return (await openTransfersOf(database, wallet)).length > 0
+  if ((await openTransfersOf(database, wallet)).length > 0) return true
+  return isArriving(database, wallet.address)
 }
 
 /** Differences that stand, with their wallets: those that were seen last come first. */

@@ -63,7 +63,7 @@ onBothEngines('registering a passkey', (database) => {
       timeout: 300_000,
     })
     const algorithms = z.array(z.object({ alg: z.number() })).parse(publicKey.pubKeyCredParams)
-    expect(algorithms.map(({ alg }) => alg)).toEqual([-8, -7, -257])
+    expect(algorithms.map(({ alg }) => alg)).toEqual([-7, -8, -257])
   })
 
   it('adds a passkey to the account that is signed in, never the same one twice', async () => {

@@ -1,5 +1,5 @@
 /** An agent with its own Ed25519 key, signing with a library that is not ours. */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign as signBytes } from 'node:crypto'
 import { createSigner, httpbis } from 'http-message-signatures'
 import { calculateJwkThumbprint } from 'jose'
 
@@ -20,6 +20,8 @@ export interface Agent {
   readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
   readonly keyId: string
   sign(request: AgentRequest): Promise<Record<string, string>>
+  /** Signs bytes, given as 0x hex, by Ed25519; base64url. */
+  signHash(hash: string): string
   fetch(request: AgentRequest): Promise<Response>
   /** For clients that want a fetch function of the usual shape. */
   readonly fetchLike: (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -41,6 +43,7 @@ export async function newAgent(): Promise<Agent> {
     jwk,
     keyId,
     sign,
+    signHash: (hash) => signBytes(null, Buffer.from(hash.slice(2), 'hex'), privateKey).toString('base64url'),
     fetch: send,
     fetchLike: (url, init) => {
       const headers = Object.fromEntries(new Headers(init?.headers))

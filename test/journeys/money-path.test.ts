@@ -218,6 +218,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
         'context',
         'policy_simulate',
         'rails_list',
+        'transfers_gasless',
         'wallets_get',
         'wallets_transfer',
       ])

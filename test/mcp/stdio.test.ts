@@ -42,6 +42,7 @@ describe('bursar mcp', () => {
       'context',
       'policy_simulate',
       'rails_list',
+      'transfers_gasless',
       'wallets_get',
       'wallets_transfer',
     ])

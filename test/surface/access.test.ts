@@ -62,9 +62,17 @@ beforeAll(async () => {
     CHAIN: 'simulated',
     SESSION_SECRET: SECRET,
     ...Object.fromEntries(
-      ['MUTATIONS', 'FX', 'RAILS', 'FEEDBACK', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP', 'RECOVERY'].map(
-        (name) => [`RATE_${name}`, generous],
-      ),
+      [
+        'MUTATIONS',
+        'GASLESS',
+        'FX',
+        'RAILS',
+        'FEEDBACK',
+        'OTP_RESEND',
+        'OTP_DESTINATION',
+        'OTP_IP',
+        'RECOVERY',
+      ].map((name) => [`RATE_${name}`, generous]),
     ),
   })
 })
@@ -331,6 +339,15 @@ const objects: Readonly<
       'GET /api/agents/keys/{id}/usage',
     ].map((route) => [route, newAgentOf] as const),
   ),
+  'GET /api/wallets/transfers/{id}': async (owner) => {
+    const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
+    const { body } = await owner.ask('POST', '/api/wallets/transfer', transfer)
+    const path = `/api/wallets/transfers/${String(body.transferId)}`
+    return {
+      id: String(body.transferId),
+      isThere: async () => (await owner.ask('GET', path)).body.state === 'confirmed',
+    }
+  },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {

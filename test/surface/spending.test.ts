@@ -19,6 +19,9 @@ onBothEngines('every operation that spends', (database) => {
     const { settings } = await servicesOn(database())
     const fxPrice = { asset: 'USDC' as const, units: 50_000n }
     services = await servicesOn(database(), { settings: { ...settings, fxPrice } })
+    // The payer of the gasless example.
+    const payer = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'
+    await services.chain.mint([{ token: 'USDC', to: payer, units: 1_000_000n }])
   })
   const keyWith = async (allow: SpendCategory[], changes: object = {}) => {
     const account = await createAccount(services, { displayName: 'Ada', guest: false, at: noon })

@@ -12,7 +12,9 @@ import { findAccount } from '../../src/identity/store.ts'
 import { type Context, personIfAny, type personOf } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import type { WalletOwner } from '../../src/providers/chain.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
+import { giveWallet } from '../../src/wallets/signer-store.ts'
 
 type Person = ReturnType<typeof personOf>
 
@@ -45,7 +47,7 @@ export default defineTool({
   title: 'Passkey',
   summary: 'Sign in with a passkey, or register one: first a challenge, then a session.',
   description:
-    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, good for one use within five minutes. With the credential it is a session. A passkey that is registered without a session makes a new account; on a session it is added to that account.',
+    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, good for one use within five minutes. With the credential it is a session. A passkey that is registered without a session makes a new account; on a session it is added to that account. The first passkey of an account owns its wallet on chain where its algorithm is ES256, which is asked for first; for any other the gateway holds the wallet and checks the signatures itself.',
   route: 'POST /api/auth/webauthn',
   who: 'public',
   scopes: [],
@@ -74,10 +76,15 @@ export default defineTool({
     if (signedIn !== null) requireRecentProof(context)
     const account = signedIn?.account ?? null
     if (made === null) return registrationOptions(context, { account, displayName, at })
-    const owner = await registerPasskey(context, { credential: made, challengeId, account, displayName, at })
-    if (signedIn !== null) return sameSession(context, signedIn)
-    await openWallet(context, { accountId: owner.id, at })
-    return signIn(context, { account: owner, method: 'passkey', at })
+    const registration = { credential: made, challengeId, account, displayName, at }
+    const { account: person, point } = await registerPasskey(context, registration)
+    const owner: WalletOwner = point === null ? { kind: 'gateway' } : { kind: 'passkey', ...point }
+    if (signedIn !== null) {
+      await giveWallet(context.database, person.id, owner)
+      return sameSession(context, signedIn)
+    }
+    await openWallet(context, { accountId: person.id, owner, at })
+    return signIn(context, { account: person, method: 'passkey', at })
   },
 })
 

@@ -130,7 +130,8 @@ export default defineTool({
       spending: {
         category,
         money: moneyOf(asset, amount),
-        place: chain ?? context.chain.name,
+        // What others pay needs no money of the account's.
+        place: category === 'gasless' ? null : (chain ?? context.chain.name),
         chain: chain ?? (onChain.has(category) ? context.chain.name : null),
         counterparty: counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,

@@ -1,47 +1,46 @@
-import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { readAssertion } from '../../src/identity/passkey-response.ts'
+import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
-import type { Address } from '../../src/providers/chain.ts'
+import { decimalOf, stablecoins } from '../../src/money.ts'
+import { findAskedAt } from '../../src/spending/approvals.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
 import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
+import {
+  authorizedTransfer,
+  authorizeTransfer,
+  bySandbox,
+  wordOf,
+} from '../../src/wallets/authorize-transfer.ts'
 import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { lowerCase } from '../../src/wallets/store.ts'
+import { refineAmount, transferMembers, withMoney } from '../../src/wallets/transfer-members.ts'
 
-const evmAddress = z.string().refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
-  error:
-    'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
-})
+const NAME = 'wallets.transfer'
 
 const transferRequest = z
   .strictObject({
-    safeAddress: evmAddress
+    ...transferMembers,
+    intentId: z
+      .string()
+      .max(64)
       .optional()
-      .describe('The wallet that pays. Absent: the account’s own, the only one it can be.'),
-    destination: evmAddress.describe('EVM address that is paid.'),
-    amount: decimalAmount.describe(
-      'How much, as a decimal string or number of the token; at most 6 fraction digits.',
-    ),
-    token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-    chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
+      .describe('`int_…`: the intent that was signed. Absent: your newest open one for the same transfer.'),
     signature: z
       .string()
       .min(1)
       .max(8192)
       .describe(
-        'Authorizes this very transfer. Sandbox accounts without a registered signer: any non-empty text.',
+        'Authorizes this very transfer: of the intent that POST /api/wallets/transfer/intent answers, a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Sandbox accounts without a registered signer: any non-empty text.',
       ),
   })
-  .superRefine(({ amount, token }, context) => {
-    const misfit = misfitOf(amount, token)
-    if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
-  })
-  .transform((request) => ({
-    ...request,
-    money: { asset: request.token, units: moneyOf(request.token, request.amount).units },
-  }))
+  .superRefine(refineAmount)
+  .transform(withMoney)
 
 const screening = z.strictObject({
   result: z.enum(['clear', 'review', 'blocked']).describe('What the AML policy says of the transfer.'),
@@ -60,19 +59,25 @@ const transferResult = z.strictObject({
   destination: z.string().describe('EVM address that was paid.'),
   chain: z.string().describe('Chain by name.'),
   gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
-  authorization: z.literal('sandbox').describe('Who signed for the transfer: the sandbox’s own key.'),
+  authorization: z
+    .enum(['sandbox', 'passkey', 'eoa', 'agent'])
+    .describe('Who signed for the transfer; `sandbox`: the sandbox’s own key.'),
   screening: screening.describe('The AML screening of the transfer.'),
 })
 
-const transferFacts = z.strictObject({ screening, travelRuleId: z.string().nullable().default(null) })
+const transferFacts = z.strictObject({
+  screening,
+  travelRuleId: z.string().nullable().default(null),
+  authorized: authorizedTransfer.default(bySandbox),
+})
 type TransferFacts = z.output<typeof transferFacts>
 
 export default defineTool({
-  name: 'wallets.transfer',
+  name: NAME,
   title: 'Send stablecoins',
   summary: 'Send stablecoins from the wallet to an on-chain address, gas paid by the sponsor.',
   description:
-    'Moves money for good. Needs room in the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. After a timeout repeat the call with the same idempotency key: it never pays twice.',
+    'Moves money for good. Needs room in the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. Where the account has a passkey or an EVM key, an intent must be signed first (POST /api/wallets/transfer/intent); a false or used signature is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
@@ -84,6 +89,7 @@ export default defineTool({
   failures: [
     'insufficient_funds',
     'aml_blocked',
+    'signature_rejected',
     'policy_denied',
     'approval_required',
     'chain_not_supported',
@@ -101,11 +107,32 @@ export default defineTool({
     signature: 'sandbox',
   },
   facts: transferFacts,
-  spend: async (context, { money, destination, chain, safeAddress }) => {
-    const { account } = callerOf(context)
+  spend: async (context, input) => {
+    const caller = callerOf(context)
+    const { money, destination, chain, safeAddress } = input
+    const accountId = caller.account.id
+    const key = caller.kind === 'key' ? caller.key : null
+    const fingerprint = fingerprintOf(NAME, input)
+    const authorized = await authorizeTransfer(
+      {
+        ...context,
+        passkeys: passkeySigners(context),
+        askedAt: async () =>
+          key === null ? undefined : findAskedAt(context.database, { accountId, keyId: key.id, fingerprint }),
+      },
+      {
+        accountId,
+        key,
+        transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
+        signature: input.signature,
+        intentId: input.intentId,
+        at: context.now,
+      },
+    )
+    // Lists are asked for what is signed alone: some of them cost.
     const { result, lists, travelRuleId } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database) },
-      { accountId: account.id, destination, chain, safeAddress, money },
+      { accountId, destination, chain, safeAddress, money },
     )
     return {
       category: 'transfer',
@@ -113,20 +140,25 @@ export default defineTool({
       place: chain,
       chain,
       counterparty: destination,
-      facts: { screening: { result, lists: [...lists] }, travelRuleId },
+      facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },
   run: async (context, input, decided) => {
-    const { money, destination } = input
+    const { money, destination, signature } = input
+    const { authorized } = decided.facts
+    const accountId = callerOf(context).account.id
+    await countSignature(context, authorized, decided.decisionId)
     await attachTravelRule(context, { id: decided.facts.travelRuleId, decisionId: decided.decisionId })
+    const assertion = authorized.signer === 'passkey' ? readAssertion(signature)?.response : undefined
+    const at = context.now
     const sent = await sendTransfer(context, {
-      word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
-      accountId: callerOf(context).account.id,
+      word: await wordOf(context.database, { authorized, accountId, signature, assertion, at }),
+      accountId,
       decisionId: decided.decisionId,
       token: money.asset,
       units: money.units,
       destination,
-      at: context.now,
+      at,
     })
     return told(sent, input, decided)
   },
@@ -135,6 +167,19 @@ export default defineTool({
     return sent === null ? null : told(sent, input, decided)
   },
 })
+
+/** A passkey's counter is the one thing that checking alone does not use up. */
+async function countSignature(
+  { database, now: at }: Context,
+  { signerId, counter }: TransferFacts['authorized'],
+  decisionId: string,
+): Promise<void> {
+  if (signerId === null || counter === null) return
+  await recordSignature(database, { id: signerId, counter, at }).catch(async (error: unknown) => {
+    await releaseSpend(database, { decisionId, at })
+    throw error
+  })
+}
 
 /** A transfer as the caller is told of it, the first time and every time after. */
 function told(
@@ -150,7 +195,7 @@ function told(
     destination,
     chain,
     gasSponsored: true as const,
-    authorization: 'sandbox' as const,
+    authorization: facts.authorized.signer,
     screening: facts.screening,
   }
 }

@@ -208,7 +208,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     // The chain has nothing: it refuses, and the money comes back.
     const empty = {
       ...services.chain,
-      submitTransfer: async () => ({ status: 'refused' as const, reason: 'empty' }),
+      submit: async () => ({ status: 'refused' as const, reason: 'empty', cause: 'transfer' as const }),
     }
     const { chain } = services
     Object.assign(services, { chain: empty })

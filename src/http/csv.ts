@@ -1,0 +1,58 @@
+/** Lists as text/csv, for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
+import { accepts } from 'hono/accepts'
+import type { CatalogueEntry } from '../kernel/catalogue.ts'
+import { type HttpContext, rawTargetOf } from './request.ts'
+
+/** What a spreadsheet would run as a formula. @see https://owasp.org/www-community/attacks/CSV_Injection */
+const FORMULA = /^[=+\-@\t\r]/
+
+/** Answers a list as CSV where the client prefers that; undefined where it does not, or the tool has no such list. */
+export function csvAnswer(
+  c: HttpContext,
+  { tool, output }: Pick<CatalogueEntry, 'tool' | 'output'>,
+  body: Record<string, unknown>,
+): Response | undefined {
+  if (tool.csv === undefined) return undefined
+  c.header('Vary', 'Accept')
+  const supports = ['application/json', 'text/csv']
+  if (accepts(c, { header: 'Accept', supports, default: 'application/json' }) !== 'text/csv') return undefined
+  const { nextCursor } = body
+  if (typeof nextCursor === 'string') c.header('Link', `<${pageTarget(c, nextCursor)}>; rel="next"`)
+  return c.body(csvOf(columnsOf(output, tool.csv), body[tool.csv]), 200, {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+  })
+}
+
+/** Rows as CSV, a header line first. Nothing in a cell is taken for a formula. */
+export function csvOf(columns: readonly string[], rows: unknown): string {
+  const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => memberOf(row, name)))]
+  return lines.map((line) => `${line.map(cellOf).join(',')}\r\n`).join('')
+}
+
+function cellOf(value: unknown): string {
+  const text = value === null || value === undefined ? '' : String(value)
+  const inert = FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+/** The members of a list's rows, as the tool's schema names them. */
+function columnsOf(output: unknown, list: string): string[] {
+  const rows = memberOf(memberOf(memberOf(output, 'properties'), list), 'items')
+  return Object.keys(Object(memberOf(rows, 'properties')))
+}
+
+function pageTarget(c: HttpContext, cursor: string): string {
+  const target = new URL(rawTargetOf(c), 'http://page')
+  target.searchParams.set('cursor', cursor)
+  return target.pathname + target.search
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.getOwnPropertyDescriptor(value, name)?.value
+    : undefined
+}

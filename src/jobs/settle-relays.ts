@@ -1,0 +1,20 @@
+/** Finishes relays that a crash, a lost connection or a slow chain left open. Asks the chain before it sends anything again. */
+import { type Relaying, resumeRelay } from '../wallets/relay-payment.ts'
+import { claimRelay, openRelays } from '../wallets/relay-store.ts'
+
+/** A relay that was touched more recently may still be in the hands of the request that made it. */
+const QUIET_MS = 10_000
+const BATCH = 100
+
+/** One round. @param signal ends it early. */
+export async function settleRelays(relaying: Relaying, signal: AbortSignal): Promise<void> {
+  const { database, clock, log } = relaying
+  const before = new Date(clock().getTime() - QUIET_MS)
+  for (const relay of await openRelays(database, before, BATCH)) {
+    if (signal.aborted) return
+    if (!(await claimRelay(database, relay.id, before, clock()))) continue
+    await resumeRelay(relaying, relay).catch((err: unknown) =>
+      log.error({ err, relayId: relay.id }, 'a relay cannot be finished yet'),
+    )
+  }
+}

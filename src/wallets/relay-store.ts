@@ -1,0 +1,188 @@
+/** The rows of relays: what others have signed, and how far it came. */
+import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import type { Address, Hex } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
+import type { RelayTable } from '../storage/schema-wallets.ts'
+import { addressOf, lowerCase, stablecoinOf, type TransferState } from './store.ts'
+import type { SignedPayment } from './token-authorization.ts'
+
+/** A relay as it is stored. */
+export interface Relay {
+  readonly id: string
+  readonly accountId: string
+  readonly decisionId: string
+  readonly payment: SignedPayment
+  readonly chain: string
+  readonly state: TransferState
+  /** Of the payment itself; a permit's own is not kept. */
+  readonly transactionHash: Hex | null
+  readonly failure: string | null
+  readonly createdAt: Date
+}
+
+const digits = z.string().regex(/^\d+$/).transform(BigInt)
+const signedParts = z.object({
+  validAfter: digits,
+  validBefore: digits,
+  signature: z.templateLiteral(['0x', z.string()]),
+})
+
+const open = ['reserved', 'submitted', 'settlement_pending'] as const
+
+/**
+ * Writes a relay's row, if and only if its reservation still stands and no other relay carries the same.
+ * @returns whether it was written.
+ */
+export async function insertRelay(
+  database: Connection,
+  relay: Omit<Relay, 'state' | 'transactionHash' | 'failure'>,
+): Promise<boolean> {
+  const { payment, createdAt } = relay
+  const [validAfter, validBefore] = [payment.validAfter.toString(), payment.validBefore.toString()]
+  const rows = await database.call<{ id: string }>(
+    {
+      name: 'wallets_insert_relay',
+      text: `insert into relay (id, account_id, decision_id, kind, token, units, payer, destination, chain, nonce, signed,
+          expires_at, state, created_at, updated_at)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'reserved', $13, $13
+        from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
+        on conflict do nothing
+        returning id`,
+    },
+    [
+      relay.id,
+      relay.accountId,
+      relay.decisionId,
+      payment.kind,
+      payment.token,
+      payment.units,
+      lowerCase(payment.payer),
+      lowerCase(payment.destination),
+      relay.chain,
+      payment.nonce,
+      JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
+      momentOf(payment.validBefore),
+      createdAt,
+    ],
+  )
+  return rows.length === 1
+}
+
+/** Whether a relay carries the same already, or has. */
+export async function isRelayed(
+  database: Connection,
+  { chain, payment }: { chain: string; payment: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'> },
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('relay')
+    .select('id')
+    .where('chain', '=', chain)
+    .where('token', '=', payment.token)
+    .where('payer', '=', lowerCase(payment.payer))
+    .where('kind', '=', payment.kind)
+    .where('nonce', '=', payment.nonce)
+    .where('state', '!=', 'failed')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Moves a relay on. @returns false where it had ended: nothing changed. */
+export async function updateRelay(
+  database: Connection,
+  id: string,
+  to: { state: TransferState; transactionHash?: Hex; failure?: string },
+  at: Date,
+): Promise<boolean> {
+  const rows = await database.call<{ id: string }>(
+    {
+      name: 'wallets_update_relay',
+      text: `update relay set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5
+        where id = $1 and state not in ('confirmed', 'failed') returning id`,
+    },
+    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at],
+  )
+  return rows.length === 1
+}
+
+/** Touches an open relay, unless somebody else has since `before`. @returns whether it is now the caller's to resume. */
+export async function claimRelay(database: Connection, id: string, before: Date, at: Date): Promise<boolean> {
+  const row = await database.kysely
+    .updateTable('relay')
+    .set({ updated_at: at })
+    .where('id', '=', id)
+    .where('updated_at', '<', before)
+    .where('state', 'in', open)
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Relays that have not ended and were last touched before a moment, the longest untouched first. */
+export async function openRelays(database: Connection, before: Date, limit: number): Promise<Relay[]> {
+  const rows = await database.kysely
+    .selectFrom('relay')
+    .selectAll()
+    .where('state', 'in', open)
+    .where('updated_at', '<', before)
+    .orderBy('updated_at')
+    .limit(limit)
+    .execute()
+  return rows.map(relayOf)
+}
+
+/** Whether something is on its way to an address. */
+export async function isArriving(database: Connection, address: Address): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('relay')
+    .select('id')
+    .where('destination', '=', lowerCase(address))
+    .where('state', 'in', open)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The relay of a decision, or undefined where it has none (yet). */
+export async function findRelayOfDecision(
+  database: Connection,
+  decisionId: string,
+): Promise<Relay | undefined> {
+  const row = await database.kysely
+    .selectFrom('relay')
+    .selectAll()
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : relayOf(row)
+}
+
+/** A moment in seconds as a date that every database can hold. */
+function momentOf(seconds: bigint): Date {
+  const latest = BigInt(Date.UTC(9999, 0, 1) / 1000)
+  return new Date(Number(seconds < latest ? seconds : latest) * 1000)
+}
+
+function relayOf(row: Selectable<RelayTable>): Relay {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    decisionId: row.decision_id,
+    payment: {
+      kind: row.kind,
+      token: stablecoinOf(row.token),
+      units: row.units,
+      payer: addressOf(row.payer),
+      destination: addressOf(row.destination),
+      nonce: row.nonce,
+      ...signedParts.parse(row.signed),
+    },
+    chain: row.chain,
+    state: row.state,
+    transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
+    failure: row.failure,
+    createdAt: row.created_at,
+  }
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}

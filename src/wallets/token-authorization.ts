@@ -1,0 +1,218 @@
+/**
+ * Payments that a token's holder signs and anybody may carry to the chain: an EIP-3009 authorization, or an EIP-2612 permit
+ * for the sponsor, who then transfers. Both are judged here by the chain's own state, before any gas is spent.
+ * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
+ */
+import { parseAbi, recoverTypedDataAddress } from 'viem'
+import { z } from 'zod'
+import { Failure } from '../failure.ts'
+import { decimalOf, type Stablecoin } from '../money.ts'
+import type { Address, Chain, Hex } from '../providers/chain.ts'
+import { lowerCase } from './store.ts'
+
+/** The tokens that have both: Tether has neither. */
+export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
+
+/** What of a token is read and called. */
+export const authorizationAbi = parseAbi([
+  'function name() view returns (string)',
+  'function version() view returns (string)',
+  'function nonces(address owner) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
+  'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
+  'function transferFrom(address from, address to, uint256 value) returns (bool)',
+])
+
+const types = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+  Permit: [
+    { name: 'owner', type: 'address' },
+    { name: 'spender', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+  ],
+} as const
+
+/** Chains whose tokens people sign for by mistake: the public ones of the same stablecoins. */
+const OTHER_CHAINS = [1, 10, 137, 8453, 42161, 11155111]
+
+/** How many of a payer's last permits a signature is compared with. */
+const OLD_PERMITS = 10n
+
+/** A payment that its payer has signed. @property units smallest units. Times are seconds. */
+export interface SignedPayment {
+  readonly kind: 'authorization' | 'permit'
+  readonly token: Stablecoin
+  readonly units: bigint
+  readonly payer: Address
+  readonly destination: Address
+  /** 32 bytes as hex; of a permit the number that the token counts. */
+  readonly nonce: string
+  readonly validAfter: bigint
+  /** Of an authorization the first second that is too late, of a permit the last that is not. */
+  readonly validBefore: bigint
+  readonly signature: Hex
+}
+
+/** What judging needs of a chain. */
+export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
+
+/** Why a token would not take what was signed. */
+export type Rejection = 'expired' | 'not_yet_valid' | 'nonce_used' | 'signature' | 'domain' | 'balance'
+
+/**
+ * Judges a payment as its token will. @param now the moment of the call.
+ * @throws Failure `authorization_rejected` with `reason`.
+ */
+export async function judgePayment(
+  chain: AuthorizationChain,
+  payment: SignedPayment,
+  now: Date,
+): Promise<void> {
+  const second = BigInt(Math.floor(now.getTime() / 1000))
+  const last = payment.kind === 'permit' ? payment.validBefore : payment.validBefore - 1n
+  if (second > last) throw rejected('expired', 'What was signed has expired.')
+  if (payment.kind === 'authorization' && second <= payment.validAfter)
+    throw rejected('not_yet_valid', 'What was signed is not valid yet.')
+  if (await isUsed(chain, payment)) throw used()
+  await requireSignature(chain, payment)
+  const { token, units, payer } = payment
+  const balance = await chain.balanceOf(token, payer)
+  if (balance >= units) return
+  const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
+  throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
+}
+
+/** Whether the token has executed what was signed, or never will: it counts each nonce once. */
+export async function isUsed(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
+): Promise<boolean> {
+  if (kind === 'permit') return (await permitsOf(chain, token, payer)) !== BigInt(nonce)
+  const used = await read(chain, token, 'authorizationState', [payer, nonce])
+  return z.boolean().parse(used)
+}
+
+/** How many permits a token has taken from a payer: the nonce of the next. */
+export async function permitsOf(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
+  return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
+}
+
+/** What the sponsor may still take of a payer's tokens. */
+export async function allowedUnits(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
+  return z.bigint().parse(await read(chain, token, 'allowance', [payer, chain.signer.address]))
+}
+
+function read(
+  { tokens, signer }: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  functionName: string,
+  args: readonly unknown[] = [],
+): Promise<unknown> {
+  return signer.readContract({ address: tokens[token], abi: authorizationAbi, functionName, args })
+}
+
+async function requireSignature(chain: AuthorizationChain, payment: SignedPayment): Promise<void> {
+  const { token, payer, signature } = payment
+  const data = typedDataOf(chain, payment)
+  const domain = await domainOf(chain, token)
+  if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
+  // A signature that holds elsewhere was made by the payer, for another token or chain.
+  const others = await Promise.all(authorizingTokens.map((other) => domainOf(chain, other)))
+  const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId }))]
+  for (const other of elsewhere) {
+    const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
+    if (signer === undefined || lowerCase(signer) !== lowerCase(payer)) continue
+    throw rejected('domain', `The signature is for another domain than ${token} on ${chain.name}.`)
+  }
+  if (await isOldPermit(chain, payment, domain)) throw used()
+  throw rejected('signature', 'The signature is not the payer’s over these values.')
+}
+
+/** Whether a permit is one of the payer's last ones: its number is not sent along, and is part of what is signed. */
+async function isOldPermit(
+  chain: AuthorizationChain,
+  payment: SignedPayment,
+  domain: Awaited<ReturnType<typeof domainOf>>,
+): Promise<boolean> {
+  const { kind, payer, signature } = payment
+  if (kind !== 'permit') return false
+  const next = BigInt(payment.nonce)
+  for (let back = 1n; back <= OLD_PERMITS && back <= next; back += 1n) {
+    const data = typedDataOf(chain, { ...payment, nonce: (next - back).toString() })
+    const signer = await recoverTypedDataAddress({ domain, ...data, signature }).catch(() => undefined)
+    if (signer !== undefined && lowerCase(signer) === lowerCase(payer)) return true
+  }
+  return false
+}
+
+function used(): Failure {
+  return rejected('nonce_used', 'What was signed was used or cancelled already.')
+}
+
+function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
+  const { units: value, payer, destination, nonce, validAfter, validBefore } = payment
+  if (payment.kind === 'permit') {
+    const message = {
+      owner: payer,
+      spender: signer.address,
+      value,
+      nonce: BigInt(nonce),
+      deadline: validBefore,
+    }
+    return { types, primaryType: 'Permit', message } as const
+  }
+  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: hexOf(nonce) }
+  return { types, primaryType: 'TransferWithAuthorization', message } as const
+}
+
+async function domainOf(chain: Pick<Chain, 'id' | 'tokens' | 'signer'>, token: Stablecoin) {
+  const [name, version] = await Promise.all([read(chain, token, 'name'), read(chain, token, 'version')])
+  return {
+    name: z.string().parse(name),
+    version: z.string().parse(version),
+    chainId: chain.id,
+    verifyingContract: chain.tokens[token],
+  }
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}
+
+const hints: Readonly<Record<Rejection, string>> = {
+  expired: 'Sign a new one with a later end.',
+  not_yet_valid: 'Send it again once it is valid.',
+  nonce_used: 'It was carried out already, or cancelled: sign a new one with another nonce.',
+  signature: 'Sign exactly the values that are sent, with the payer’s key.',
+  domain: 'Sign for the token’s own domain on this chain: its name(), version(), chain id and address.',
+  balance: 'Put the amount on the payer’s address first.',
+}
+
+/** The refusal of what was signed. */
+export function rejected(reason: Rejection, detail: string): Failure {
+  return new Failure('authorization_rejected', `${detail} Nothing was sent and no gas was spent.`, {
+    reason,
+    hint: hints[reason],
+  })
+}

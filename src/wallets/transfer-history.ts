@@ -1,0 +1,134 @@
+/** Transfers as their account sees them: how each stands, and the list of them. */
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
+import { nextCursor, onePage, type Page } from '../page.ts'
+import type { Address } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
+import { addressOf, lowerCase, stablecoinOf } from './store.ts'
+
+/** Where a transfer can stand. */
+export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
+
+/** One transfer. */
+export const transferView = z.strictObject({
+  transferId: z.string().describe('`tx_…`'),
+  state: z
+    .enum(transferStates)
+    .describe(
+      '`reserved`, `submitted` and `settlement_pending` are under way; `confirmed` and `failed` are final.',
+    ),
+  token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+  amount: z.string().describe('How much, as a decimal string of the token.'),
+  destination: z.string().describe('EVM address that is paid.'),
+  chain: z.string().describe('Chain by name.'),
+  transactionHash: z.string().nullable().describe('Hash of the transaction; null before it was broadcast.'),
+  authorization: z
+    .enum(['sandbox', 'passkey', 'eoa', 'agent'])
+    .describe('Who signed for it; `sandbox`: the sandbox’s own key.'),
+  decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
+  failure: z.string().nullable().describe('Why it failed; its money is free again.'),
+  createdAt: z.string().describe('ISO 8601 UTC.'),
+  updatedAt: z.string().describe('When it last moved on, ISO 8601 UTC.'),
+})
+
+/** {@link transferView}, as it is answered. */
+type TransferView = z.input<typeof transferView>
+
+/** A page of them. */
+export const transferPage = z.strictObject({
+  transfers: z.array(transferView).describe('This page of them.'),
+  nextCursor,
+})
+
+/** Which transfers are asked for. @property from the first moment. @property to the first moment after. */
+export interface TransferFilter {
+  readonly state?: TransferView['state'] | undefined
+  readonly asset?: Stablecoin | undefined
+  readonly destination?: Address | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+const columns = [
+  'id',
+  'state',
+  'token',
+  'units',
+  'destination',
+  'chain',
+  'transaction_hash',
+  'signer',
+  'decision_id',
+  'failure',
+  'created_at',
+  'updated_at',
+] as const
+
+/** An account's transfers, newest first. */
+export async function listTransfers(
+  database: Connection,
+  { accountId, filter, page }: { accountId: string; filter: TransferFilter; page: Page },
+): Promise<z.input<typeof transferPage>> {
+  const { state, asset, destination, from, to } = filter
+  let query = database.kysely.selectFrom('transfer').select(columns).where('account_id', '=', accountId)
+  if (page.after !== null) query = query.where('id', '<', page.after)
+  if (state !== undefined) query = query.where('state', '=', state)
+  if (asset !== undefined) query = query.where('token', '=', asset)
+  if (destination !== undefined) query = query.where('destination', '=', lowerCase(destination))
+  if (from !== undefined) query = query.where('created_at', '>=', new Date(from))
+  if (to !== undefined) query = query.where('created_at', '<', new Date(to))
+  const found = await query
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  const { rows, nextCursor: next } = onePage(found, page)
+  return { transfers: rows.map(shown), nextCursor: next }
+}
+
+/** One of an account's transfers, or undefined where it has no such. */
+export async function findOwnTransfer(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<TransferView | undefined> {
+  const row = await database.kysely
+    .selectFrom('transfer')
+    .select(columns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : shown(row)
+}
+
+interface Row {
+  readonly id: string
+  readonly state: TransferView['state']
+  readonly token: string
+  readonly units: bigint
+  readonly destination: string
+  readonly chain: string
+  readonly transaction_hash: string | null
+  readonly signer: TransferView['authorization']
+  readonly decision_id: string
+  readonly failure: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+function shown(row: Row): TransferView {
+  const token = stablecoinOf(row.token)
+  return {
+    transferId: row.id,
+    state: row.state,
+    token,
+    amount: decimalOf({ asset: token, units: row.units }),
+    destination: getAddress(addressOf(row.destination)),
+    chain: row.chain,
+    transactionHash: row.transaction_hash,
+    authorization: row.signer,
+    decisionId: row.decision_id,
+    failure: row.failure,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}

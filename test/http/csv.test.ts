@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { csvOf } from '../../src/http/csv.ts'
+
+it('writes a header, CRLF, and quotes what needs them', () => {
+  const rows = [
+    { id: 'a', note: 'plain' },
+    { id: 'b', note: 'a "word", two\nlines' },
+    { id: 'c', note: null },
+  ]
+  expect(csvOf(['id', 'note'], rows)).toBe('id,note\r\na,plain\r\nb,"a ""word"", two\nlines"\r\nc,\r\n')
+  expect(csvOf(['id', 'note'], [])).toBe('id,note\r\n')
+})
+
+it('lets nothing be run as a formula', () => {
+  const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("x","y")']
+  const cells = texts.map((text) => csvOf(['a'], [{ a: text }]).split('a\r\n')[1])
+  expect(cells).toEqual([
+    "'=1+1\r\n",
+    "'+1\r\n",
+    "'-1\r\n",
+    "'@SUM(A1)\r\n",
+    "'\t=1\r\n",
+    '"\'\r=1"\r\n',
+    '"\'=HYPERLINK(""x"",""y"")"\r\n',
+  ])
+})

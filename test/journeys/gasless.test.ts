@@ -1,0 +1,140 @@
+/** A payment that its payer signed, carried over HTTP by the built gateway to a real chain. */
+import { createPublicClient, http, parseAbi } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { Address, Chain } from '../../src/providers/chain.ts'
+import { signAuthorization, signPermit } from '../tools/transfers/signed-payments.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const abi = parseAbi([
+  'function balanceOf(address) view returns (uint256)',
+  'function nonces(address) view returns (uint256)',
+])
+const address = z.templateLiteral(['0x', z.string()])
+const credentials = z.object({
+  chain: z.object({ rpcUrl: z.string(), tokens: z.object({ USDC: address }) }),
+})
+const payer = privateKeyToAccount(generatePrivateKey())
+const newPayee = () => privateKeyToAccount(generatePrivateKey()).address
+
+let gateway: Gateway
+let guest: Person
+let node: ReturnType<typeof createPublicClient>
+let chain: Pick<Chain, 'id' | 'tokens' | 'signer'>
+let sponsor: Address
+
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'anvil', RATE_GASLESS: '1000/60' })
+  guest = await newGuest(gateway.origin)
+  const { rpcUrl, tokens } = credentials.parse(
+    (await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+  ).chain
+  node = createPublicClient({ transport: http(rpcUrl) })
+  await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    body: { address: payer.address, token: 'USDC', amount: '100' },
+  })
+  // A permit for somebody else is refused with the one that it must be for.
+  const { body } = await relay({
+    to: newPayee(),
+    permit: {
+      owner: payer.address,
+      spender: newPayee(),
+      value: '1',
+      deadline: '4000000000',
+      signature: `0x${'1'.repeat(130)}`,
+    },
+  })
+  sponsor = address.parse(/the sponsor, (0x[0-9a-fA-F]{40})/.exec(String(body.detail))?.[1])
+  const readContract = (call: { functionName: string; args?: readonly unknown[] | undefined }) =>
+    node.readContract({
+      address: tokens.USDC,
+      abi,
+      functionName: 'nonces',
+      args: [address.parse(call.args?.[0])],
+    })
+  // The signing helpers read the payer's number and the sponsor's address, and nothing else.
+  chain = { id: 84532, tokens, signer: { address: sponsor, readContract } } as unknown as typeof chain
+})
+afterAll(() => gateway?.stop())
+
+const relay = (body: object) => guest.ask('POST', '/api/transfers/gasless', { token: 'USDC', ...body })
+const received = (of: Address) =>
+  node.readContract({ address: chain.tokens.USDC, abi, functionName: 'balanceOf', args: [of] })
+
+it('carries an EIP-3009 authorization once', async () => {
+  const to = newPayee()
+  const authorization = await signAuthorization(chain, payer, { to, value: 5_000_000n })
+  expect(await relay({ authorization })).toMatchObject({
+    status: 200,
+    body: {
+      status: 'confirmed',
+      amount: '5',
+      from: payer.address,
+      to,
+      transactionHash: expect.stringMatching(/^0x/),
+    },
+  })
+  expect(await received(to)).toBe(5_000_000n)
+  const block = await node.getBlockNumber({ cacheTime: 0 })
+  expect(await relay({ authorization })).toMatchObject({
+    status: 422,
+    body: { code: 'authorization_rejected', reason: 'nonce_used' },
+  })
+  expect(await node.getBlockNumber({ cacheTime: 0 })).toBe(block)
+})
+
+it('carries a permit and takes what it allows, once', async () => {
+  const to = newPayee()
+  const permit = await signPermit(chain, payer, { value: 3_000_000n })
+  expect(await relay({ permit, to })).toMatchObject({
+    status: 200,
+    body: { status: 'confirmed', amount: '3', to },
+  })
+  expect(await received(to)).toBe(3_000_000n)
+  expect(await relay({ permit, to })).toMatchObject({ status: 422, body: { reason: 'nonce_used' } })
+  expect(await received(to)).toBe(3_000_000n)
+})
+
+it('refuses what the token would refuse before any gas is spent, and names why', async () => {
+  const to = newPayee()
+  const good = await signAuthorization(chain, payer, { to, value: 1n })
+  const now = BigInt(Math.floor(Date.now() / 1000))
+  const block = await node.getBlockNumber({ cacheTime: 0 })
+  const attempts = {
+    signature: { ...good, value: '2' },
+    expired: await signAuthorization(chain, payer, { to, validBefore: now - 10n }),
+    not_yet_valid: await signAuthorization(chain, payer, { to, validAfter: now + 1000n }),
+    domain: await signAuthorization(chain, payer, { to, domain: { chainId: 8453 } }),
+    balance: await signAuthorization(chain, payer, { to, value: 1_000_000_000n }),
+  }
+  for (const [reason, authorization] of Object.entries(attempts))
+    expect(await relay({ authorization })).toMatchObject({
+      status: 422,
+      body: { code: 'authorization_rejected', reason, hint: expect.any(String) },
+    })
+  expect(await node.getBlockNumber({ cacheTime: 0 })).toBe(block)
+})
+
+it('credits a wallet of ours once, and the books stay what the chain says', async () => {
+  const { body } = await guest.ask('GET', '/api/wallets')
+  const wallet = address.parse(body.safeAddress)
+  const usdc = z.array(z.looseObject({ token: z.string(), amount: z.string() }))
+  const amountOf = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
+  expect(amountOf(body.balances)).toBe('1000')
+  const authorization = await signAuthorization(chain, payer, { to: wallet, value: 7_000_000n })
+  expect(await relay({ authorization })).toMatchObject({ status: 200 })
+  expect(amountOf((await guest.ask('GET', '/api/wallets')).body.balances)).toBe('1007')
+  expect(await received(wallet)).toBe(1_007_000_000n)
+})
+
+it('is limited to twelve a minute, a class of its own', async () => {
+  const strict = await startGateway({ CHAIN: 'simulated' })
+  const person = await newGuest(strict.origin)
+  const statuses = []
+  for (let count = 0; count < 13; count += 1)
+    statuses.push((await person.ask('POST', '/api/transfers/gasless', {})).status)
+  await strict.stop()
+  expect(statuses).toEqual([...Array.from({ length: 12 }, () => 400), 429])
+})

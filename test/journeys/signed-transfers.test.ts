@@ -1,0 +1,255 @@
+/** Transfers that are signed for, by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
+import { createPublicClient, http, parseAbi } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { newAuthenticator } from '../identity/authenticator.ts'
+import { newAgent } from './agent.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, type Person, personFrom, signInByEmail } from './people.ts'
+
+const credentials = z.object({
+  chain: z.object({ rpcUrl: z.string().nullable(), tokens: z.record(z.string(), z.string()) }),
+})
+const intentAnswer = z.looseObject({
+  intentId: z.string(),
+  hash: z.string(),
+  challenge: z.string(),
+  typedData: z.looseObject({}),
+})
+type Intent = z.output<typeof intentAnswer>
+type Answer = { status: number; body: Record<string, unknown> }
+
+const policy = {
+  perTransaction: { max: '100' },
+  dailyBudget: { max: '1000' },
+  categories: { allow: ['transfer'] },
+}
+const newPayee = () => privateKeyToAccount(generatePrivateKey()).address
+
+describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (chain) => {
+  let gateway: Gateway
+  let blockNumber: () => Promise<bigint>
+  let balanceOf: (address: string) => Promise<bigint>
+  beforeAll(async () => {
+    gateway = await startGateway({
+      CHAIN: chain,
+      ...Object.fromEntries(
+        ['MUTATIONS', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP'].map((name) => [`RATE_${name}`, '10000/60']),
+      ),
+    })
+    const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+    const { rpcUrl, tokens } = credentials.parse(body).chain
+    if (rpcUrl === null) {
+      blockNumber = async () => 0n
+      balanceOf = async () => 0n
+      return
+    }
+    const client = createPublicClient({ transport: http(rpcUrl) })
+    const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
+    blockNumber = () => client.getBlockNumber({ cacheTime: 0 })
+    balanceOf = (address) =>
+      client.readContract({
+        address: `0x${(tokens.USDC ?? '').slice(2)}`,
+        abi,
+        functionName: 'balanceOf',
+        args: [`0x${address.slice(2)}`],
+      })
+  })
+  afterAll(() => gateway?.stop())
+
+  const pageOf = () => `http://localhost:${new URL(gateway.origin).port}`
+  const fund = async (person: Person) => {
+    const { body } = await person.ask('GET', '/api/wallets')
+    await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+      body: { address: body.safeAddress, token: 'USDC', amount: '500' },
+    })
+    return String(body.safeAddress)
+  }
+  const newDevice = () => {
+    const device = newAuthenticator(pageOf())
+    const sign = async ({ challenge }: Intent) => {
+      const credential = device.get({ challenge, rpId: 'localhost', userVerification: 'required' })
+      return Buffer.from(JSON.stringify(credential)).toString('base64url')
+    }
+    return { device, sign }
+  }
+  const byPasskey = async () => {
+    const { device, sign } = newDevice()
+    const ask = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const { body: begun } = await ask({ action: 'register', displayName: 'Ada' })
+    const { body } = await ask({ action: 'register', credential: device.create(begun.publicKey) })
+    const person = personFrom(gateway.origin, body)
+    await fund(person)
+    return { person, ask: person.ask, sign, authorization: 'passkey' }
+  }
+  const byLaterPasskey = async () => {
+    const person = await signInByEmail(gateway.origin, `later-${chain}@example.com`)
+    await fund(person)
+    await person.ask('POST', '/api/wallets/transfer', {
+      destination: newPayee(),
+      amount: '1',
+      signature: 'x',
+    })
+    const { device, sign } = newDevice()
+    const { body: begun } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(begun.publicKey)
+    await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    return { person, ask: person.ask, sign, authorization: 'passkey' }
+  }
+  const byEoa = async () => {
+    const person = await signInByEmail(gateway.origin, `eoa-${chain}@example.com`)
+    await fund(person)
+    const account = privateKeyToAccount(generatePrivateKey())
+    const { address } = account
+    const { body } = await person.ask('POST', '/api/wallets/signers', { address })
+    const signature = await account.signTypedData(body.typedData as never)
+    await person.ask('POST', '/api/wallets/signers', { address, signature })
+    const sign = ({ typedData }: Intent) => account.signTypedData(typedData as never)
+    return { person, ask: person.ask, sign, authorization: 'eoa' }
+  }
+  const byAgent = async () => {
+    const owner = await byPasskey()
+    const agent = await newAgent()
+    await owner.person.ask('POST', '/api/agents/keys', {
+      name: 'Bot',
+      publicKey: agent.jwk,
+      scopes: ['wallets:transfer', 'wallets:read'],
+      policy,
+    })
+    const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+      const url = `${gateway.origin}${path}`
+      const response = await agent.fetch({
+        method,
+        url,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+    }
+    return {
+      person: owner.person,
+      ask,
+      sign: async ({ hash }: Intent) => agent.signHash(hash),
+      authorization: 'agent',
+    }
+  }
+
+  describe.each([
+    ['the passkey that made the account', byPasskey],
+    ['a passkey that a wallet was given to', byLaterPasskey],
+    ['an EVM key that a wallet was given to', byEoa],
+    ['an agent, from its allowance', byAgent],
+  ])('by %s', (_name, make) => {
+    let ask: (method: string, path: string, body?: unknown) => Promise<Answer>
+    let sign: (intent: Intent) => Promise<string>
+    let authorization: string
+    beforeAll(async () => {
+      ;({ ask, sign, authorization } = await make())
+    })
+    const intentFor = async (transfer: object) =>
+      intentAnswer.parse((await ask('POST', '/api/wallets/transfer/intent', transfer)).body)
+
+    it('pay what was signed, once', async () => {
+      const transfer = { destination: newPayee(), amount: '2.5' }
+      const intent = await intentFor(transfer)
+      const signed = { ...transfer, intentId: intent.intentId, signature: await sign(intent) }
+      const { status, body } = await ask('POST', '/api/wallets/transfer', signed)
+      expect([status, body]).toMatchObject([200, { status: 'confirmed', authorization, amount: '2.5' }])
+      if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
+      const read = await ask('GET', `/api/wallets/transfers/${String(body.transferId)}`)
+      expect(read).toMatchObject({ status: 200, body: { state: 'confirmed', authorization } })
+      const before = await blockNumber()
+      expect(await ask('POST', '/api/wallets/transfer', signed)).toMatchObject({
+        status: 403,
+        body: { code: 'signature_rejected' },
+      })
+      expect(await blockNumber()).toBe(before)
+      if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
+    })
+
+    it('are refused with anything changed, before any gas is spent', async () => {
+      const transfer = { destination: newPayee(), amount: '1' }
+      const [intent, larger] = [await intentFor(transfer), await intentFor({ ...transfer, amount: '2' })]
+      const signed = { ...transfer, intentId: intent.intentId, signature: await sign(intent) }
+      const wallet = (await ask('GET', '/api/wallets')).body.balances
+      const before = await blockNumber()
+      for (const changed of [
+        { amount: '1.01' },
+        { destination: newPayee() },
+        { token: 'EURC' },
+        { chain: 'base' },
+        { intentId: larger.intentId, amount: '2' },
+        { intentId: 'int_01h455vb4pex5vsknk084sn02q' },
+        { signature: 'sandbox' },
+        { signature: await sign(larger) },
+      ])
+        expect(await ask('POST', '/api/wallets/transfer', { ...signed, ...changed })).toMatchObject({
+          status: 403,
+          body: { code: 'signature_rejected', hint: expect.any(String) },
+        })
+      expect(await blockNumber()).toBe(before)
+      expect((await ask('GET', '/api/wallets')).body.balances).toEqual(wallet)
+    })
+  })
+
+  it('are kept by the chain within the allowance that the owner signs for an agent', async () => {
+    const owner = await byPasskey()
+    const agent = await newAgent()
+    const { body: registered } = await owner.ask('POST', '/api/agents/keys', {
+      name: 'Bot',
+      publicKey: agent.jwk,
+      scopes: ['wallets:transfer'],
+      policy,
+    })
+    const agentId = String(registered.agentId)
+    const intent = intentAnswer.parse(
+      (await owner.ask('POST', '/api/wallets/allowances/intent', { agentId, dailyMax: '5' })).body,
+    )
+    const set = { intentId: intent.intentId, signature: await owner.sign(intent) }
+    expect(await owner.ask('POST', '/api/wallets/allowances', set)).toMatchObject({
+      status: 200,
+      body: { agentId, dailyMax: '5', spent: '0', isOwn: true },
+    })
+    const pay = async (amount: string) => {
+      const url = `${gateway.origin}/api/wallets/transfer`
+      const transfer = { destination: newPayee(), amount }
+      const asked = await agent.fetch({
+        method: 'POST',
+        url: `${url}/intent`,
+        body: JSON.stringify(transfer),
+      })
+      const { hash, intentId } = intentAnswer.parse(await asked.json())
+      const body = JSON.stringify({ ...transfer, intentId, signature: agent.signHash(hash) })
+      return (await agent.fetch({ method: 'POST', url, body })).status
+    }
+    expect([await pay('4'), await pay('2'), await pay('1')]).toEqual([200, 403, 200])
+    expect((await owner.ask('GET', '/api/wallets/allowances')).body).toMatchObject({
+      allowances: [{ agentId, dailyMax: '5', spent: '5', isOwn: true }],
+    })
+  })
+
+  it('are listed as CSV too, a page at a time', async () => {
+    const { person } = await withHistory()
+    const read = (path: string) =>
+      fetch(`${gateway.origin}${path}`, {
+        headers: { authorization: `Bearer ${person.token}`, accept: 'text/csv' },
+      })
+    const first = await read('/api/wallets/transfers?limit=1&asset=USDC')
+    expect(first.headers.get('content-type')).toMatch(/^text\/csv/)
+    const lines = (await first.text()).split('\r\n')
+    expect(lines[0]).toMatch(/^transferId,state,token,amount,destination,chain,transactionHash,/)
+    expect(lines[1]).toMatch(/^tx_\w{26},confirmed,USDC,2,/)
+    const next = /^<(.+)>; rel="next"$/.exec(first.headers.get('link') ?? '')?.[1] ?? ''
+    const second = await read(next)
+    expect((await second.text()).split('\r\n')[1]).toMatch(/^tx_\w{26},confirmed,USDC,1,/)
+    expect(second.headers.get('link')).toBeNull()
+  })
+
+  async function withHistory() {
+    const person = await signInByEmail(gateway.origin, `history-${chain}@example.com`)
+    await fund(person)
+    for (const amount of ['1', '2'])
+      await person.ask('POST', '/api/wallets/transfer', { destination: newPayee(), amount, signature: 'x' })
+    return { person }
+  }
+})

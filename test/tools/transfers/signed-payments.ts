@@ -1,0 +1,89 @@
+/** What a token's holder signs with a wallet of their own, for others to carry: EIP-3009 and EIP-2612. */
+import { randomBytes } from 'node:crypto'
+import { parseAbi } from 'viem'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Address, Chain, Hex } from '../../../src/providers/chain.ts'
+
+const FOREVER = 4_000_000_000n
+const noncesAbi = parseAbi(['function nonces(address owner) view returns (uint256)'])
+
+const types = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+  Permit: [
+    { name: 'owner', type: 'address' },
+    { name: 'spender', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+  ],
+} as const
+
+/** A domain other than that of USDC on the chain. */
+interface OtherDomain {
+  readonly name?: string
+  readonly chainId?: number
+  readonly verifyingContract?: Address
+}
+
+type SignedChain = Pick<Chain, 'id' | 'tokens' | 'signer'>
+
+const domainOf = (chain: SignedChain, other: OtherDomain) => ({
+  name: 'USDC',
+  version: '2',
+  chainId: chain.id,
+  verifyingContract: chain.tokens.USDC,
+  ...other,
+})
+
+/** Signs a TransferWithAuthorization of USDC. @returns it as the API takes it. */
+export async function signAuthorization(
+  chain: SignedChain,
+  payer: PrivateKeyAccount,
+  what: { to?: Address; value?: bigint; validAfter?: bigint; validBefore?: bigint; domain?: OtherDomain },
+) {
+  const { to = payer.address, value = 1n, validAfter = 0n, validBefore = FOREVER, domain = {} } = what
+  const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+  const message = { from: payer.address, to, value, validAfter, validBefore, nonce }
+  const primaryType = 'TransferWithAuthorization'
+  const signature = await payer.signTypedData({
+    domain: domainOf(chain, domain),
+    types,
+    primaryType,
+    message,
+  })
+  return {
+    from: payer.address,
+    to,
+    value: value.toString(),
+    validAfter: validAfter.toString(),
+    validBefore: validBefore.toString(),
+    nonce,
+    signature,
+  }
+}
+
+/** Signs a Permit of USDC for the sponsor. @returns it as the API takes it. */
+export async function signPermit(
+  chain: SignedChain,
+  payer: PrivateKeyAccount,
+  what: { value?: bigint; deadline?: bigint; spender?: Address; domain?: OtherDomain },
+) {
+  const { value = 1n, deadline = FOREVER, spender = chain.signer.address, domain = {} } = what
+  const nonces = { address: chain.tokens.USDC, abi: noncesAbi, functionName: 'nonces', args: [payer.address] }
+  const nonce = BigInt(String(await chain.signer.readContract(nonces)))
+  const message = { owner: payer.address, spender, value, nonce, deadline }
+  const signature = await payer.signTypedData({
+    domain: domainOf(chain, domain),
+    types,
+    primaryType: 'Permit',
+    message,
+  })
+  return { owner: payer.address, spender, value: value.toString(), deadline: deadline.toString(), signature }
+}

@@ -1,0 +1,277 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { findKey } from '../../../src/identity/store.ts'
+import { settlePending } from '../../../src/jobs/settle-pending.ts'
+import type { Context, Services } from '../../../src/kernel/context.ts'
+import { runApproved } from '../../../src/kernel/run-approved.ts'
+import type { Principal } from '../../../src/principal.ts'
+import type { Chain } from '../../../src/providers/chain.ts'
+import { findApproval } from '../../../src/spending/approvals.ts'
+import { findOwnedWallet } from '../../../src/wallets/store.ts'
+import decide from '../../../tools/approvals/decide.ts'
+import { tools } from '../../../tools/index.ts'
+import transfer from '../../../tools/wallets/transfer.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newAuthenticator } from '../../identity/authenticator.ts'
+import { noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { assertionOf, type Intent, payee, type Sign, walletScene } from './scene.ts'
+
+const rejected = { code: 'signature_rejected' }
+const one = { destination: payee, amount: '1' }
+const inMinutes = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
+
+onBothEngines('a signed transfer', (database) => {
+  let services: Services
+  let scene: ReturnType<typeof walletScene>
+  beforeAll(async () => {
+    const operation = (name: string) => tools.find((tool) => tool.name === name)
+    services = await servicesOn(database(), { operation })
+    scene = walletScene(services)
+  })
+  const pay = (as: Principal, input: object, changes: Partial<Context> = {}) =>
+    scene.call(transfer, as, { ...one, ...input }, changes)
+  const accountOf = (as: Principal) => ('account' in as ? as.account.id : '')
+
+  /** An account of each kind, with who calls and what they sign with. */
+  const kinds: Record<string, () => Promise<{ as: Principal; sign: Sign; authorization: string }>> = {
+    'a passkey that owns the wallet': async () => {
+      const { owner, sign } = await scene.newPasskeyOwner()
+      return { as: owner, sign, authorization: 'passkey' }
+    },
+    'a second passkey': async () => {
+      const { owner } = await scene.newPasskeyOwner()
+      const { sign } = await scene.addPasskey(owner)
+      return { as: owner, sign, authorization: 'passkey' }
+    },
+    'an EVM key that owns the wallet': async () => {
+      const owner = await scene.newOwner()
+      const { sign } = await scene.addEoa(owner)
+      return { as: owner, sign, authorization: 'eoa' }
+    },
+    'an EVM key beside a passkey': async () => {
+      const { owner } = await scene.newPasskeyOwner()
+      const { sign } = await scene.addEoa(owner)
+      return { as: owner, sign, authorization: 'eoa' }
+    },
+    'an agent of a passkey’s account': async () => {
+      const { owner } = await scene.newPasskeyOwner()
+      const { principal, sign } = await scene.addAgent(owner)
+      return { as: principal, sign, authorization: 'agent' }
+    },
+    'an agent of an account without signers': async () => {
+      const { principal, sign } = await scene.addAgent(await scene.newOwner())
+      return { as: principal, sign, authorization: 'agent' }
+    },
+    'the owner’s passkey, for a developer key': async () => {
+      const { owner, sign } = await scene.newPasskeyOwner()
+      return { as: await scene.addDeveloperKey(owner), sign, authorization: 'passkey' }
+    },
+  }
+
+  describe.each(Object.entries(kinds))('by %s', (_name, make) => {
+    let as: Principal
+    let sign: Sign
+    let authorization: string
+    beforeAll(async () => {
+      ;({ as, sign, authorization } = await make())
+    })
+    const signed = async (changes: object = {}, at = noon): Promise<[Intent, string]> => {
+      const intent = await scene.intentOf(as, { ...one, ...changes }, { now: at })
+      return [intent, await sign(intent)]
+    }
+    const state = async () => ({
+      books: await scene.booksOf(accountOf(as)),
+      block: await services.chain.blockNumber(),
+    })
+
+    it('moves the money once, and a repeated call is told so', async () => {
+      const before = await scene.booksOf(accountOf(as))
+      const [{ intentId }, signature] = await signed()
+      const call = () => pay(as, { intentId, signature }, { idempotencyKey: intentId })
+      const first = await call()
+      expect(first).toMatchObject({ status: 'confirmed', authorization })
+      expect(await call()).toEqual(first)
+      expect(
+        await scene.call(
+          transfer,
+          as,
+          { ...one, intentId, signature },
+          { idempotencyKey: intentId, now: inMinutes(30) },
+        ),
+      ).toEqual(first)
+      expect(await scene.booksOf(accountOf(as))).toEqual({
+        available: before.available - 1_000_000n,
+        held: 0n,
+      })
+      const [row] = await database()
+        .kysely.selectFrom('decision')
+        .select('facts')
+        .where('id', '=', String(first.decisionId))
+        .execute()
+      expect(JSON.stringify(row)).not.toContain(signature)
+    })
+
+    it('finds its newest open intent by itself', async () => {
+      const [, signature] = await signed({ amount: '2' })
+      expect(await pay(as, { amount: '2', signature })).toMatchObject({ status: 'confirmed', authorization })
+    })
+
+    it('is refused with anything changed, and nothing is reserved or sent', async () => {
+      const [{ intentId }, signature] = await signed()
+      const [, other] = await signed({ amount: '3' })
+      const before = await state()
+      const attempts = [
+        { intentId, signature, amount: '1.000001' },
+        { intentId, signature, destination: `0x${'2'.repeat(40)}` },
+        { intentId, signature, token: 'EURC' },
+        { intentId, signature, chain: 'base' },
+        { intentId, signature: other },
+        { intentId, signature: 'sandbox' },
+        { intentId, signature: `${signature.slice(0, -4)}${signature.endsWith('AAAA') ? 'BBBB' : 'AAAA'}` },
+        { intentId: 'int_00000000000000000000000000', signature },
+      ]
+      for (const attempt of attempts)
+        await expect(pay(as, attempt), JSON.stringify(attempt)).rejects.toMatchObject(rejected)
+      await expect(pay(as, { intentId, signature }, { now: inMinutes(6) })).rejects.toMatchObject(rejected)
+      expect(await state()).toEqual(before)
+      await pay(as, { intentId, signature })
+      const after = await state()
+      await expect(pay(as, { intentId, signature })).rejects.toMatchObject(rejected)
+      expect(await state()).toEqual(after)
+    })
+
+    it('is carried on by the job, by the same word, where the chain did not answer', async () => {
+      const before = await scene.booksOf(accountOf(as))
+      const [{ intentId }, signature] = await signed()
+      const dead: Chain = {
+        ...services.chain,
+        submit: () => Promise.reject(new Error('there is no connection')),
+      }
+      const call = (changes: Partial<Context> = {}) =>
+        pay(as, { intentId, signature }, { idempotencyKey: intentId, ...changes })
+      await expect(call({ chain: dead })).rejects.toMatchObject({ code: 'settlement_pending' })
+      await settlePending({ ...services, clock: () => inMinutes(1) }, new AbortController().signal)
+      expect(await call()).toMatchObject({ status: 'confirmed', authorization })
+      expect(await scene.booksOf(accountOf(as))).toEqual({
+        available: before.available - 1_000_000n,
+        held: 0n,
+      })
+    })
+
+    it('is used by one of two calls at once, and the other gets its money back', async () => {
+      const before = await scene.booksOf(accountOf(as))
+      const [{ intentId }, signature] = await signed()
+      const calls = ['a', 'b'].map((key) =>
+        pay(as, { intentId, signature }, { idempotencyKey: `${intentId} ${key}` }),
+      )
+      const ends = (await Promise.allSettled(calls)).map(({ status }) => status)
+      expect(ends.sort()).toEqual(['fulfilled', 'rejected'])
+      expect(await scene.booksOf(accountOf(as))).toEqual({
+        available: before.available - 1_000_000n,
+        held: 0n,
+      })
+    })
+  })
+
+  it('is not signed for by somebody else’s passkey, key or agent', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const eve = await scene.newPasskeyOwner()
+    const [eoa, agent, ownAgent] = [
+      await scene.addEoa(eve.owner),
+      await scene.addAgent(eve.owner),
+      await scene.addAgent(owner),
+    ]
+    const intent = await scene.intentOf(owner, one)
+    const stranger = newAuthenticator(origin)
+    for (const sign of [eve.sign, eoa.sign, agent.sign, ownAgent.sign])
+      await expect(
+        pay(owner, { intentId: intent.intentId, signature: await sign(intent) }),
+      ).rejects.toMatchObject(rejected)
+    expect(() => assertionOf(stranger, intent.challenge)).toThrow()
+    // Of another caller: the owner's own agent cannot use the owner's intent, nor a thief anybody's.
+    for (const as of [ownAgent.principal, eve.owner])
+      await expect(
+        pay(as, { intentId: intent.intentId, signature: await ownAgent.sign(intent) }),
+      ).rejects.toMatchObject(rejected)
+  })
+
+  it('tells a developer key without an owner’s signature who must sign', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const key = await scene.addDeveloperKey(owner)
+    await expect(pay(key, { signature: 'sandbox' })).rejects.toMatchObject({
+      ...rejected,
+      members: { hint: expect.stringContaining('the owner of the wallet must sign') },
+    })
+  })
+
+  it('needs no signature where nobody can make one, and then says sandbox', async () => {
+    const owner = await scene.newOwner()
+    expect(await pay(owner, { signature: 'x' })).toMatchObject({ authorization: 'sandbox' })
+    const intent = await scene.intentOf(owner, one)
+    await expect(
+      pay(owner, { intentId: intent.intentId, amount: '2', signature: 'x' }),
+    ).rejects.toMatchObject(rejected)
+    expect(await pay(owner, { intentId: intent.intentId, signature: 'x' })).toMatchObject({
+      authorization: 'sandbox',
+    })
+    await expect(pay(owner, { intentId: intent.intentId, signature: 'x' })).rejects.toMatchObject(rejected)
+  })
+
+  it('runs when it is approved, however long that took', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const { principal, sign } = await scene.addAgent(owner, { approval: { above: '10', ttlSec: 3600 } })
+    const intent = await scene.intentOf(principal, { ...one, amount: '20' })
+    const input = { amount: '20', intentId: intent.intentId, signature: await sign(intent) }
+    const ask = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
+    const asked = await ask(noon).catch((error: unknown) => error)
+    expect(asked).toMatchObject({ code: 'approval_required' })
+    const { approvalId } = (asked as { members: { approvalId: string } }).members
+    await expect(ask(inMinutes(20))).rejects.toMatchObject({
+      code: 'approval_required',
+      members: { approvalId },
+    })
+    await expect(pay(principal, { ...input, amount: '21' }, { now: inMinutes(20) })).rejects.toMatchObject(
+      rejected,
+    )
+    const late = { ...services, clock: () => inMinutes(21) }
+    const now = inMinutes(21)
+    await scene.call(decide, owner, { id: approvalId, decision: 'approve' }, { now }).catch(() => undefined)
+    const approval = await findApproval(database(), {
+      accountId: accountOf(owner),
+      keyId: null,
+      id: approvalId,
+      now,
+    })
+    if (approval === undefined) throw new Error('the approval is gone')
+    const done = await runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
+    expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
+    expect(await ask(inMinutes(22))).toEqual(done.answer)
+  })
+
+  it('spends by an agent no more than the owner allows on chain', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const { principal, sign } = await scene.addAgent(owner)
+    const send = async (amount: string, token = 'USDC') => {
+      const intent = await scene.intentOf(principal, { ...one, amount, token })
+      return pay(principal, { amount, token, intentId: intent.intentId, signature: await sign(intent) })
+    }
+    // A euro counts 1.25 USD on chain, of 1,000 a day.
+    await send('400', 'EURC')
+    await send('400')
+    const before = await scene.booksOf(accountOf(owner))
+    await expect(send('100.000001')).rejects.toMatchObject({ ...rejected, members: { isFinal: true } })
+    expect(await scene.booksOf(accountOf(owner))).toEqual(before)
+  })
+
+  it('leaves the wallet to whoever signs first, and asks a wallet’s new owner from then on', async () => {
+    const owner = await scene.newOwner()
+    const ownerOf = async () => (await findOwnedWallet(database(), owner.account.id))?.owner
+    await pay(owner, { signature: 'x' })
+    const { address, sign } = await scene.addEoa(owner)
+    expect(await ownerOf()).toEqual({ kind: 'eoa', address })
+    await scene.addPasskey(owner)
+    expect(await ownerOf()).toEqual({ kind: 'eoa', address })
+    await expect(pay(owner, { signature: 'x' })).rejects.toMatchObject(rejected)
+    const intent = await scene.intentOf(owner, one)
+    expect(await pay(owner, { signature: await sign(intent) })).toMatchObject({ authorization: 'eoa' })
+  })
+})

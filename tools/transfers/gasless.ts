@@ -1,0 +1,187 @@
+import { isAddressEqual } from 'viem'
+import { z } from 'zod'
+import { Failure } from '../../src/failure.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { type Decided, defineTool } from '../../src/kernel/tool.ts'
+import { decimalOf } from '../../src/money.ts'
+import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
+import { recalled, relayPayment, type SentRelay } from '../../src/wallets/relay-payment.ts'
+import { findRelayOfDecision, isRelayed } from '../../src/wallets/relay-store.ts'
+import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
+import {
+  authorizingTokens,
+  judgePayment,
+  permitsOf,
+  rejected,
+} from '../../src/wallets/token-authorization.ts'
+
+const screening = z.strictObject({
+  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of payer and payee.'),
+  lists: z.array(z.string()).describe('The lists that were consulted.'),
+})
+
+const facts = z.strictObject({
+  screening,
+  from: z.string(),
+  to: z.string(),
+  permitNonce: z.string().nullable(),
+})
+type Facts = z.output<typeof facts>
+
+export default defineTool({
+  name: 'transfers.gasless',
+  title: 'Gasless transfer',
+  summary:
+    'Carry a payment that its payer has signed (EIP-3009, or an EIP-2612 permit) to the chain, gas paid by the sponsor.',
+  description:
+    'Moves the payer’s money for good; yours is not touched, but the amount counts under your spend policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. What cannot be carried out is refused before any gas is spent: `authorization_rejected` with `reason`. The same authorization never pays twice.',
+  route: 'POST /api/transfers/gasless',
+  who: 'account',
+  scopes: ['wallets:transfer'],
+  effect: 'spend',
+  mcp: true,
+  rail: 'wallet-gasless',
+  rate: 'gasless',
+  input: gaslessRequest,
+  output: z.strictObject({
+    transactionHash: z
+      .string()
+      .nullable()
+      .describe('Hash of the transaction; null where the chain executed it and it is not known by which.'),
+    status: z
+      .enum(['confirmed', 'settlement_pending'])
+      .describe(
+        '`settlement_pending`: broadcast, not yet confirmed; repeat the call with the same idempotency key.',
+      ),
+    transferId: z.string().describe('`tx_…`'),
+    decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
+    token: z.enum(authorizingTokens).describe('Stablecoin by symbol.'),
+    amount: z.string().describe('What was paid, as a decimal string of the token.'),
+    from: z.string().describe('EVM address that pays.'),
+    to: z.string().describe('EVM address that is paid.'),
+    chain: z.string().describe('Chain by name.'),
+    gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
+    screening: screening.describe('The AML screening of payer and payee.'),
+  }),
+  failures: [
+    'authorization_rejected',
+    'aml_blocked',
+    'policy_denied',
+    'approval_required',
+    'chain_not_supported',
+    'screening_unavailable',
+    'rates_unavailable',
+    'provider_unavailable',
+    'settlement_pending',
+    'conflict',
+  ],
+  example: {
+    token: 'USDC',
+    authorization: {
+      from: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
+      to: '0x000000000000000000000000000000000000dEaD',
+      value: '1000000',
+      validAfter: '0',
+      validBefore: '4000000000',
+      nonce: '0x0000000000000000000000000000000000000000000000000000000000000001',
+      signature:
+        '0xe827a393065174c0cdf764add5d2d81f773d64d1213e373a0315256e93dd1c1c3de20bc3560552fcd07d947a9d84824f070edc07a7fb34ff0c582948ba06c1c91b',
+    },
+  },
+  facts,
+  spend: async (context, input) => {
+    const { chain, database, now } = context
+    if (input.chain !== chain.name)
+      throw new Failure('chain_not_supported', `This deployment does not relay on "${input.chain}".`, {
+        hint: `Use "${chain.name}".`,
+      })
+    requireSponsor(context, input)
+    const { from: payer, to: destination } = input
+    const permitNonce =
+      input.permit === undefined ? null : (await permitsOf(chain, input.token, payer)).toString()
+    const payment = paymentOf(input, permitNonce)
+    if ((await findWalletOwner(database, payer)) !== undefined)
+      throw rejected(
+        'signature',
+        'The payer is a wallet of this gateway, which pays by POST /api/wallets/transfer.',
+      )
+    if (await isRelayed(database, { chain: chain.name, payment }))
+      throw rejected('nonce_used', 'What was signed was sent here before.')
+    await judgePayment(chain, payment, now)
+    return {
+      category: 'gasless',
+      money: { asset: payment.token, units: payment.units },
+      place: null,
+      chain: chain.name,
+      counterparty: destination,
+      facts: {
+        screening: await screened(context, [payer, destination]),
+        from: payer,
+        to: destination,
+        permitNonce,
+      },
+    }
+  },
+  run: async (context, input, decided) => {
+    const { decisionId, facts: found } = decided
+    const sent = await relayPayment(context, {
+      accountId: callerOf(context).account.id,
+      decisionId,
+      payment: paymentOf(input, found.permitNonce),
+      at: context.now,
+    })
+    return told(sent, input, decided)
+  },
+  recall: async (context, input, decided) => {
+    const relay = await findRelayOfDecision(context.database, decided.decisionId)
+    const sent = relay === undefined ? null : recalled(relay)
+    return sent === null ? null : told(sent, input, decided)
+  },
+})
+
+/** A permit names who may take the money: the sponsor, who pays the gas. */
+function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit }: AuthorizedPayment): void {
+  if (permit?.spender === undefined || isAddressEqual(permit.spender, signer.address)) return
+  throw rejected(
+    'signature',
+    `The permit is for ${permit.spender}; its spender must be the sponsor, ${signer.address}.`,
+  )
+}
+
+/** The lists' word on everybody who takes part. @throws Failure `aml_blocked`, `screening_unavailable`. */
+async function screened(
+  { screening: lists }: Pick<Context, 'screening'>,
+  parties: readonly `0x${string}`[],
+): Promise<Facts['screening']> {
+  const found = await Promise.all(parties.map((address) => lists.screen(lowerCase(address))))
+  const told = [...new Set(found.flatMap((one) => one.lists))]
+  const worst = (['blocked', 'review'] as const).find((result) => found.some((one) => one.result === result))
+  if (worst === undefined) return { result: 'clear', lists: told }
+  throw new Failure(
+    'aml_blocked',
+    `The AML policy ${worst === 'blocked' ? 'blocks' : 'wants a review of'} the payer or the payee.`,
+    {
+      screening: { result: worst, lists: told },
+      hint: 'Let other addresses take part; the account and its limits are not affected.',
+    },
+  )
+}
+
+/** A relay as the caller is told of it, the first time and every time after. */
+function told(
+  sent: SentRelay,
+  { token, value, chain }: AuthorizedPayment,
+  { decisionId, facts }: Decided<Facts>,
+) {
+  return {
+    ...sent,
+    decisionId,
+    token,
+    amount: decimalOf({ asset: token, units: value }),
+    from: facts.from,
+    to: facts.to,
+    chain,
+    gasSponsored: true as const,
+    screening: facts.screening,
+  }
+}

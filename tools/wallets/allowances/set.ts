@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { readAssertion } from '../../../src/identity/passkey-response.ts'
+import { passkeySigners } from '../../../src/identity/passkey-signature.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
+import { setAllowance } from '../../../src/wallets/set-allowance.ts'
+import { findOwnedWallet } from '../../../src/wallets/store.ts'
+
+export default defineTool({
+  name: 'wallets.allowances.set',
+  title: 'Set an allowance',
+  summary: 'Let an agent spend from the wallet on chain, by the signature of the wallet’s owner.',
+  description:
+    'Waits up to three seconds for the chain; with `settlement_pending` send the same again. The chain executes an intent at most once.',
+  route: 'POST /api/wallets/allowances',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  ownTransactions: true,
+  mcp: false,
+  input: z.strictObject({
+    intentId: z.string().max(64).describe('`int_…` of POST /api/wallets/allowances/intent.'),
+    signature: z
+      .string()
+      .min(1)
+      .max(8192)
+      .describe('By the wallet’s owner: a passkey’s assertion (base64url of its JSON), or EIP-712 (0x hex).'),
+  }),
+  output: allowanceView,
+  failures: ['signature_rejected', 'conflict', 'not_found', 'settlement_pending', 'provider_unavailable'],
+  example: { intentId: 'int_01h455vb4pex5vsknk084sn02q', signature: 'base64url' },
+  run: async (context, { intentId, signature }) => {
+    const wallet = await findOwnedWallet(context.database, personOf(context).account.id)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
+    const assertion = readAssertion(signature)?.response
+    return viewAllowance(
+      await setAllowance(
+        { ...context, passkeys: passkeySigners(context) },
+        { wallet, intentId, signature, assertion, at: context.now },
+      ),
+    )
+  },
+})

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { typedDataView } from '../../../src/wallets/make-intent.ts'
+import { provesSigner, signerChallenge } from '../../../src/wallets/signer-proof.ts'
+import { giveWallet, insertEoaSigner } from '../../../src/wallets/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/wallets/signer-view.ts'
+import { findOwnedWallet } from '../../../src/wallets/store.ts'
+import { evmAddress } from '../../../src/wallets/transfer-members.ts'
+
+const evmSignature = z
+  .templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{130}$/)])
+  .describe('The key’s EIP-712 signature of the typed data, 65 bytes as 0x hex. Absent: get the typed data.')
+
+export default defineTool({
+  name: 'wallets.signers.create',
+  title: 'Register an EVM key',
+  summary: 'Register an EVM key that signs for the wallet: first what it signs, then its signature.',
+  description:
+    'The first signer of an account owns its wallet on chain from then on: the gateway cannot move its money without that key, so keep it. A later one is checked by the gateway and spends from what the owner allows.',
+  route: 'POST /api/wallets/signers',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({
+    address: evmAddress.describe('EVM address of the key: an externally owned account, no contract.'),
+    signature: evmSignature.optional(),
+  }),
+  output: z.strictObject({
+    typedData: typedDataView.optional(),
+    expiresAt: z
+      .string()
+      .optional()
+      .describe('When a signature of `typedData` is no longer taken, ISO 8601 UTC.'),
+    signer: signerView.optional().describe('The signer that was registered, the second answer.'),
+  }),
+  failures: ['signature_rejected', 'conflict', 'not_found'],
+  example: { address: '0x00000000000000000000000000000000000000A1' },
+  run: async (context, { address, signature }) => {
+    const { database, chain, settings, now: at } = context
+    const accountId = personOf(context).account.id
+    const wallet = await findOwnedWallet(database, accountId)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
+    const registration = {
+      secret: settings.sessionKey,
+      chain,
+      accountId,
+      wallet: wallet.address,
+      address,
+      at,
+    }
+    if (signature === undefined) {
+      const { typedData, expiresAt } = signerChallenge(registration)
+      return { typedData: typedDataView.parse(typedData), expiresAt: expiresAt.toISOString() }
+    }
+    if (!(await provesSigner(registration, signature)))
+      throw new Failure('signature_rejected', 'The signature is not the key’s over its current typed data.', {
+        hint: 'Send {address} alone, sign "typedData" with that key, and send {address, signature} within five minutes.',
+      })
+    const signer = await insertEoaSigner(context, { accountId, address, at })
+    if (signer === undefined)
+      throw new Failure('conflict', 'This key signs for the account already.', {
+        hint: 'GET /api/wallets/signers lists every signer.',
+      })
+    await giveWallet(database, accountId, { kind: 'eoa', address })
+    return { signer: viewEoa(signer) }
+  },
+})

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { listKeys } from '../../../src/identity/owned-keys.ts'
+import { findPasskeys } from '../../../src/identity/passkey-store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+import { findEoaSigners } from '../../../src/wallets/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/wallets/signer-view.ts'
+
+export default defineTool({
+  name: 'wallets.signers.list',
+  title: 'Signers',
+  summary: 'List who can sign for the wallet, newest first: passkeys, EVM keys and agents.',
+  route: 'GET /api/wallets/signers',
+  who: 'person',
+  scopes: [],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({ signers: z.array(signerView).describe('This page of them.'), nextCursor }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const { database } = context
+    const accountId = personOf(context).account.id
+    const page = pageOf(input)
+    // Ids of each kind sort by time, and so do those of all kinds by what follows the prefix.
+    const own = (prefix: string) => ({
+      accountId,
+      page: { ...page, after: page.after === null ? null : `${prefix}_${timeOf(page.after)}` },
+    })
+    const [passkeys, eoas, agents] = await Promise.all([
+      findPasskeys(database, own('pk')),
+      findEoaSigners(database, own('sgn')),
+      listKeys(database, { ...own('key'), kinds: ['agent'] }),
+    ])
+    const signers = [
+      ...passkeys.map(({ id, createdAt }) => shown({ id, type: 'passkey', createdAt })),
+      ...eoas.map(viewEoa),
+      ...agents.map(({ id, createdAt }) => shown({ id, type: 'agent', createdAt })),
+    ].sort((one, other) => (timeOf(one.id) < timeOf(other.id) ? 1 : -1))
+    const { rows, nextCursor } = onePage(signers, page)
+    return { signers: [...rows], nextCursor }
+  },
+})
+
+function timeOf(id: string): string {
+  return id.slice(id.indexOf('_') + 1)
+}
+
+function shown({ id, type, createdAt }: { id: string; type: 'passkey' | 'agent'; createdAt: Date }) {
+  return { id, type, createdAt: createdAt.toISOString() }
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
+import { Failure } from '../../src/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
+import { intentView, makeTransferIntent } from '../../src/wallets/make-intent.ts'
+import { findOwnedWallet, lowerCase } from '../../src/wallets/store.ts'
+import { refineAmount, transferMembers, withMoney } from '../../src/wallets/transfer-members.ts'
+
+export default defineTool({
+  name: 'wallets.transfer_intent',
+  title: 'Transfer to be signed',
+  summary:
+    'Get what is signed to send stablecoins: the transfer without its signature, fixed for five minutes.',
+  description:
+    'A person signs `challenge` with a passkey or `typedData` with a registered EVM key; an agent signs the 32 bytes of `hash` with its Ed25519 key. The signature then goes into POST /api/wallets/transfer with the same members and `intentId`. Nothing is reserved before that.',
+  route: 'POST /api/wallets/transfer/intent',
+  who: 'account',
+  scopes: ['wallets:transfer'],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withMoney),
+  output: intentView,
+  failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
+  example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
+  run: async (context, { money, destination, chain, safeAddress }) => {
+    const caller = callerOf(context)
+    const accountId = caller.account.id
+    await admitTransfer(
+      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { accountId, destination, chain, safeAddress, money },
+    )
+    const wallet = await findOwnedWallet(context.database, accountId)
+    if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
+    return makeTransferIntent(context, {
+      wallet,
+      keyId: caller.kind === 'key' ? caller.key.id : null,
+      transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
+      at: context.now,
+    })
+  },
+})

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { Failure } from '../../../src/failure.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { findOwnTransfer, transferView } from '../../../src/wallets/transfer-history.ts'
+
+export default defineTool({
+  name: 'wallets.transfers.get',
+  title: 'Transfer',
+  summary: 'Read how one transfer out of the wallet stands.',
+  route: 'GET /api/wallets/transfers/{id}',
+  who: 'account',
+  scopes: ['wallets:read'],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`tx_…`') }),
+  output: transferView,
+  failures: ['not_found'],
+  example: { id: 'tx_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const own = { accountId: callerOf(context).account.id, id }
+    const transfer = await findOwnTransfer(context.database, own)
+    if (transfer === undefined) throw new Failure('not_found', 'There is no such transfer of yours.')
+    return transfer
+  },
+})
