@@ -13,6 +13,7 @@ export const rateClasses = {
   rails: { count: 60, seconds: 60, env: 'RATE_RAILS' },
   feedback: { count: 10, seconds: 60, env: 'RATE_FEEDBACK' },
   fx: { count: 300, seconds: 60, env: 'RATE_FX' },
+  sponsored: { count: 1_000, seconds: 86_400, env: 'RATE_SPONSORED' },
   otp_resend: { count: 1, seconds: 60, env: 'RATE_OTP_RESEND' },
   otp_destination: { count: 5, seconds: 3600, env: 'RATE_OTP_DESTINATION' },
   otp_ip: { count: 5, seconds: 3600, env: 'RATE_OTP_IP' },

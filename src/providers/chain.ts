@@ -164,6 +164,8 @@ export interface Chain {
   readonly id: number
   /** Where a client may reach the node itself; null where there is none. */
   readonly rpcUrl: string | null
+  /** Whether transactions cost the sponsor nothing of worth. */
+  readonly isGasFree: boolean
   readonly entryPoint: Address
   readonly tokens: Readonly<Record<Stablecoin, Address>>
   readonly signer: EvmSigner

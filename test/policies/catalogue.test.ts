@@ -25,6 +25,7 @@ describe('rate classes', () => {
       'RATE_RAILS=60/60',
       'RATE_FEEDBACK=10/60',
       'RATE_FX=300/60',
+      'RATE_SPONSORED=1000/86400',
       'RATE_OTP_RESEND=1/60',
       'RATE_OTP_DESTINATION=5/3600',
       'RATE_OTP_IP=5/3600',

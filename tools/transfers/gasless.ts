@@ -2,6 +2,7 @@ import { isAddressEqual } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
+import { takeSponsorship } from '../../src/kernel/gates/rate.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf } from '../../src/money.ts'
 import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
@@ -108,6 +109,7 @@ export default defineTool({
     if (await isRelayed(database, { chain: chain.name, payment }))
       throw rejected('nonce_used', 'What was signed was sent here before.')
     await judgePayment(chain, payment, now)
+    await takeSponsorship(context, callerOf(context).account.id, now)
     return {
       category: 'gasless',
       money: { asset: payment.token, units: payment.units },

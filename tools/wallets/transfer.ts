@@ -5,6 +5,7 @@ import { readAssertion } from '../../src/identity/passkey-response.ts'
 import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
+import { takeSponsorship } from '../../src/kernel/gates/rate.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money.ts'
 import { findAskedAt } from '../../src/spending/approvals.ts'
@@ -134,6 +135,7 @@ export default defineTool({
       { ...context, complianceFacts: complianceFactsOn(context.database) },
       { accountId, destination, chain, safeAddress, money },
     )
+    await takeSponsorship(context, accountId, context.now)
     return {
       category: 'transfer',
       money,

@@ -77,3 +77,16 @@ export async function takeBudgets(
   }
   return waitSeconds
 }
+
+/**
+ * Counts an operation against what the sponsor pays for an account in a day. Where gas is of no worth nothing is counted.
+ * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` where the shared store cannot be reached.
+ */
+export async function takeSponsorship(
+  context: Parameters<typeof countRequest>[0] & Pick<Services, 'chain'>,
+  accountId: string,
+  now: Date,
+): Promise<void> {
+  if (context.chain.isGasFree) return
+  await takeBudgets(context, [{ rateClass: 'sponsored', client: accountId, endsAt: null }], now)
+}

@@ -94,6 +94,7 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     get rpcUrl() {
       return rpcUrl()
     },
+    isGasFree: first.isDevelopment,
     entryPoint: first.contracts.entryPoint,
     tokens,
     signer,

@@ -94,6 +94,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     name: baseSepolia.name,
     id: baseSepolia.id,
     rpcUrl: null,
+    isGasFree: true,
     entryPoint: canonicalContracts.entryPoint,
     tokens: sandboxTokenAddresses,
     signer,

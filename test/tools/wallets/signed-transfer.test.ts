@@ -31,6 +31,23 @@ onBothEngines('a signed transfer', (database) => {
     scene.call(transfer, as, { ...one, ...input }, changes)
   const accountOf = (as: Principal) => ('account' in as ? as.account.id : '')
 
+  it('is paid for so often a day where gas is of worth, and then has to wait', async () => {
+    const owner = await scene.newOwner()
+    const chain: Chain = { ...services.chain, isGasFree: false }
+    const settings = {
+      ...services.settings,
+      rateLimits: new Map([['sponsored', { count: 2, seconds: 86_400 }]]),
+    }
+    const send = () => pay(owner, { signature: 'sandbox' }, { chain, settings })
+    expect(await send()).toMatchObject({ status: 'confirmed' })
+    expect(await send()).toMatchObject({ status: 'confirmed' })
+    await expect(send()).rejects.toMatchObject({ code: 'rate_limited', members: { retryAfter: 86_400 } })
+    const another = await scene.newOwner()
+    expect(await pay(another, { signature: 'sandbox' }, { chain, settings })).toMatchObject({
+      status: 'confirmed',
+    })
+  })
+
   /** An account of each kind, with who calls and what they sign with. */
   const kinds: Record<string, () => Promise<{ as: Principal; sign: Sign; authorization: string }>> = {
     'a passkey that owns the wallet': async () => {

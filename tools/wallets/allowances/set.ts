@@ -3,6 +3,7 @@ import { Failure } from '../../../src/failure.ts'
 import { readAssertion } from '../../../src/identity/passkey-response.ts'
 import { passkeySigners } from '../../../src/identity/passkey-signature.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { takeSponsorship } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
 import { setAllowance } from '../../../src/wallets/set-allowance.ts'
@@ -32,7 +33,9 @@ export default defineTool({
   failures: ['signature_rejected', 'conflict', 'not_found', 'settlement_pending', 'provider_unavailable'],
   example: { intentId: 'int_01h455vb4pex5vsknk084sn02q', signature: 'base64url' },
   run: async (context, { intentId, signature }) => {
-    const wallet = await findOwnedWallet(context.database, personOf(context).account.id)
+    const { account } = personOf(context)
+    await takeSponsorship(context, account.id, context.now)
+    const wallet = await findOwnedWallet(context.database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     const assertion = readAssertion(signature)?.response
     return viewAllowance(
