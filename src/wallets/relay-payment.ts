@@ -83,9 +83,10 @@ export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<voi
   const { payment, transactionHash } = relay
   const outcome = transactionHash === null ? undefined : await receiptOf(chain, transactionHash, 0)
   if (outcome === 'success') return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
-  if (await isExecuted(chain, payment)) {
-    log.info({ relayId: relay.id }, 'an open relay was found executed')
-    return finishRelay(relaying, relay, { state: 'confirmed', transactionHash: null })
+  const end = await endOf(chain, payment)
+  if (end !== undefined) {
+    log.info({ relayId: relay.id, state: end.state }, 'the end of an open relay was found')
+    return finishRelay(relaying, relay, end)
   }
   const isOver = clock().getTime() > relay.createdAt.getTime() + GIVEN_UP_MS
   if (outcome === 'reverted' || isOver) {
@@ -155,11 +156,24 @@ function signatureArgs(signature: Hex): readonly unknown[] {
   return [27 + yParity, r, s]
 }
 
-/** Whether the money has moved. A permit's nonce moves before it: what it allows is gone only once it was taken. */
-async function isExecuted(chain: Chain, payment: SignedPayment): Promise<boolean> {
-  if (!(await isUsed(chain, payment))) return false
-  if (payment.kind === 'authorization') return true
-  return (await allowedUnits(chain, payment.token, payment.payer)) < payment.units
+/**
+ * How a payment ended whose own transaction nobody saw succeed; undefined where it can still be sent. Only what the token
+ * itself says was paid is booked: its holder could otherwise take it back at the right moment and be credited all the same.
+ */
+async function endOf(chain: Chain, payment: SignedPayment): Promise<RelayEnd | undefined> {
+  const { kind, token, payer, units } = payment
+  if (kind === 'authorization') {
+    const nonce: Hex = `0x${payment.nonce.slice(2)}`
+    const outcome = await chain.authorizationOutcome({ token: chain.tokens[token], authorizer: payer, nonce })
+    if (outcome.status === 'used') return { state: 'confirmed', transactionHash: outcome.transactionHash }
+    return outcome.status === 'canceled' ? { state: 'failed', failure: 'its payer took it back' } : undefined
+  }
+  // A permit's number moves before its money, and what it allows is gone once it was taken, or taken back.
+  if (!(await isUsed(chain, payment)) || (await allowedUnits(chain, token, payer)) >= units) return undefined
+  return {
+    state: 'failed',
+    failure: 'what it allowed is gone, and no transaction of ours was seen to take it',
+  }
 }
 
 async function receiptOf(

@@ -140,11 +140,30 @@ onBothEngines('a gasless transfer', (database) => {
       await expect(repeat()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
       expect(await scene.booksOf(owner.account.id)).toEqual(before)
       await settleAfter(20)
-      expect(await repeat()).toMatchObject({ status: 'confirmed', transactionHash: null })
+      expect(await repeat()).toMatchObject({ status: 'confirmed' })
       expect(await scene.booksOf(owner.account.id)).toEqual({
         available: before.available + 5_000_000n,
         held: 0n,
       })
+    })
+
+    it('credits nobody with what its payer took back in the meantime', async () => {
+      const owner = await scene.newOwner()
+      const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
+      const before = await scene.booksOf(owner.account.id)
+      const authorization = await authorize({ to: wallet })
+      const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
+      const chain: Chain = {
+        ...services.chain,
+        signer: { ...services.chain.signer, writeContract: dead },
+        authorizationOutcome: async () => ({ status: 'canceled' }),
+      }
+      const repeat = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
+      await expect(repeat()).rejects.toMatchObject({ code: 'settlement_pending' })
+      const clock = () => new Date(noon.getTime() + 20_000)
+      await settleRelays({ ...services, chain, clock }, new AbortController().signal)
+      await expect(repeat()).rejects.toMatchObject({ code: 'provider_unavailable' })
+      expect(await scene.booksOf(owner.account.id)).toEqual(before)
     })
 
     it('is sent by the job where the chain never heard of it, and given up after a while', async () => {
