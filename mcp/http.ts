@@ -1,14 +1,13 @@
-/** MCP over Streamable HTTP, one server a request: a signature or an API key comes with each, and nothing is kept between. */
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import { CallToolRequestSchema, ErrorCode } from '@modelcontextprotocol/sdk/types.js'
+/** MCP over Streamable HTTP: who may ask, and which era of the protocol answers. Nothing is kept between requests. */
 import { z } from 'zod'
 import { Failure } from '../src/failure.ts'
 import { parseJson } from '../src/json.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
-import { requireScope } from '../src/kernel/gates/scope.ts'
 import type { Principal } from '../src/principal.ts'
-import { mcpServers } from './server.ts'
+import { createOffer, type Offer } from './offer.ts'
+import { answer2025 } from './server-2025.ts'
+import { create2026, is2026 } from './server-2026.ts'
 
 /** A request after the way in that all paths share. */
 export interface McpRequest {
@@ -17,6 +16,7 @@ export interface McpRequest {
   readonly principal: Principal
   readonly requestId: string
   readonly now: Date
+  readonly clientAddress: string
 }
 
 /** Answers POST `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
@@ -24,22 +24,20 @@ export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
   services: Services,
 ): (mounted: McpRequest) => Promise<Response> {
-  const serverFor = mcpServers(catalogue, services)
-  const requireGrantedScope = scopeGate(catalogue)
+  const offer = createOffer(catalogue, services)
+  const answer2026 = create2026(offer)
   const hosts = allowedHosts(services.settings.origin)
-  return async ({ request, body, principal, requestId, now }) => {
+  return async ({ request, body, principal, ...from }) => {
     requireOurHost(request, hosts, services.settings.origin)
     if (principal.kind !== 'key') throw keyNeeded(principal)
     const message = parsedBodyOf(body)
     // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
-    requireGrantedScope(message, principal)
-    const malformed = malformedCall(message)
-    if (malformed !== null) return Response.json(malformed)
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
-    await serverFor({ principal, requestId, now }).connect(transport)
-    return transport.handleRequest(request, { parsedBody: message })
+    requireGrantedScope(offer, principal, message)
+    const caller = { principal, ...from }
+    const asked = { request, message }
+    return (await is2026(request, message)) ? answer2026(caller, asked) : answer2025(offer, caller, asked)
   }
 }
 
@@ -47,16 +45,13 @@ export function mcpHandler(
  * A client that was let in by OAuth can ask the owner for more: it is told what is missing by a challenge, not by a result.
  * @throws Failure `insufficient_scope`.
  */
-function scopeGate(catalogue: readonly CatalogueEntry[]) {
-  const tools = new Map(
-    catalogue.filter(({ tool }) => tool.mcp).map(({ tool }) => [tool.name.replaceAll('.', '_'), tool]),
-  )
-  return (message: unknown, principal: Extract<Principal, { kind: 'key' }>) => {
-    const called = toolCall.safeParse(message)
-    if (principal.key.kind !== 'grant' || !called.success) return
-    const tool = tools.get(called.data.params.name)
-    if (tool !== undefined) requireScope({ ...tool, who: 'account' }, principal)
-  }
+function requireGrantedScope(
+  offer: Offer,
+  principal: Extract<Principal, { kind: 'key' }>,
+  message: unknown,
+): void {
+  const called = toolCall.safeParse(message)
+  if (principal.key.kind === 'grant' && called.success) offer.requireScope(principal, called.data.params.name)
 }
 
 const toolCall = z.looseObject({
@@ -73,19 +68,6 @@ function parsedBodyOf(body: Uint8Array): unknown {
       issues: [{ path: '', message: 'not valid JSON' }],
     })
   }
-}
-
-/** What a call with wrong members is told; the SDK would answer an internal error with its schema's own words. */
-function malformedCall(message: unknown) {
-  const named = z
-    .looseObject({ id: z.union([z.string(), z.int()]), method: z.literal('tools/call') })
-    .safeParse(message)
-  if (!named.success || CallToolRequestSchema.safeParse(message).success) return null
-  const error = {
-    code: ErrorCode.InvalidParams,
-    message: 'tools/call takes params {name, arguments}: a text and an object.',
-  }
-  return { jsonrpc: '2.0', id: named.data.id, error }
 }
 
 /** Loopback has many names; a page that was made to resolve to us has another. */

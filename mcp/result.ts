@@ -1,10 +1,17 @@
 /** Tool results: what a call answers, and what a failure looks like to a model. */
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { Failure } from '../src/failure.ts'
 import type { Log } from '../src/log.ts'
 
+/** What a call answers, in either era. */
+export interface ToolResult {
+  content: [{ type: 'text'; text: string }]
+  structuredContent?: Record<string, unknown>
+  isError?: true
+  [member: string]: unknown
+}
+
 /** A success: the answer as structured content, and as its text for clients that read only that. */
-export function resultOf(body: Record<string, unknown>): CallToolResult {
+export function resultOf(body: Record<string, unknown>): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(body) }], structuredContent: body }
 }
 
@@ -15,7 +22,7 @@ export function resultOf(body: Record<string, unknown>): CallToolResult {
 export function failureResult(
   error: unknown,
   { requestId, name, log }: { requestId: string; name: string; log: Log },
-): CallToolResult {
+): ToolResult {
   const failure = error instanceof Failure ? error : internal(error)
   if (failure.code === 'internal') log.error({ err: error, requestId, tool: name }, 'unexpected error')
   const problem = { ...failure.toProblem(), instance: `/mcp#${name}`, requestId }

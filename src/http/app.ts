@@ -26,6 +26,7 @@ export interface MountedRequest {
   readonly principal: Principal
   readonly requestId: string
   readonly now: Date
+  readonly clientAddress: string
 }
 
 /** What the app is joined from. */
@@ -88,6 +89,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
         principal: callerOf(c),
         requestId: c.get('requestId'),
         now: c.get('now'),
+        clientAddress: c.get('clientAddress'),
       }),
     )
   }

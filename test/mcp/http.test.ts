@@ -160,7 +160,14 @@ onBothEngines('the hosts of /mcp', (database) => {
         accept: 'application/json, text/event-stream',
       }
       const request = new Request(`${origin}/mcp`, { method: 'POST', headers, body })
-      return handle({ request, body, principal, requestId: 'req_test', now: noon }).then(
+      return handle({
+        request,
+        body,
+        principal,
+        clientAddress: '127.0.0.1',
+        requestId: 'req_test',
+        now: noon,
+      }).then(
         ({ status }) => status,
         ({ code }: { code: string }) => code,
       )

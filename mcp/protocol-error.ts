@@ -1,0 +1,9 @@
+/** Errors of the protocol, as both eras put them on the wire. */
+
+/** The JSON-RPC code of wrong parameters. @see https://www.jsonrpc.org/specification#error_object */
+const INVALID_PARAMS = -32602
+
+/** A JSON-RPC error. Not an SDK's class, whose message its client would prefix a second time. */
+export function protocolError(message: string): Error {
+  return Object.assign(new Error(message), { code: INVALID_PARAMS })
+}
