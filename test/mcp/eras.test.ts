@@ -4,6 +4,7 @@ import { Client as Client2026, StreamableHTTPClientTransport } from '@modelconte
 import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { tools } from '../../tools/index.ts'
 import { askJson } from '../journeys/people.ts'
 import { httpClient, openScene, type Scene } from './scene.ts'
 
@@ -19,15 +20,8 @@ interface Told {
 /** One way to ask for an operation. */
 type Ask = (operation: string, input: Record<string, unknown>, idempotencyKey?: string) => Promise<Told>
 
-const routes: Readonly<Record<string, readonly [method: string, path: string]>> = {
-  context: ['GET', '/api/context'],
-  wallets_get: ['GET', '/api/wallets'],
-  wallets_transfer: ['POST', '/api/wallets/transfer'],
-  rails_list: ['GET', '/api/rails'],
-  policy_simulate: ['POST', '/api/policy/simulate'],
-  transfers_gasless: ['POST', '/api/transfers/gasless'],
-  compliance_travel_rule: ['POST', '/api/compliance/travel-rule'],
-}
+/** The routes of the registry, by the names that MCP has for them. */
+const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
 
 describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   let scene: Scene
@@ -61,7 +55,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     idempotencyKey === undefined ? input : { ...input, idempotency_key: idempotencyKey }
   const ways = (): Record<string, Ask> => ({
     rest: async (operation, input, idempotencyKey) => {
-      const [method = 'GET', path = ''] = routes[operation] ?? []
+      const [method = 'GET', path = ''] = routes.get(operation) ?? []
       const { status, body } = await askJson(scene.gateway.origin, method, path, {
         ...(method === 'POST' ? { body: input } : {}),
         headers: {
