@@ -3,7 +3,7 @@
  * indicators, rotation and revocation. The library speaks the protocol; whom a grant acts for and what it may spend is asked
  * on our own page, and becomes a key like any other.
  */
-import type { Provider } from 'oidc-provider'
+import type { Adapter, AdapterFactory, Provider } from 'oidc-provider'
 import { issuerOf, tokenJwkOf } from '../../identity/oauth-tokens.ts'
 import { agentKinds, revokeKey } from '../../identity/owned-keys.ts'
 import { findKey } from '../../identity/store.ts'
@@ -23,6 +23,9 @@ const METADATA = '/.well-known/oauth-authorization-server'
 /** Where clients look for what an issuer with a path says of itself. */
 export const AUTHORIZATION_METADATA = `${METADATA}/oauth`
 
+/** How long a client that registered itself is known: half a year. */
+const CLIENT_SECONDS = 180 * 24 * 60 * 60
+
 interface Opened {
   readonly provider: Provider
   readonly listener: NodeListener
@@ -40,7 +43,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       origin: settings.origin,
       consentPath: CONSENT,
       // The sandbox's identity provider keeps its records in the same table.
-      storage: (model) => storage(`oauth ${model}`),
+      storage: (model) => ownStorage(storage, model),
       cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
       signingKey: await tokenJwkOf(settings.dataKey),
       library,
@@ -74,6 +77,13 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
     return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))))
   }
+}
+
+/** Records of our own. Anybody may register a client: one is forgotten after a while, and registers anew by itself. */
+function ownStorage(storage: AdapterFactory, model: string): Adapter {
+  const kept = storage(`oauth ${model}`)
+  if (model !== 'Client') return kept
+  return { ...kept, upsert: (id, client, seconds = CLIENT_SECONDS) => kept.upsert(id, client, seconds) }
 }
 
 /**
