@@ -11,11 +11,15 @@ import {
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { z } from 'zod'
 import { VERSION } from '../src/version.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
 import { promptOf } from './prompts.ts'
+
+/** Shared: a server of its own would make one each, which costs more than the rest of it. We check arguments ourselves. */
+const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
 /** Answers one message. One server a request: its credential comes with each, and nothing is kept between. */
 export async function answer2025(
@@ -32,7 +36,8 @@ export async function answer2025(
 
 function serverFor(offer: Offer, caller: McpCaller): Server {
   const capabilities = { tools: {}, resources: {}, prompts: {} }
-  const server = new Server({ name: 'bursar', version: VERSION }, { capabilities, instructions })
+  const options = { capabilities, instructions, jsonSchemaValidator }
+  const server = new Server({ name: 'bursar', version: VERSION }, options)
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.tools(caller) }))
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: given = {} } }) =>
     offer.call(caller, name, given),

@@ -1,5 +1,6 @@
 /** The server for clients of the 2026 era: stateless, each request says what it is. @see https://modelcontextprotocol.io/specification/2026-07-28 */
 import { createMcpHandler, isLegacyRequest, Server } from '@modelcontextprotocol/server'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { VERSION } from '../src/version.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
@@ -7,6 +8,9 @@ import { promptOf } from './prompts.ts'
 
 /** How long a client may keep what it was told: a pause or a new policy must show soon. Milliseconds. */
 const TTL_MS = 5_000
+
+/** Shared: a server of its own would make one each. We check arguments ourselves. */
+const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
 /** Whether a message is one of the 2026 era. */
 export async function is2026(request: Request, message: unknown): Promise<boolean> {
@@ -37,7 +41,8 @@ export function create2026(
 
 function serverFor(offer: Offer, caller: McpCaller): Server {
   const capabilities = { tools: {}, resources: {}, prompts: {} }
-  const server = new Server({ name: 'bursar', version: VERSION }, { capabilities, instructions })
+  const options = { capabilities, instructions, jsonSchemaValidator }
+  const server = new Server({ name: 'bursar', version: VERSION }, options)
   // What a key may see is its own: no cache between may share it.
   const cached = { ttlMs: TTL_MS, cacheScope: 'private' } as const
   server.setRequestHandler('tools/list', () => ({ tools: offer.tools(caller), ...cached }))

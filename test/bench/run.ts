@@ -3,6 +3,7 @@
 import { createTestDatabase } from '../engines.ts'
 import { benchChain, chainBenchText } from './chain.ts'
 import { benchLimiter } from './limiter.ts'
+import { benchMcp, mcpBenchText } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
 import { benchSpend, spendBenchText } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
@@ -54,3 +55,6 @@ if (redis !== null && incr !== null)
   print(
     `  Redis: ${redis.toFixed(1)} µs; bare INCR: ${incr.toFixed(1)} µs; ratio ${(redis / incr).toFixed(2)}`,
   )
+
+print('MCP in one process: processor time a request')
+for (const line of mcpBenchText(await benchMcp())) print(`  ${line}`)
