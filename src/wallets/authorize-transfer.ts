@@ -61,7 +61,8 @@ export interface SignedTransfer {
 }
 
 /**
- * Checks the signature of a transfer. Where the account has a signer, or the caller names an intent, one must be signed.
+ * Checks the signature of a transfer. Where the account has a signer, or the caller names an intent, one must be signed;
+ * OAuth clients act by their owner's consent instead.
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
@@ -76,6 +77,8 @@ export async function authorizeTransfer(
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
   if (!mustSign && intentId === undefined && !maySign) return bySandbox
+  // An OAuth client has nothing to sign with. Its owner said on the consent page what it may spend, and the chain limits it.
+  if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
   const intent = await intentFor(authorizing, signed)
   if (intent !== undefined) requireCurrent(authorizing, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
@@ -85,6 +88,11 @@ export async function authorizeTransfer(
     return { ...verified, intentId: intent.id }
   }
   return { ...bySandbox, intentId: intent?.id ?? null }
+}
+
+function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
+  const by = owner.kind === 'gateway' ? 'gateway' : 'allowance'
+  return { signer: 'agent', by, signerId, counter: null, intentId: null }
 }
 
 /** The intent that the signature must be of. @throws Failure `signature_rejected` where the one that was named does not fit. */
@@ -164,7 +172,8 @@ export async function wordOf(
   },
 ): Promise<TransferWord> {
   const { signer, intentId } = authorized
-  if (intentId === null) return { signer, authorization: { kind: 'gateway' } }
+  const ofNoIntent = { message: '', signature, assertion }
+  if (intentId === null) return { signer, authorization: authorizationOf(authorized, ofNoIntent) }
   const intent = await findIntent(database, { accountId, id: intentId })
   if (intent === undefined) throw new Error(`the intent ${intentId} is gone`)
   const signedUntil = validUntilOf(intent)

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findKey } from '../../../src/identity/store.ts'
+import { findKey, insertKey } from '../../../src/identity/store.ts'
 import { settlePending } from '../../../src/jobs/settle-pending.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { runApproved } from '../../../src/kernel/run-approved.ts'
@@ -12,7 +12,7 @@ import { tools } from '../../../tools/index.ts'
 import transfer from '../../../tools/wallets/transfer.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAuthenticator } from '../../identity/authenticator.ts'
-import { noon, origin, servicesOn } from '../../kernel/scene.ts'
+import { keyOf, noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { assertionOf, type Intent, payee, type Sign, walletScene } from './scene.ts'
 
 const rejected = { code: 'signature_rejected' }
@@ -29,7 +29,11 @@ onBothEngines('a signed transfer', (database) => {
   })
   const pay = (as: Principal, input: object, changes: Partial<Context> = {}) =>
     scene.call(transfer, as, { ...one, ...input }, changes)
-  const accountOf = (as: Principal) => ('account' in as ? as.account.id : '')
+  const accountIn = (as: Principal) => {
+    if (!('account' in as)) throw new Error('nobody is signed in')
+    return as.account
+  }
+  const accountOf = (as: Principal) => accountIn(as).id
 
   it('is paid for so often a day where gas is of worth, and then has to wait', async () => {
     const owner = await scene.newOwner()
@@ -46,6 +50,30 @@ onBothEngines('a signed transfer', (database) => {
     expect(await pay(another, { signature: 'sandbox' }, { chain, settings })).toMatchObject({
       status: 'confirmed',
     })
+  })
+
+  it('is sent for an OAuth client by its owner’s consent, from the allowance on chain and no further', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const policy = {
+      perTransaction: { max: '5000' },
+      dailyBudget: { max: '5000' },
+      categories: { allow: ['transfer'] },
+    }
+    const key = keyOf(accountIn(owner), {
+      kind: 'grant',
+      scopes: ['wallets:transfer'],
+      policy: { currency: 'USD', ...policy },
+    })
+    await insertKey(database(), accountOf(owner), { ...key.key, secretHash: null })
+    const sent = await pay(key, { signature: 'sandbox', amount: '900' })
+    expect(sent).toMatchObject({ status: 'confirmed', authorization: 'agent' })
+    await expect(pay(key, { signature: 'sandbox', amount: '90', token: 'EURC' })).rejects.toMatchObject({
+      ...rejected,
+      message: expect.stringContaining('on-chain allowance of 1000 USD a day'),
+    })
+    await expect(
+      pay(key, { signature: 'sandbox', intentId: 'int_01kaj8e8z8f9t9w8m4q6x7v5r2' }),
+    ).rejects.toMatchObject(rejected)
   })
 
   /** An account of each kind, with who calls and what they sign with. */
