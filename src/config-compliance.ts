@@ -14,6 +14,17 @@ export const complianceVariables = {
   AML_VELOCITY: z.string().optional(),
   AML_STRUCTURING: z.string().optional(),
   TRAVEL_RULE_THRESHOLDS: z.string().optional(),
+  KYC_LIMITS: z
+    .string()
+    .regex(/^none:\d{1,12},basic:\d{1,12}$/, 'must be none:<USD>,basic:<USD>, such as none:0,basic:10000')
+    .optional(),
+  SUMSUB_URL: url.default('https://api.sumsub.com'),
+  SUMSUB_APP_TOKEN: z.string().min(1).max(256).optional(),
+  SUMSUB_SECRET_KEY: z.string().min(1).max(256).optional(),
+  SUMSUB_LEVELS: z
+    .string()
+    .regex(/^[\w -]{1,64},[\w -]{1,64}$/, 'must name two levels of Sumsub: basic,full')
+    .default('basic-kyc-level,full-kyc-level'),
   VASP_NAME: z.string().trim().min(1).max(100).default('Bursar'),
   VASP_LEI: z
     .string()
@@ -35,6 +46,15 @@ export interface ComplianceConfig {
     readonly structuring: string | null
     readonly thresholds: string | null
   }
+  /** The most that one spend may be worth before a level is reached, whole USD; null: by mode. */
+  readonly kycLimits: { readonly none: bigint; readonly basic: bigint } | null
+  /** Who reviews identities; null: the sandbox's reviewer, or nobody in production. */
+  readonly sumsub: {
+    readonly url: string
+    readonly appToken: string
+    readonly secretKey: string
+    readonly levels: { readonly basic: string; readonly full: string }
+  } | null
   /** Who originates transfers in Travel Rule data. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
 }
@@ -56,6 +76,20 @@ export function complianceOf(settings: z.output<typeof variables>): ComplianceCo
       structuring: settings.AML_STRUCTURING ?? null,
       thresholds: settings.TRAVEL_RULE_THRESHOLDS ?? null,
     },
+    kycLimits: kycLimitsOf(settings.KYC_LIMITS),
+    sumsub: sumsubOf(settings),
     vasp: { name: settings.VASP_NAME, lei: settings.VASP_LEI ?? null },
   }
+}
+
+function kycLimitsOf(stated: string | undefined): ComplianceConfig['kycLimits'] {
+  const [, none = '', basic = ''] = /^none:(\d+),basic:(\d+)$/.exec(stated ?? '') ?? []
+  return none === '' ? null : { none: BigInt(none), basic: BigInt(basic) }
+}
+
+function sumsubOf(settings: z.output<typeof variables>): ComplianceConfig['sumsub'] {
+  const { SUMSUB_URL, SUMSUB_APP_TOKEN: appToken, SUMSUB_SECRET_KEY: secretKey, SUMSUB_LEVELS } = settings
+  if (appToken === undefined || secretKey === undefined) return null
+  const [basic = '', full = ''] = SUMSUB_LEVELS.split(',')
+  return { url: SUMSUB_URL, appToken, secretKey, levels: { basic, full } }
 }

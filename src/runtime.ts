@@ -7,6 +7,7 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { Failure } from './failure.ts'
 import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
@@ -14,6 +15,9 @@ import type { Log } from './log.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
+import { createSandboxReview } from './providers/identity-review/sandbox.ts'
+import { createSumsubReview } from './providers/identity-review/sumsub.ts'
+import type { IdentityReview } from './providers/identity-review.ts'
 import { joinMessages } from './providers/messages/joined.ts'
 import { createOutboxMessages } from './providers/messages/outbox.ts'
 import { createSmtpMessages } from './providers/messages/smtp.ts'
@@ -95,6 +99,7 @@ export async function createRuntime(
       rates: createRates(config, log),
       railControls: createRailControls(config, database),
       sanctions,
+      identityReview: createIdentityReview(config),
       screening: createScreening(config, sanctions, log),
       rateLimiter,
       sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
@@ -213,6 +218,19 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
 }
 
 /** The list that the configuration names; ours where it names none. */
+/** Production without a provider verifies nobody, rather than everybody. */
+function createIdentityReview({ sumsub, mode }: Config): IdentityReview {
+  if (sumsub !== null) return createSumsubReview({ ...sumsub, clock: systemClock })
+  if (mode === 'sandbox') return createSandboxReview(systemClock)
+  const none = () =>
+    Promise.reject(
+      new Failure('provider_unavailable', 'No provider of identity reviews is configured.', {
+        retryAfter: 60,
+      }),
+    )
+  return { submit: none, read: none }
+}
+
 function createSanctions({ sanctionsList }: Config, log: Log): Sanctions {
   return sanctionsList === null ? createOfacExcerpt() : createSanctionsFile({ path: sanctionsList, log })
 }

@@ -2,6 +2,7 @@
  * Settings: what the configuration and the sandbox's own secrets say about the product itself. A root, like the runtime that
  * it is a part of.
  */
+
 import {
   type AmlLimits,
   defaultAmlLimits,
@@ -9,6 +10,7 @@ import {
   thresholdsOf,
   velocityOf,
 } from '../policies/aml/limits.ts'
+import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
 import type { Config } from './config.ts'
 import type { Settings } from './kernel/context.ts'
@@ -35,6 +37,7 @@ export async function settingsOf(
     founderAccount: config.founderAccount,
     guests: config.guests,
     aml: amlLimitsOf(config),
+    kycLimits: kycLimitsOf(config),
     vasp: config.vasp,
   }
 }
@@ -100,4 +103,10 @@ function stated<Value>(
   const value = text === null ? undefined : read(text)
   if (text !== null && value === undefined) throw new Error(`${variable} must be like ${example}.`)
   return value
+}
+
+function kycLimitsOf({ mode, kycLimits }: Pick<Config, 'mode' | 'kycLimits'>): KycLimits {
+  if (kycLimits === null) return defaultKycLimits[mode]
+  const micros = (usd: bigint) => usd * 1_000_000n
+  return { none: micros(kycLimits.none), basic: micros(kycLimits.basic), full: null }
 }

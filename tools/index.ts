@@ -30,6 +30,8 @@ import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
 import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts'
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
+import complianceKyc from './compliance/kyc.ts'
+import compliancePersonalDataErase from './compliance/personal-data/erase.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
@@ -93,6 +95,8 @@ export const tools: readonly Tool[] = [
   authWebauthn,
   complianceBlockedAddressesGet,
   complianceBlockedAddressesSet,
+  complianceKyc,
+  compliancePersonalDataErase,
   complianceTravelRule,
   context,
   developerKeysCreate,

@@ -16,6 +16,7 @@ import { createReconcile } from '../jobs/reconcile.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
+import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -111,6 +112,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
       log,
     }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
+    every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

@@ -1,5 +1,6 @@
 /** What a call sees of the world: the services of the process, and who asks, when and from where. */
 import type { AmlLimits } from '../../policies/aml/limits.ts'
+import type { KycLimits } from '../../policies/kyc.ts'
 import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
@@ -8,6 +9,7 @@ import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
+import type { IdentityReview } from '../providers/identity-review.ts'
 import type { Messages } from '../providers/messages.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
@@ -42,6 +44,7 @@ export interface Settings {
   readonly guests: boolean
   /** What the AML rules count against. */
   readonly aml: AmlLimits
+  readonly kycLimits: KycLimits
   /** The institution that originates transfers, as Travel Rule data names it. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
 }
@@ -63,6 +66,7 @@ export interface Services {
   readonly rates: Rates
   readonly railControls: RailControls
   readonly sanctions: Sanctions
+  readonly identityReview: IdentityReview
   readonly screening: AddressScreening
   readonly rateLimiter: RateLimiter
   readonly messages: Messages

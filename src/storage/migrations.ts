@@ -10,6 +10,7 @@ import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
 import { payments } from './migrations/0010-payments.ts'
 import { relays } from './migrations/0011-relays.ts'
+import { kyc } from './migrations/0016-kyc.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -24,4 +25,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0009-compliance': compliance,
   '0010-payments': payments,
   '0011-relays': relays,
+  '0016-kyc': kyc,
 }

@@ -23,3 +23,17 @@ export interface TravelRuleTable {
   created_at: Date
   erased_at: Date | null
 }
+
+/** An identity review. `sealed` is what the person said, null once it was erased. */
+export interface KycApplicationTable {
+  id: string
+  account_id: string
+  level: 'basic' | 'full'
+  status: 'init' | 'pending' | 'approved' | 'retry' | 'rejected'
+  labels: readonly string[]
+  sealed: Uint8Array | null
+  reference: string | null
+  created_at: Date
+  updated_at: Date
+  reviewed_at: Date | null
+}

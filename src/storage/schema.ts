@@ -1,7 +1,7 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
-import type { BlockedAddressTable, TravelRuleTable } from './schema-compliance.ts'
+import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
   ChallengeTable,
@@ -62,6 +62,7 @@ export interface Schema {
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable
+  kyc_application: KycApplicationTable
   payment: PaymentTable
   metering: MeteringTable
   docs_feedback: DocsFeedbackTable

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
+import { defaultKycLimits } from '../../policies/kyc.ts'
 import { failures } from '../../src/failure.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { pathsOf } from '../../src/http/tool-paths.ts'
@@ -23,6 +24,7 @@ const settings = {
   founderAccount: null,
   guests: true,
   aml: defaultAmlLimits,
+  kycLimits: defaultKycLimits.sandbox,
   vasp: { name: 'Bursar', lei: null },
 } as const
 

@@ -1,12 +1,14 @@
 /** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
+import { defaultKycLimits } from '../../policies/kyc.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
@@ -40,6 +42,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       founderAccount: null,
       guests: true,
       aml: defaultAmlLimits,
+      kycLimits: defaultKycLimits.sandbox,
       vasp: { name: 'Bursar', lei: null },
     },
     database,
@@ -48,6 +51,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),
+    identityReview: createSandboxReview(clock),
     screening: createSandboxScreening(screenSandboxSuffix),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),

@@ -16,6 +16,7 @@ import { type Context, callerOf } from '../context.ts'
 import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
 import type { Call, Spending, Tool } from '../tool.ts'
 import { awaitApproval } from './approval.ts'
+import { requireKyc } from './kyc.ts'
 import { policyOf } from './policy.ts'
 
 /** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
@@ -33,6 +34,7 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const caller = callerOf(context)
   const spending = await call.spend(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  requireKyc(context.settings, caller.account, value.usdMicros)
   const key = caller.kind === 'key' ? caller.key : null
   const request = spendRequest(tool.name, {
     spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },

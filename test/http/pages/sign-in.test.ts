@@ -3,6 +3,7 @@
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultAmlLimits } from '../../../policies/aml/limits.ts'
+import { defaultKycLimits } from '../../../policies/kyc.ts'
 import { routePages } from '../../../src/http/pages/routes.tsx'
 import type { Env } from '../../../src/http/request.ts'
 import type { Settings } from '../../../src/kernel/context.ts'
@@ -154,6 +155,7 @@ describe('a deployment’s sign-in page', () => {
     founderAccount: null,
     guests: false,
     aml: defaultAmlLimits,
+    kycLimits: defaultKycLimits.sandbox,
     vasp: { name: 'Bursar', lei: null },
   }
 

@@ -1,0 +1,46 @@
+/** Know your customer: what each level asks for, and how much may be spent at once before it is reached. Amounts in millionths of a USD. */
+
+/** Levels, from the least. */
+export const kycLevels = ['none', 'basic', 'full'] as const
+
+/** One level. */
+export type KycLevel = (typeof kycLevels)[number]
+
+/** What a level asks for, as the members of an application. */
+const asked = {
+  basic: ['firstName', 'lastName', 'dateOfBirth', 'country', 'address'],
+  full: ['firstName', 'lastName', 'dateOfBirth', 'country', 'address', 'documents'],
+} as const satisfies Record<Exclude<KycLevel, 'none'>, readonly string[]>
+
+/** What an application still lacks, as paths of the request. @param given names of the members that are there. */
+export function missingOf(level: Exclude<KycLevel, 'none'>, given: ReadonlySet<string>): readonly string[] {
+  return asked[level]
+    .filter((member) => !given.has(member))
+    .map((member) => (member === 'documents' ? member : `applicant.${member}`))
+}
+
+/** The most that a single spend may be worth at each level; null: no limit. */
+export type KycLimits = Readonly<Record<KycLevel, bigint | null>>
+
+/** Where nobody configured others. Production lets nobody spend whom it does not know. */
+export const defaultKycLimits = {
+  sandbox: { none: 25_000_000_000n, basic: 250_000_000_000n, full: null },
+  production: { none: 0n, basic: 10_000_000_000n, full: null },
+} as const satisfies Record<'sandbox' | 'production', KycLimits>
+
+/**
+ * The level that a spend needs, where the account's own does not suffice; null where it does. A level that is not known
+ * counts as none.
+ */
+export function neededLevel(
+  limits: KycLimits,
+  { level, usdMicros }: { level: string; usdMicros: bigint },
+): KycLevel | null {
+  const own = kycLevels.find((known) => known === level) ?? 'none'
+  const suffices = (one: KycLevel) => {
+    const most = limits[one]
+    return most === null || usdMicros <= most
+  }
+  if (suffices(own)) return null
+  return kycLevels.find((one) => suffices(one)) ?? 'full'
+}

@@ -1,0 +1,167 @@
+/** Identity reviews as they are kept: what a person said lies sealed. */
+import { z } from 'zod'
+import { seal, unseal } from '../seal.ts'
+import type { Connection } from '../storage/database.ts'
+import type { KycApplicationTable } from '../storage/schema-compliance.ts'
+
+const PURPOSE = 'kyc'
+
+/** What a person has said so far; anything may be missing. */
+export const saidSoFar = z.object({
+  applicant: z
+    .object({
+      firstName: z.string(),
+      lastName: z.string(),
+      dateOfBirth: z.string(),
+      country: z.string(),
+      address: z.string(),
+      email: z.string(),
+      phone: z.string(),
+    })
+    .partial(),
+  documents: z.array(z.object({ type: z.string(), country: z.string(), reference: z.string() })),
+})
+
+/** {@link saidSoFar}, parsed. */
+export type SaidSoFar = z.output<typeof saidSoFar>
+
+/** One review. @property said null once it was erased. */
+export interface KycApplication {
+  readonly id: string
+  readonly accountId: string
+  readonly level: 'basic' | 'full'
+  readonly status: KycApplicationTable['status']
+  readonly labels: readonly string[]
+  readonly said: SaidSoFar | null
+  readonly reference: string | null
+  readonly reviewedAt: Date | null
+}
+
+interface Keeping {
+  readonly database: Connection
+  readonly dataKey: Uint8Array
+}
+
+/** The application of an account for a level that is not over; or its newest of any level. @param isLocked until the transaction's end. */
+export async function findApplication(
+  { database, dataKey }: Keeping,
+  {
+    accountId,
+    level,
+    isLocked = false,
+  }: { accountId: string; level: 'basic' | 'full' | null; isLocked?: boolean },
+): Promise<KycApplication | undefined> {
+  const all = database.kysely.selectFrom('kyc_application').selectAll().where('account_id', '=', accountId)
+  const query = (level === null ? all : all.where('level', '=', level).where('status', '!=', 'retry'))
+    .orderBy('id', 'desc')
+    .limit(1)
+  const row = await (isLocked ? query.forUpdate() : query).executeTakeFirst()
+  return row === undefined ? undefined : applicationOf(dataKey, row)
+}
+
+/** Applications that a provider has not decided on, the longest untouched first. */
+export async function pendingApplications(
+  { database, dataKey }: Keeping,
+  before: Date,
+  limit: number,
+): Promise<KycApplication[]> {
+  const rows = await database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('status', '=', 'pending')
+    .where('reference', 'is not', null)
+    .where('updated_at', '<', before)
+    .orderBy('updated_at')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => applicationOf(dataKey, row))
+}
+
+/** Keeps what was said. @returns false where another application for the level was begun at the same moment. */
+export async function keepApplication(
+  { database, dataKey }: Keeping,
+  { id, accountId, level, said }: Pick<KycApplication, 'id' | 'accountId' | 'level'> & { said: SaidSoFar },
+  at: Date,
+): Promise<boolean> {
+  const sealed = seal(dataKey, { purpose: PURPOSE, owner: id }, JSON.stringify(said))
+  const row = await database.kysely
+    .insertInto('kyc_application')
+    .values({
+      id,
+      account_id: accountId,
+      level,
+      status: 'init',
+      labels: [],
+      sealed,
+      reference: null,
+      created_at: at,
+      updated_at: at,
+      reviewed_at: null,
+    })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ sealed, updated_at: at }))
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Writes down where a review stands. One that has ended stays as it is. @returns whether it moved. */
+export async function moveApplication(
+  database: Connection,
+  id: string,
+  to: {
+    status: KycApplicationTable['status']
+    labels: readonly string[]
+    reference?: string
+    at: Date
+  },
+): Promise<boolean> {
+  const isOver = to.status !== 'pending' && to.status !== 'init'
+  const row = await database.kysely
+    .updateTable('kyc_application')
+    .set({
+      status: to.status,
+      labels: [...to.labels],
+      updated_at: to.at,
+      ...(to.reference === undefined ? {} : { reference: to.reference }),
+      ...(isOver ? { reviewed_at: to.at } : {}),
+    })
+    .where('id', '=', id)
+    .where('status', 'in', ['init', 'pending'])
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Raises an account's level, never lowers it, and remembers where it lives. */
+export async function raiseLevel(
+  database: Connection,
+  { accountId, level, country }: { accountId: string; level: 'basic' | 'full'; country: string | null },
+): Promise<void> {
+  const lower = level === 'full' ? ['none', 'basic'] : ['none']
+  await database.kysely
+    .updateTable('account')
+    .set({ kyc_level: level })
+    .where('id', '=', accountId)
+    .where('kyc_level', 'in', lower)
+    .execute()
+  if (country === null) return
+  await database.kysely.updateTable('account').set({ country }).where('id', '=', accountId).execute()
+}
+
+/** Erases what an account's person has said; the verdicts stay. */
+export async function eraseApplications(database: Connection, accountId: string): Promise<void> {
+  await database.kysely
+    .updateTable('kyc_application')
+    .set({ sealed: null })
+    .where('account_id', '=', accountId)
+    .execute()
+}
+
+function applicationOf(dataKey: Uint8Array, row: KycApplicationTable): KycApplication {
+  const { id, account_id: accountId, level, status, labels, sealed, reference, reviewed_at: reviewedAt } = row
+  const said =
+    sealed === null
+      ? null
+      : saidSoFar.parse(JSON.parse(unseal(dataKey, { purpose: PURPOSE, owner: id }, sealed)))
+  return { id, accountId, level, status, labels, said, reference, reviewedAt }
+}

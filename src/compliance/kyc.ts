@@ -1,0 +1,141 @@
+/** Identity verification: what is said is kept, what is complete is screened and reviewed, and a verdict raises the account's level. */
+import { matchNames } from '../../policies/aml/match-names.ts'
+import { missingOf } from '../../policies/kyc.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import type { Application, IdentityReview, Review } from '../providers/identity-review.ts'
+import type { Sanctions } from '../providers/sanctions.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import {
+  findApplication,
+  type KycApplication,
+  keepApplication,
+  moveApplication,
+  raiseLevel,
+  type SaidSoFar,
+} from './kyc-store.ts'
+
+/** What verification needs. */
+export interface Verifying {
+  readonly database: Database
+  readonly identityReview: IdentityReview
+  readonly sanctions: Sanctions
+  readonly settings: { readonly dataKey: Uint8Array }
+  readonly newId: NewId
+  readonly log: Log
+}
+
+/** A name on the sanctions list is looked at by a person; no provider decides on it. */
+const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
+
+/** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
+export interface ShownApplication {
+  readonly application: KycApplication
+  readonly requirements: readonly string[]
+}
+
+/**
+ * Keeps what is said now beside what was said before, and has it reviewed once nothing is missing.
+ * @throws Failure `provider_unavailable` (what was said is kept), `sanctions` failures of the list.
+ */
+export async function applyForKyc(
+  verifying: Verifying,
+  { accountId, level, said, at }: { accountId: string; level: 'basic' | 'full'; said: SaidSoFar; at: Date },
+): Promise<ShownApplication> {
+  const application = await keepSaid(verifying, { accountId, level, said, at })
+  const requirements = application.said === null ? [] : missingOf(level, givenOf(application.said))
+  if (application.status !== 'init' || requirements.length > 0) return { application, requirements }
+  return { application: await review(verifying, application, at), requirements }
+}
+
+/** Asks the provider about an application that it has not decided on. */
+export async function followUp(verifying: Verifying, application: KycApplication, at: Date): Promise<void> {
+  if (application.reference === null) return
+  await conclude(verifying, application, await verifying.identityReview.read(application.reference), at)
+}
+
+async function keepSaid(
+  { database, settings: { dataKey }, newId }: Verifying,
+  { accountId, level, said, at }: { accountId: string; level: 'basic' | 'full'; said: SaidSoFar; at: Date },
+): Promise<KycApplication> {
+  return database.transaction(async (connection) => {
+    // Two first applications at once: the second waits here, and finds the first.
+    await connection.kysely
+      .selectFrom('account')
+      .select('id')
+      .where('id', '=', accountId)
+      .forUpdate()
+      .execute()
+    const keeping = { database: connection, dataKey }
+    const before = await findApplication(keeping, { accountId, level, isLocked: true })
+    if (before !== undefined && before.status !== 'init') return before
+    const merged: SaidSoFar = {
+      applicant: { ...before?.said?.applicant, ...said.applicant },
+      documents: [...(before?.said?.documents ?? []), ...said.documents].slice(-20),
+    }
+    const id = before?.id ?? newId('kyc', at)
+    await keepApplication(keeping, { id, accountId, level, said: merged }, at)
+    const kept = await findApplication(keeping, { accountId, level })
+    if (kept === undefined) throw new Error('an application that was just kept is gone')
+    return kept
+  })
+}
+
+async function review(verifying: Verifying, application: KycApplication, at: Date): Promise<KycApplication> {
+  const { database, identityReview, sanctions } = verifying
+  const complete = completeOf(application)
+  const { firstName, lastName } = complete.applicant
+  const { names } = await sanctions.latest()
+  if (matchNames(`${firstName} ${lastName}`, names).length > 0) {
+    await moveApplication(database, application.id, { status: 'pending', labels: [SANCTIONS_REVIEW], at })
+    return { ...application, status: 'pending', labels: [SANCTIONS_REVIEW] }
+  }
+  const { reference, review: verdict } = await identityReview.submit(complete)
+  return conclude(verifying, { ...application, reference }, verdict, at)
+}
+
+/** Writes a verdict down; an approval raises the level in the same transaction. */
+async function conclude(
+  { database, log }: Verifying,
+  application: KycApplication,
+  { status, labels }: Review,
+  at: Date,
+): Promise<KycApplication> {
+  const { id, accountId, level, reference, said } = application
+  const isMoved = await database.transaction(async (connection) => {
+    // In the order in which applications are kept: account first.
+    await lockAccount(connection, accountId)
+    const to = { status, labels, ...(reference === null ? {} : { reference }), at }
+    if (!(await moveApplication(connection, id, to))) return false
+    if (status === 'approved')
+      await raiseLevel(connection, { accountId, level, country: said?.applicant.country ?? null })
+    return true
+  })
+  if (isMoved && status !== 'pending') log.info({ applicationId: id, status }, 'an identity was reviewed')
+  return { ...application, status, labels, reviewedAt: status === 'pending' ? null : at }
+}
+
+async function lockAccount({ kysely }: Connection, accountId: string): Promise<void> {
+  await kysely.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().execute()
+}
+
+function completeOf({ id, level, said }: KycApplication): Application {
+  const { firstName, lastName, dateOfBirth, country, address, email, phone } = said?.applicant ?? {}
+  if (!said || !firstName || !lastName || !dateOfBirth || !country || !address)
+    throw new Failure('conflict', 'What was said for this application was erased.', {
+      hint: 'Say it again: send the whole application.',
+    })
+  const applicant = { firstName, lastName, dateOfBirth, country, address }
+  return {
+    id,
+    level,
+    applicant: { ...applicant, email: email ?? null, phone: phone ?? null },
+    documents: said.documents,
+  }
+}
+
+function givenOf({ applicant, documents }: SaidSoFar): ReadonlySet<string> {
+  const given = Object.entries(applicant).flatMap(([member, value]) => (value ? [member] : []))
+  return new Set(documents.length > 0 ? [...given, 'documents'] : given)
+}

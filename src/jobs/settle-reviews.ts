@@ -1,0 +1,25 @@
+/** Asks the provider of identity reviews about those that it has not decided on. */
+
+import type { Clock } from '../clock.ts'
+import { followUp, type Verifying } from '../compliance/kyc.ts'
+import { pendingApplications } from '../compliance/kyc-store.ts'
+
+/** One that was touched more recently may still be in the hands of its request. */
+const QUIET_MS = 3_000
+const BATCH = 50
+
+/** One round. One that cannot be read does not keep the others waiting. @param signal ends the round early. */
+export async function settleReviews(
+  verifying: Verifying & { readonly clock: Clock },
+  signal: AbortSignal,
+): Promise<void> {
+  const { database, settings, clock, log } = verifying
+  const at = clock()
+  const keeping = { database, dataKey: settings.dataKey }
+  for (const application of await pendingApplications(keeping, new Date(at.getTime() - QUIET_MS), BATCH)) {
+    if (signal.aborted) return
+    await followUp(verifying, application, at).catch((err: unknown) =>
+      log.warn({ err, applicationId: application.id }, 'an identity review cannot be read yet'),
+    )
+  }
+}

@@ -1,0 +1,43 @@
+/** Who reviews identities: a provider is given what a person says of themselves, and says later what it makes of it. */
+
+/** What a person says of themselves. Personal data: never logged. */
+export interface Applicant {
+  readonly firstName: string
+  readonly lastName: string
+  /** ISO 8601 date. */
+  readonly dateOfBirth: string
+  /** ISO 3166-1 alpha-2. */
+  readonly country: string
+  readonly address: string
+  readonly email: string | null
+  readonly phone: string | null
+}
+
+/** A document by its type and where the provider finds it. */
+export interface IdentityDocument {
+  readonly type: string
+  readonly country: string
+  readonly reference: string
+}
+
+/** What is to be reviewed. @property id ours: the provider takes it once. */
+export interface Application {
+  readonly id: string
+  readonly level: 'basic' | 'full'
+  readonly applicant: Applicant
+  readonly documents: readonly IdentityDocument[]
+}
+
+/** What a provider makes of it. @property labels its reasons. `retry`: the person may try again; `rejected`: for good. */
+export interface Review {
+  readonly status: 'pending' | 'approved' | 'retry' | 'rejected'
+  readonly labels: readonly string[]
+}
+
+/** The review port. Both are safe to repeat. */
+export interface IdentityReview {
+  /** @returns the provider's name of it. @throws Failure `provider_unavailable`. */
+  submit(application: Application): Promise<{ reference: string; review: Review }>
+  /** @throws Failure `provider_unavailable`. */
+  read(reference: string): Promise<Review>
+}

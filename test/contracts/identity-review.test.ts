@@ -1,0 +1,155 @@
+/** The review port's contract, and Sumsub's own shapes on a local server. */
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
+import { createSumsubReview } from '../../src/providers/identity-review/sumsub.ts'
+import type { Application } from '../../src/providers/identity-review.ts'
+
+const noon = new Date('2026-11-20T12:00:00.000Z')
+const application = (lastName: string): Application => ({
+  id: 'kyc_01kaj8e8z8f9t9w8m4q6x7v5r2',
+  level: 'basic',
+  applicant: {
+    firstName: 'Ada',
+    lastName,
+    dateOfBirth: '1990-12-10',
+    country: 'DE',
+    address: 'Unter den Linden 1',
+    email: 'ada@example.com',
+    phone: null,
+  },
+  documents: [],
+})
+
+describe('the sandbox’s reviewer', () => {
+  it.each([
+    ['Lovelace', 'approved'],
+    ['Pending', 'pending'],
+    ['Retry', 'retry'],
+    ['Rejected', 'rejected'],
+    ['constructor', 'approved'],
+  ])('decides on %s: %s', async (lastName, status) => {
+    const { review, reference } = await createSandboxReview(() => noon).submit(application(lastName))
+    expect(review.status).toBe(status)
+    expect((await createSandboxReview(() => noon).read(reference)).status).toBe(status)
+    const later = () => new Date(noon.getTime() + 11_000)
+    expect((await createSandboxReview(later).read(reference)).status).toBe(
+      status === 'pending' ? 'approved' : status,
+    )
+  })
+})
+
+describe('Sumsub', () => {
+  interface Seen {
+    readonly method: string
+    readonly path: string
+    readonly body: string
+    readonly isSigned: boolean
+  }
+  const start = async (answer: (seen: Seen, response: ServerResponse) => void | Promise<void>) => {
+    const all: Seen[] = []
+    const server = createServer(async (request: IncomingMessage, response) => {
+      const body = await text(request)
+      const { method = '', url: path = '' } = request
+      const { 'x-app-access-ts': seconds, 'x-app-access-sig': signature } = request.headers
+      const expected = createHmac('sha256', 'secret')
+        .update(`${String(seconds)}${method}${path}${body}`)
+        .digest('hex')
+      const seen = {
+        method,
+        path,
+        body,
+        isSigned: signature === expected && request.headers['x-app-token'] === 'token',
+      }
+      all.push(seen)
+      await answer(seen, response)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close().closeAllConnections())
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('no port')
+    const review = createSumsubReview({
+      url: `http://127.0.0.1:${address.port}`,
+      appToken: 'token',
+      secretKey: 'secret',
+      levels: { basic: 'basic-kyc-level', full: 'full kyc' },
+      clock: () => noon,
+    })
+    return { review, all }
+  }
+  const tell = (response: ServerResponse, body: object, status = 200) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  const completed = (reviewResult: object) => ({
+    id: '5cb56e8e0a975a35f333cb83',
+    review: { reviewStatus: 'completed', reviewResult },
+  })
+
+  it('makes an applicant by signed requests and asks for the check', async () => {
+    const { review, all } = await start(({ path }, response) =>
+      tell(
+        response,
+        path.endsWith('/status/pending') ? { ok: 1 } : { id: 'abc123', review: { reviewStatus: 'init' } },
+      ),
+    )
+    expect(await review.submit(application('Lovelace'))).toEqual({
+      reference: 'abc123',
+      review: { status: 'pending', labels: [] },
+    })
+    expect(all.map(({ method, path, isSigned }) => [method, path, isSigned])).toEqual([
+      ['POST', '/resources/applicants?levelName=basic-kyc-level', true],
+      ['POST', '/resources/applicants/abc123/status/pending', true],
+    ])
+    expect(z.looseObject({}).parse(JSON.parse(all[0]?.body ?? ''))).toMatchObject({
+      externalUserId: application('').id,
+      fixedInfo: { firstName: 'Ada', lastName: 'Lovelace', dob: '1990-12-10', country: 'DE' },
+    })
+  })
+
+  it('finds the applicant of an earlier try whose answer was lost', async () => {
+    const { review, all } = await start(({ method, path }, response) => {
+      if (method === 'GET') return tell(response, completed({ reviewAnswer: 'GREEN' }))
+      return tell(response, path.endsWith('/status/pending') ? {} : { code: 409 }, 409)
+    })
+    expect((await review.submit(application('Lovelace'))).review.status).toBe('approved')
+    expect(all.at(-1)?.path).toBe(`/resources/applicants/-;externalUserId=${application('').id}/one`)
+  })
+
+  it.each([
+    [{ reviewAnswer: 'GREEN' }, 'approved', []],
+    [
+      { reviewAnswer: 'RED', reviewRejectType: 'RETRY', rejectLabels: ['BAD_SELFIE'] },
+      'retry',
+      ['BAD_SELFIE'],
+    ],
+    [{ reviewAnswer: 'RED', reviewRejectType: 'FINAL', rejectLabels: ['FORGERY'] }, 'rejected', ['FORGERY']],
+    [{ reviewAnswer: 'BLUE' }, 'pending', []],
+  ])('reads %j as %s', async (result, status, labels) => {
+    const { review } = await start((_seen, response) => tell(response, completed(result)))
+    expect(await review.read('abc123')).toEqual({ status, labels })
+  })
+
+  it.each<[string, (seen: Seen, response: ServerResponse) => void | Promise<void>]>([
+    ['an error', (_seen, response) => tell(response, { description: 'Ada Lovelace is unknown' }, 500)],
+    ['garbage', (_seen, response) => void response.end('<html>')],
+    ['another shape', (_seen, response) => tell(response, { id: 5 })],
+    ['a broken connection', (_seen, response) => void response.destroy()],
+  ])('is not available where it answers %s, and repeats nothing of a person', async (_name, answer) => {
+    const { review } = await start(answer)
+    const error: unknown = await review.submit(application('Lovelace')).catch((caught: unknown) => caught)
+    expect(error).toMatchObject({ code: 'provider_unavailable' })
+    expect(String(error)).not.toContain('Lovelace')
+  })
+
+  it('is not waited for longer than its time', async () => {
+    const { review } = await start(async (_seen, response) => {
+      await sleep(7_000)
+      response.destroy()
+    })
+    await expect(review.read('abc123')).rejects.toMatchObject({ code: 'provider_unavailable' })
+  }, 15_000)
+})

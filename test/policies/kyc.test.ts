@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { defaultKycLimits, kycLevels, missingOf, neededLevel } from '../../policies/kyc.ts'
+
+describe('identity levels', () => {
+  it.each([
+    ['none', 25_000_000_000n, null],
+    ['none', 25_000_000_001n, 'basic'],
+    ['basic', 250_000_000_000n, null],
+    ['basic', 250_000_000_001n, 'full'],
+    ['full', 10n ** 18n, null],
+    ['none', 10n ** 18n, 'full'],
+    ['something else', 25_000_000_001n, 'basic'],
+  ])('%s and %d micros need %s in the sandbox', (level, usdMicros, needed) => {
+    expect(neededLevel(defaultKycLimits.sandbox, { level, usdMicros })).toBe(needed)
+  })
+
+  it('let nobody spend in production whom nobody knows', () => {
+    expect(neededLevel(defaultKycLimits.production, { level: 'none', usdMicros: 1n })).toBe('basic')
+  })
+
+  it('name a level that suffices, and none below it does', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...kycLevels), fc.bigInt(0n, 10n ** 15n), (level, usdMicros) => {
+        const limits = defaultKycLimits.sandbox
+        const needed = neededLevel(limits, { level, usdMicros })
+        if (needed === null) return
+        expect(neededLevel(limits, { level: needed, usdMicros })).toBeNull()
+        for (const lower of kycLevels.slice(0, kycLevels.indexOf(needed)))
+          expect(neededLevel(limits, { level: lower, usdMicros })).not.toBeNull()
+      }),
+    )
+  })
+
+  it('ask for documents from full on', () => {
+    const given = new Set(['firstName', 'lastName', 'dateOfBirth', 'country'])
+    expect(missingOf('basic', given)).toEqual(['applicant.address'])
+    expect(missingOf('full', given)).toEqual(['applicant.address', 'documents'])
+    expect(missingOf('full', new Set([...given, 'address', 'documents']))).toEqual([])
+  })
+})

@@ -1,0 +1,155 @@
+import { beforeAll, expect, it } from 'vitest'
+import { findAccount } from '../../../src/identity/store.ts'
+import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
+import type { Context, Services } from '../../../src/kernel/context.ts'
+import { run } from '../../../src/kernel/run.ts'
+import type { Tool } from '../../../src/kernel/tool.ts'
+import type { Principal } from '../../../src/principal.ts'
+import { openWallet } from '../../../src/wallets/open-wallet.ts'
+import kyc from '../../../tools/compliance/kyc.ts'
+import erase from '../../../tools/compliance/personal-data/erase.ts'
+import transfer from '../../../tools/wallets/transfer.ts'
+import { onBothEngines } from '../../engines.ts'
+import { callOf, newPerson, noon, servicesOn } from '../../kernel/scene.ts'
+
+const applicant = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  dateOfBirth: '1990-12-10',
+  country: 'JP',
+  address: { street: 'Unter den Linden 1', city: 'Berlin', postalCode: '10117' },
+}
+const running = new AbortController().signal
+
+onBothEngines('identity verification', (database) => {
+  let services: Services
+  beforeAll(async () => {
+    services = await servicesOn(database())
+  })
+  const call = async (tool: Tool, as: Principal, input: unknown, changes: Partial<Context> = {}) =>
+    (await run(tool, callOf(services, as, changes), input)).body
+  const levelOf = async (as: Principal) =>
+    'account' in as ? (await findAccount(database(), as.account.id))?.kycLevel : undefined
+
+  it('keeps what is said, says what is missing, and approves what is complete', async () => {
+    const person = await newPerson(database())
+    const { firstName, lastName, ...rest } = applicant
+    const first = await call(kyc, person, { applicant: { firstName, lastName, shoeSize: 38 } })
+    expect(first).toMatchObject({
+      status: 'init',
+      level: 'basic',
+      requirements: ['applicant.dateOfBirth', 'applicant.country', 'applicant.address'],
+      reviewedAt: null,
+    })
+    expect(JSON.stringify(first)).not.toContain('Lovelace')
+    const second = await call(kyc, person, { applicant: rest })
+    expect(second).toEqual({ ...first, status: 'approved', requirements: [], reviewedAt: noon.toISOString() })
+    expect(await levelOf(person)).toBe('basic')
+    expect(await call(kyc, person, {})).toEqual(second)
+    const full = await call(kyc, person, { level: 'full', applicant })
+    expect(full).toMatchObject({ status: 'init', requirements: ['documents'] })
+    const documents = [{ type: 'passport', country: 'DE', reference: 'doc_1' }]
+    expect(await call(kyc, person, { level: 'full', documents })).toMatchObject({ status: 'approved' })
+    expect(await levelOf(person)).toBe('full')
+  })
+
+  it.each([
+    ['Retry', 'retry', 'UNSATISFACTORY_PHOTOS'],
+    ['Rejected', 'rejected', 'FORGERY'],
+  ])('tells %s the verdict and raises nothing', async (lastName, status, label) => {
+    const person = await newPerson(database())
+    expect(await call(kyc, person, { applicant: { ...applicant, lastName } })).toMatchObject({
+      status,
+      labels: [label],
+    })
+    expect(await levelOf(person)).toBe('none')
+    // Who may try again begins anew; who was rejected stays so.
+    const again = await call(kyc, person, { applicant })
+    expect(again.status).toBe(status === 'retry' ? 'approved' : 'rejected')
+  })
+
+  it('follows a review up that takes its time', async () => {
+    const person = await newPerson(database())
+    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
+    expect(told).toMatchObject({ status: 'pending', reviewedAt: null })
+    await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
+    expect(await levelOf(person)).toBe('none')
+    // The sandbox's reviewer goes by its own clock, which stands still here.
+    const identityReview = {
+      ...services.identityReview,
+      read: async () => ({ status: 'approved', labels: [] }) as const,
+    }
+    await settleReviews(
+      { ...services, identityReview, clock: () => new Date(noon.getTime() + 15_000) },
+      running,
+    )
+    expect(await levelOf(person)).toBe('basic')
+    expect(await call(kyc, person, {})).toMatchObject({ status: 'approved' })
+  })
+
+  it('has a person look at who bears a name of the sanctions list', async () => {
+    const person = await newPerson(database())
+    const sanctions = {
+      latest: async () => ({ ...(await services.sanctions.latest()), names: ['Rossi, Mario'] }),
+    }
+    const named = { ...applicant, firstName: 'Mario', lastName: 'Rossi' }
+    expect(await call(kyc, person, { applicant: named }, { sanctions })).toMatchObject({
+      status: 'pending',
+      labels: ['SANCTIONS_REVIEW'],
+    })
+    await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 60_000) }, running)
+    expect(await levelOf(person)).toBe('none')
+  })
+
+  it('is one application although it is sent many times at once', async () => {
+    const person = await newPerson(database())
+    const told = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
+    expect(new Set(told.map(({ id }) => id)).size).toBe(1)
+    expect(await levelOf(person)).toBe('basic')
+  })
+
+  it('lies sealed, and can be erased; the verdict stays', async () => {
+    const person = await newPerson(database())
+    const { id } = await call(kyc, person, { applicant })
+    const sealedOf = async () =>
+      (
+        await database()
+          .kysely.selectFrom('kyc_application')
+          .select('sealed')
+          .where('id', '=', String(id))
+          .executeTakeFirstOrThrow()
+      ).sealed
+    expect(Buffer.from((await sealedOf()) ?? []).toString('latin1')).not.toContain('Lovelace')
+    expect(await call(erase, person, {})).toEqual({ erased: true })
+    expect(await sealedOf()).toBeNull()
+    expect(await call(kyc, person, {})).toMatchObject({ id, status: 'approved', requirements: [] })
+  })
+
+  it('limits what may be spent at once, by level', async () => {
+    const person = await newPerson(database())
+    await openWallet(services, { accountId: person.account.id, at: noon })
+    const settings = { ...services.settings, kycLimits: { none: 5_000_000n, basic: 50_000_000n, full: null } }
+    const pay = async (amount: string) => {
+      const account = await findAccount(database(), person.account.id)
+      if (account === undefined) throw new Error('the account is gone')
+      const input = {
+        destination: '0x000000000000000000000000000000000000dEaD',
+        amount,
+        signature: 'sandbox',
+      }
+      return call(transfer, { ...person, account }, input, { settings })
+    }
+    // Nothing is there to be spent: whoever is let through learns that.
+    await expect(pay('5')).rejects.toMatchObject({ code: 'insufficient_funds' })
+    await expect(pay('5.000001')).rejects.toMatchObject({
+      code: 'kyc_required',
+      members: { hint: expect.stringContaining('"level":"basic"') },
+    })
+    await call(kyc, person, { applicant })
+    await expect(pay('50')).rejects.toMatchObject({ code: 'insufficient_funds' })
+    await expect(pay('51')).rejects.toMatchObject({
+      code: 'kyc_required',
+      members: { hint: expect.stringContaining('"level":"full"') },
+    })
+  })
+})

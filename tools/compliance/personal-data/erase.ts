@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { eraseApplications } from '../../../src/compliance/kyc-store.ts'
+import { eraseTravelRules } from '../../../src/compliance/store.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'compliance.personal_data.erase',
+  title: 'Erase personal data',
+  summary: 'Erase what was said for identity verification and the Travel Rule; verdicts and transfers stay.',
+  route: 'DELETE /api/compliance/personal-data',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({}),
+  output: z.strictObject({ erased: z.literal(true).describe('It is gone.') }),
+  failures: [],
+  example: {},
+  run: async (context) => {
+    const { database, now } = context
+    const accountId = personOf(context).account.id
+    await eraseApplications(database, accountId)
+    await eraseTravelRules(database, { accountId, at: now })
+    return { erased: true as const }
+  },
+})
