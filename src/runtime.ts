@@ -12,6 +12,10 @@ import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
+import { createAlpacaBroker } from './providers/broker/alpaca.ts'
+import { noBroker } from './providers/broker/none.ts'
+import { createSandboxBroker } from './providers/broker/sandbox.ts'
+import type { Broker } from './providers/broker.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
@@ -92,7 +96,8 @@ export async function createRuntime(
     await database.close()
   }
   try {
-    const parts = { database, chain, clock: systemClock, newId, log }
+    const broker = createBroker(config, database, log)
+    const parts = { database, chain, broker, clock: systemClock, newId, log }
     const sanctions = createSanctions(config, log)
     const services: Services = {
       ...parts,
@@ -204,6 +209,13 @@ async function createIdentityProviders(
   return new Map(
     (await Promise.all(clients)).map((client) => [client.name, createOpenIdProvider(client, { log })]),
   )
+}
+
+/** The one that the configuration names; without one the sandbox has its own and production none. */
+function createBroker({ alpaca, marketHours, mode }: Config, database: Database, log: Log): Broker {
+  if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock: systemClock, log })
+  if (mode === 'production') return noBroker
+  return createSandboxBroker({ database, clock: systemClock, hours: marketHours })
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

@@ -80,6 +80,8 @@ describe('the configuration', () => {
       })),
       trustedProxies: [],
       logLevel: 'info',
+      marketHours: 'always',
+      alpaca: null,
       rates: {},
       sanctionsList: null,
       screening: null,
@@ -140,6 +142,16 @@ describe('the configuration', () => {
     ])
   })
 
+  it('names what Alpaca’s API needs together, in any mode', () => {
+    for (const mode of [{}, production])
+      expect(complaintsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
+        'ALPACA_API_SECRET',
+        'ALPACA_ACCOUNT_ID',
+      ])
+    const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_ACCOUNT_ID: 'acc-1' }
+    expect(readConfig(all).alpaca).toMatchObject({ apiKey: 'key', url: 'https://broker-api.alpaca.markets' })
+  })
+
   it('names everything that production lacks, at once', () => {
     const { MODE, ...needed } = production
     expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
@@ -193,6 +205,8 @@ describe('the configuration', () => {
     ['SESSION_SECRET', 'short'],
     ['LOG_LEVEL', 'verbose'],
     ['DATA_KEY', 'short'],
+    ['SANDBOX_MARKET_HOURS', 'sometimes'],
+    ['ALPACA_URL', 'alpaca.example'],
     ['RP_ID', '127.0.0.1'],
     ['RP_ID', 'https://bursar.example'],
     ['FOUNDER_ACCOUNT', 'ada@example.com'],

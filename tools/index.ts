@@ -37,6 +37,10 @@ import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
+import investingOrder from './investing/order.ts'
+import investingOrdersCancel from './investing/orders/cancel.ts'
+import investingOrdersList from './investing/orders/list.ts'
+import investingPortfolio from './investing/portfolio.ts'
 import policySimulate from './policy/simulate.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
@@ -88,6 +92,10 @@ export const tools: readonly Tool[] = [
   developerKeysCreate,
   developerKeysList,
   developerKeysRevoke,
+  investingOrder,
+  investingOrdersCancel,
+  investingOrdersList,
+  investingPortfolio,
   policySimulate,
   sandboxAdmin,
   sandboxCredentials,

@@ -11,8 +11,10 @@ import { createPaywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
+import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
@@ -111,6 +113,8 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const seal = createSealRound(services)
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
+    every(1_000, { name: 'settle-orders', round: (signal) => settleOrders(services, signal), log }),
+    every(5_000, { name: 'pay-dividends', round: () => payDividends(services), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

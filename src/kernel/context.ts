@@ -6,6 +6,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { Broker } from '../providers/broker.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { Messages } from '../providers/messages.ts'
@@ -60,6 +61,7 @@ export interface Services {
   /** Decides on spends and holds their money; those of one account that come at once go together. Never within a transaction. */
   readonly reserve: ReserveQueue['reserve']
   readonly chain: Chain
+  readonly broker: Broker
   readonly rates: Rates
   readonly railControls: RailControls
   readonly sanctions: Sanctions

@@ -8,6 +8,7 @@ import { audit } from './migrations/0006-audit.ts'
 import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
+import { investing } from './migrations/0012-investing.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -20,4 +21,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0007-approvals': approvals,
   '0008-wallets': wallets,
   '0009-compliance': compliance,
+  '0012-investing': investing,
 }

@@ -6,6 +6,7 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
@@ -45,6 +46,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     database,
     reserve: createReserveQueue(database).reserve,
     chain: await createSimulatedChain({ clock, log: silentLog }),
+    broker: createSandboxBroker({ database, clock, hours: 'always' }),
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),

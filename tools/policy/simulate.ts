@@ -130,7 +130,7 @@ export default defineTool({
       spending: {
         category,
         money: moneyOf(asset, amount),
-        place: chain ?? context.chain.name,
+        place: category === 'invest' ? 'bank' : (chain ?? context.chain.name),
         chain: chain ?? (onChain.has(category) ? context.chain.name : null),
         counterparty: counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
