@@ -189,10 +189,11 @@ async function historyOf(
   const [first, last] = [moments[0], moments.at(-1)]
   if (symbols.length === 0 || first === undefined || last === undefined) return new Map()
   const isLong = last.getTime() - first.getTime() > 31 * DAY
+  const spanMs = isLong ? DAY : DAY / 24
   const query = new URLSearchParams({
     symbols: symbols.join(','),
     timeframe: isLong ? '1Day' : '1Hour',
-    // A bar counts from its end on: the last one before the first moment may be some closed days back.
+    // The last bar that ended before the first moment may be some closed days back.
     start: new Date(first.getTime() - 7 * DAY).toISOString(),
     end: last.toISOString(),
     limit: '10000',
@@ -206,7 +207,7 @@ async function historyOf(
     for (const [symbol, rows] of Object.entries(page.bars))
       found.set(symbol, [
         ...(found.get(symbol) ?? []),
-        ...rows.map(({ t, c }) => ({ at: t.getTime(), price: nanosOf(c) })),
+        ...rows.map(({ t, c }) => ({ at: t.getTime() + spanMs, price: nanosOf(c) })),
       ])
     token = page.next_page_token
   }

@@ -20,11 +20,14 @@ const CENT = 10_000_000n
 const reference = new Map(instruments.map(([symbol, , price]) => [symbol, Number(price)]))
 const referenceSecond = Date.parse(`${REFERENCE_DATE}T20:00:00Z`) / SECOND
 
+/** The seed of every sandbox's prices. */
+const SEED = 'bursar'
+
 /** Price of a symbol at a moment. */
 export type Feed = (symbol: string, at: Date) => bigint | undefined
 
 /** A feed. @param seed another one gives other prices. @returns nano-dollars a share, in whole cents. */
-export function createFeed(seed: string): Feed {
+export function createFeed(seed = SEED): Feed {
   return (symbol, at) => {
     const from = reference.get(symbol)
     if (from === undefined) return undefined

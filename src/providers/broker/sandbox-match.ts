@@ -3,7 +3,7 @@ import { least, unitsForDown } from '../../shares.ts'
 import type { BrokerOrder, OrderReport } from '../broker.ts'
 
 /** What the market gives to one order in a second: 10,000 USD. */
-export const DEPTH_CENTS = 1_000_000n
+const DEPTH_CENTS = 1_000_000n
 
 const SECOND = 1_000
 const CENT = 10n ** 16n

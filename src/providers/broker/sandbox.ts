@@ -13,16 +13,13 @@ import { instruments } from './sandbox-instruments.ts'
 import { type BookedOrder, isOpen, matchUntil } from './sandbox-match.ts'
 import { lastTraded, type MarketHours, sessionOf } from './sandbox-sessions.ts'
 
-/** What it runs on. @property seed of the prices. */
+/** What it runs on. @property feed the prices; by default those that every sandbox has. */
 export interface SandboxBrokerOptions {
   readonly database: Database
   readonly clock: Clock
   readonly hours: MarketHours
   readonly feed?: Feed
 }
-
-/** The seed of every sandbox's prices. */
-const SEED = 'bursar'
 
 const names = new Map(instruments.map(([symbol, name]) => [symbol, name]))
 
@@ -31,7 +28,7 @@ export function createSandboxBroker({
   database,
   clock,
   hours,
-  feed = createFeed(SEED),
+  feed = createFeed(),
 }: SandboxBrokerOptions): Broker {
   const priceAt = (symbol: string, at: Date) => feed(symbol, lastTraded(hours, at))
   const carry = (order: BookedOrder, now: Date) =>
