@@ -15,6 +15,19 @@ export const investingVariables = {
     .optional(),
   ALPACA_URL: url.default('https://broker-api.alpaca.markets'),
   ALPACA_DATA_URL: url.default('https://data.alpaca.markets'),
+  SWAP_AGGREGATORS: z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.enum(['lifi', 'relay', '0x', 'across'])))
+    .optional(),
+  LIFI_URL: url.default('https://li.quest'),
+  LIFI_API_KEY: secret.optional(),
+  RELAY_URL: url.default('https://api.relay.link'),
+  RELAY_API_KEY: secret.optional(),
+  ZEROX_URL: url.default('https://api.0x.org'),
+  ZEROX_API_KEY: secret.optional(),
+  ACROSS_URL: url.default('https://app.across.to/api'),
+  ACROSS_API_KEY: secret.optional(),
 }
 
 const variables = z.object(investingVariables)
@@ -30,6 +43,15 @@ export interface InvestingConfig {
     readonly apiSecret: string
     readonly accountId: string
   } | null
+  /** Null: the sandbox's own, and none in production. */
+  readonly swapAggregators: readonly SwapAggregatorConfig[] | null
+}
+
+/** How to reach an aggregator. */
+export interface SwapAggregatorConfig {
+  readonly name: 'lifi' | 'relay' | '0x' | 'across'
+  readonly url: string
+  readonly apiKey: string | null
 }
 
 /** What belongs together. */
@@ -37,9 +59,21 @@ export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_
 
 /** Investing's part of the settings. */
 export function investingOf(settings: z.output<typeof variables>): InvestingConfig {
+  const reached = {
+    lifi: { url: settings.LIFI_URL, apiKey: settings.LIFI_API_KEY },
+    relay: { url: settings.RELAY_URL, apiKey: settings.RELAY_API_KEY },
+    '0x': { url: settings.ZEROX_URL, apiKey: settings.ZEROX_API_KEY },
+    across: { url: settings.ACROSS_URL, apiKey: settings.ACROSS_API_KEY },
+  }
   const { ALPACA_API_KEY: apiKey, ALPACA_API_SECRET: apiSecret, ALPACA_ACCOUNT_ID: accountId } = settings
   return {
     marketHours: settings.SANDBOX_MARKET_HOURS,
+    swapAggregators:
+      settings.SWAP_AGGREGATORS?.map((name) => ({
+        name,
+        url: reached[name].url.replace(/\/+$/, ''),
+        apiKey: reached[name].apiKey ?? null,
+      })) ?? null,
     alpaca:
       apiKey === undefined || apiSecret === undefined || accountId === undefined
         ? null

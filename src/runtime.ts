@@ -43,6 +43,13 @@ import { createListScreening } from './providers/screening/listed.ts'
 import { noScreening } from './providers/screening/none.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
+import { createAcross } from './providers/swap-aggregator/across.ts'
+import { guardAggregator } from './providers/swap-aggregator/guarded.ts'
+import { createLifi } from './providers/swap-aggregator/lifi.ts'
+import { createRelay } from './providers/swap-aggregator/relay.ts'
+import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
+import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
+import type { SwapAggregator } from './providers/swap-aggregator.ts'
 import { rootCause } from './root-cause.ts'
 import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
@@ -105,6 +112,7 @@ export async function createRuntime(
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
+      swapAggregators: createSwapAggregators(config, log),
       rates: config.mode === 'sandbox' ? createSandboxRates() : noRates,
       railControls: createRailControls(config, database),
       sanctions,
@@ -216,6 +224,14 @@ function createBroker({ alpaca, marketHours, mode }: Config, database: Database,
   if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock: systemClock, log })
   if (mode === 'production') return noBroker
   return createSandboxBroker({ database, clock: systemClock, hours: marketHours })
+}
+
+/** Those that the configuration names, each behind a breaker; without any the sandbox has its own and production none. */
+function createSwapAggregators({ swapAggregators, mode }: Config, log: Log): readonly SwapAggregator[] {
+  const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
+  const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
+  const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
+  return all.map((aggregator) => guardAggregator(aggregator, { clock: systemClock, log }))
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

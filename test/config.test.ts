@@ -82,6 +82,7 @@ describe('the configuration', () => {
       logLevel: 'info',
       marketHours: 'always',
       alpaca: null,
+      swapAggregators: null,
       rates: {},
       sanctionsList: null,
       screening: null,
@@ -152,6 +153,14 @@ describe('the configuration', () => {
     expect(readConfig(all).alpaca).toMatchObject({ apiKey: 'key', url: 'https://broker-api.alpaca.markets' })
   })
 
+  it('knows the aggregators that it is to ask, with their keys', () => {
+    const env = { SWAP_AGGREGATORS: 'lifi, 0x', ZEROX_API_KEY: 'key', LIFI_URL: 'http://127.0.0.1:1/' }
+    expect(readConfig(env).swapAggregators).toEqual([
+      { name: 'lifi', url: 'http://127.0.0.1:1', apiKey: null },
+      { name: '0x', url: 'https://api.0x.org', apiKey: 'key' },
+    ])
+  })
+
   it('names everything that production lacks, at once', () => {
     const { MODE, ...needed } = production
     expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
@@ -207,6 +216,7 @@ describe('the configuration', () => {
     ['DATA_KEY', 'short'],
     ['SANDBOX_MARKET_HOURS', 'sometimes'],
     ['ALPACA_URL', 'alpaca.example'],
+    ['RELAY_URL', 'relay.example'],
     ['RP_ID', '127.0.0.1'],
     ['RP_ID', 'https://bursar.example'],
     ['FOUNDER_ACCOUNT', 'ada@example.com'],

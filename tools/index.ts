@@ -50,6 +50,7 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import swapsQuote from './swaps/quote.ts'
 import walletsGet from './wallets/get.ts'
 import walletsTransfer from './wallets/transfer.ts'
 import x402Fx from './x402/fx.ts'
@@ -105,6 +106,7 @@ export const tools: readonly Tool[] = [
   securityMfa,
   securityPasskeysList,
   securityPasskeysRemove,
+  swapsQuote,
   walletsGet,
   walletsTransfer,
   x402Fx,

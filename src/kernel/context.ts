@@ -15,6 +15,7 @@ import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { AddressScreening } from '../providers/screening.ts'
+import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 import type { Tool } from './tool.ts'
@@ -62,6 +63,7 @@ export interface Services {
   readonly reserve: ReserveQueue['reserve']
   readonly chain: Chain
   readonly broker: Broker
+  readonly swapAggregators: readonly SwapAggregator[]
   readonly rates: Rates
   readonly railControls: RailControls
   readonly sanctions: Sanctions

@@ -9,6 +9,7 @@ import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
 import { investing } from './migrations/0012-investing.ts'
+import { swaps } from './migrations/0013-swaps.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0008-wallets': wallets,
   '0009-compliance': compliance,
   '0012-investing': investing,
+  '0013-swaps': swaps,
 }

@@ -1,5 +1,6 @@
-/** The tables of migration `0012-investing` as Kysely sees them. Quantities are billionths of a share, prices nano-dollars, money cents. */
+/** The tables of migrations `0012-investing` and `0013-swaps` as Kysely sees them. Quantities are billionths of a share, prices nano-dollars, money cents. */
 import type { Generated } from 'kysely'
+import type { JsonColumn } from './schema.ts'
 
 /** Its tables. */
 export interface InvestingTables {
@@ -8,6 +9,7 @@ export interface InvestingTables {
   position: PositionTable
   dividend: DividendTable
   sandbox_order: SandboxOrderTable
+  swap_quote: SwapQuoteTable
 }
 
 /** An order and how far it came. `new` until the broker is known to have it. */
@@ -82,4 +84,13 @@ interface SandboxOrderTable {
   filled_qty: Generated<bigint>
   filled_value: Generated<string>
   filled_at: Date | null
+}
+
+/** A swap quote as its client got it. */
+interface SwapQuoteTable {
+  id: string
+  account_id: string
+  answer: JsonColumn
+  created_at: Date
+  expires_at: Date
 }

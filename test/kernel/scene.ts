@@ -14,6 +14,7 @@ import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
+import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -47,6 +48,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     reserve: createReserveQueue(database).reserve,
     chain: await createSimulatedChain({ clock, log: silentLog }),
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
+    swapAggregators: createSandboxAggregators(),
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),
