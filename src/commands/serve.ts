@@ -114,7 +114,11 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(1_000, { name: 'settle-orders', round: (signal) => settleOrders(services, signal), log }),
-    every(5_000, { name: 'pay-dividends', round: () => payDividends(services), log }),
+    every(config.mode === 'sandbox' ? 5_000 : 60_000, {
+      name: 'pay-dividends',
+      round: () => payDividends(services),
+      log,
+    }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

@@ -34,8 +34,9 @@ interface Answer {
 
 type Ask = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => Promise<Answer>
 
-/** How long an instrument is believed to stay what it is. */
+/** How long an instrument is believed to stay what it is, and a calendar to be complete. */
 const INSTRUMENT_MS = 10 * 60_000
+const CALENDAR_MS = 60 * 60_000
 const DAY = 86_400_000
 
 /** The broker port over the API. */
@@ -45,6 +46,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const data = options.dataUrl.replace(/\/+$/, '')
   const orders = `${base}/v1/trading/accounts/${options.accountId}/orders`
   const instruments = new LRUCache<string, Instrument>({ max: 1_000, ttl: INSTRUMENT_MS })
+  const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS })
   const findRaw = (id: string) => findOrder(ask, orders, id)
   return {
     instrument: async (symbol) => {
@@ -68,7 +70,13 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
       // 422: it has ended meanwhile.
       if (![204, 207, 404, 422].includes(status)) throw unavailable(`answered ${status}`)
     },
-    dividends: (from, to) => announcedDividends(ask, base, { from, to }),
+    dividends: async (from, to) => {
+      const known = calendars.get(`${from} ${to}`)
+      if (known !== undefined) return known
+      const found = await announcedDividends(ask, base, { from, to })
+      calendars.set(`${from} ${to}`, found)
+      return found
+    },
   }
 }
 

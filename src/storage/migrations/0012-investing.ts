@@ -150,6 +150,7 @@ create table position_change (
   at timestamptz not null
 );
 create index position_change_of_account on position_change (account_id, symbol, at);
+create index position_change_of_symbol on position_change (symbol, at) include (account_id, qty);
 
 -- What the shares that an account has cost it.
 create table position (
