@@ -50,6 +50,8 @@ export interface Dividend {
 
 /** The broker port. Every method but {@link Broker.place} throws Failure `provider_unavailable` where no answer can be had. */
 export interface Broker {
+  /** Only the sandbox's has shares that nobody paid for. */
+  readonly name: 'sandbox' | 'alpaca' | 'none'
   /** Undefined: no such symbol. */
   instrument(symbol: string): Promise<Instrument | undefined>
   /** The last price of each symbol; those without one are left out. */

@@ -11,6 +11,10 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, misfitOf, moneyOf } from '../../src/money.ts'
 import { priceOf, sharesOf } from '../../src/shares.ts'
 
+/** 0.01 and 1,000,000 USD a share. */
+const LEAST_PRICE = priceOf('0.01')
+const MOST_PRICE = priceOf('1000000')
+
 const orderRequest = z
   .strictObject({
     symbol: z
@@ -47,6 +51,8 @@ const orderRequest = z
     if (misfit !== undefined) refuse('notional', misfit)
     if (limitPrice === undefined) return
     if (type !== 'limit') refuse('limitPrice', 'is for limit orders alone')
+    const price = priceOf(limitPrice)
+    if (price < LEAST_PRICE || price > MOST_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
     const digits = /\.(\d+)$/.exec(limitPrice)?.[1]?.length ?? 0
     const most = limitPrice.startsWith('0.') ? 4 : 2
     if (digits > most) refuse('limitPrice', `has ${digits} fraction digits; a price of this size has ${most}`)

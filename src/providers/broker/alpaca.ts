@@ -49,6 +49,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const calendars = new LRUCache<string, readonly Dividend[]>({ max: 10, ttl: CALENDAR_MS })
   const findRaw = (id: string) => findOrder(ask, orders, id)
   return {
+    name: 'alpaca',
     instrument: async (symbol) => {
       const known = instruments.get(symbol)
       if (known !== undefined) return known

@@ -9,6 +9,7 @@ const refuse = () =>
 
 /** The broker port where there is none. */
 export const noBroker: Broker = {
+  name: 'none',
   instrument: refuse,
   quotes: refuse,
   history: refuse,

@@ -45,6 +45,7 @@ export function createSandboxBroker({
       return carried
     })
   return {
+    name: 'sandbox',
     instrument: async (symbol) => {
       const name = names.get(symbol)
       return name === undefined ? undefined : { symbol, name, tradable: true }

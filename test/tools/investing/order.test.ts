@@ -169,6 +169,8 @@ onBothEngines('orders', (database) => {
     ['a tenth of a cent', { notional: '10.001' }],
     ['a limit on a market order', { limitPrice: '10' }],
     ['a limit below a cent', { type: 'limit', limitPrice: '10.001' }],
+    ['a limit beyond all prices', { type: 'limit', limitPrice: '999999999999' }],
+    ['a limit of next to nothing', { type: 'limit', limitPrice: '0.0001' }],
     ['a sentence for a symbol', { symbol: 'buy all' }],
     ['a side of its own', { side: 'short' }],
     ['an empty client order id', { clientOrderId: '' }],
@@ -176,12 +178,24 @@ onBothEngines('orders', (database) => {
     await expect(place(asked)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
+  it('takes the greatest and the least that there are', async () => {
+    const most = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
+    for (const side of ['buy', 'sell'])
+      await expect(place({ ...most, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
+    expect((await place({ notional: '1.00', type: 'limit', limitPrice: '1000000.00' })).body).toMatchObject({
+      status: 'filled',
+    })
+  })
+
   it('is one order for one client order id, whatever comes at once', async () => {
     const twins = await Promise.all(Array.from({ length: 5 }, () => place({ clientOrderId: 'rent' })))
     expect(new Set(twins.map(({ body }) => body.id)).size).toBe(1)
     expect(await orders()).toHaveLength(1)
     expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
-    expect(await place({ clientOrderId: 'rent' })).toMatchObject({ replayed: true, body: twins[0]?.body })
+    expect(await place({ clientOrderId: 'rent' })).toMatchObject({
+      replayed: true,
+      body: { id: twins[0]?.body.id, status: 'filled' },
+    })
     await expect(place({ clientOrderId: 'rent', notional: '11' })).rejects.toMatchObject({ code: 'conflict' })
     // Another account has names of its own.
     const other = await newInvestor(services)
