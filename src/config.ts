@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from './address-range.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
+import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
@@ -19,15 +20,9 @@ const list = z
   .transform((entries) => entries.filter((entry) => entry !== ''))
 
 /** What already follows `/api/auth/`. */
-const takenNames: ReadonlySet<string> = new Set([
-  'webauthn',
-  'otp',
-  'guest',
-  'logout',
-  'session',
-  'sessions',
-  'recovery',
-])
+const takenNames: ReadonlySet<string> = new Set(
+  'webauthn otp guest logout session sessions recovery'.split(' '),
+)
 
 const environment = z.object({
   MODE: z.enum(['sandbox', 'production']).default('sandbox'),
@@ -95,6 +90,7 @@ const environment = z.object({
     .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   ...complianceVariables,
+  ...investingVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -111,7 +107,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig {
+export interface Config extends ComplianceConfig, InvestingConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -230,6 +226,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
     ...complianceOf(settings),
+    ...investingOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))
@@ -250,6 +247,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
   const names = providerNames(given.IDENTITY_PROVIDERS ?? (given.MODE === 'production' ? '' : undefined))
   const together = [
     ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
+    ...investingGroups,
     ...names.map((name) =>
       ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${prefixOf(name)}${member}`),
     ),
@@ -257,7 +255,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
   const isProduction = given.MODE === 'production'
   const half = together.flatMap((group, at) => {
     const absent = group.filter((name) => given[name] === undefined)
-    const isNeeded = absent.length < group.length || (at > 0 && isProduction)
+    const isNeeded = absent.length < group.length || (at > investingGroups.length && isProduction)
     return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} belong together`) : []
   })
   const issuers = names

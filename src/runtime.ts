@@ -12,6 +12,10 @@ import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
+import { createAlpacaBroker } from './providers/broker/alpaca.ts'
+import { noBroker } from './providers/broker/none.ts'
+import { createSandboxBroker } from './providers/broker/sandbox.ts'
+import type { Broker } from './providers/broker.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
@@ -43,10 +47,17 @@ import { createListScreening } from './providers/screening/listed.ts'
 import { noScreening } from './providers/screening/none.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
-import { rootCause } from './root-cause.ts'
+import { createAcross } from './providers/swap-aggregator/across.ts'
+import { guardAggregator } from './providers/swap-aggregator/guarded.ts'
+import { createLifi } from './providers/swap-aggregator/lifi.ts'
+import { createRelay } from './providers/swap-aggregator/relay.ts'
+import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
+import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
+import type { SwapAggregator } from './providers/swap-aggregator.ts'
 import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
+import { naming, partOf, startTogether } from './start-together.ts'
 import type { Database } from './storage/database.ts'
 
 /** The services, and how to let them go. */
@@ -88,7 +99,8 @@ export async function createRuntime(
     await database.close()
   }
   try {
-    const parts = { database, chain, clock: systemClock, newId, log }
+    const broker = createBroker(config, database, log)
+    const parts = { database, chain, broker, clock: systemClock, newId, log }
     const sanctions = createSanctions(config, log)
     const services: Services = {
       ...parts,
@@ -96,6 +108,7 @@ export async function createRuntime(
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: createMessages(config, parts),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
+      swapAggregators: createSwapAggregators(config, log),
       rates: createRates(config, log),
       railControls: createRailControls(config, database),
       sanctions,
@@ -110,38 +123,6 @@ export async function createRuntime(
     await close()
     throw error
   }
-}
-
-/** A variable with the host that its URL names; the rest of a URL may be secret. */
-function partOf(variable: string, url: string | null): string | undefined {
-  return url === null ? undefined : `${variable} (${new URL(url).host})`
-}
-
-/** Says which variable a part that cannot be had belongs to, and what lies at the bottom. */
-async function naming<Part>(variable: string, part: Promise<Part>): Promise<Part> {
-  try {
-    return await part
-  } catch (cause) {
-    const [detail, root] = [cause instanceof Error ? cause.message : String(cause), rootCause(cause)]
-    const [first = ''] = detail.split('\n')
-    throw new Error(`${variable}: ${first}${root === detail ? '' : ` (${root.split('\n')[0]})`}`, { cause })
-  }
-}
-
-/** Starts two parts at once; where one fails, the other is closed before the failure goes on. */
-async function startTogether(
-  startChain: () => Promise<Chain>,
-  openDatabase: () => Promise<Database>,
-): Promise<[Chain, Database]> {
-  const [chain, database] = await Promise.allSettled([startChain(), openDatabase()])
-  if (chain.status === 'fulfilled' && database.status === 'fulfilled') return [chain.value, database.value]
-  if (chain.status === 'fulfilled') await chain.value.close()
-  if (database.status === 'fulfilled') await database.value.close()
-  throw database.status === 'rejected'
-    ? database.reason
-    : chain.status === 'rejected'
-      ? chain.reason
-      : new Error('unreachable')
 }
 
 async function openMigrated(config: Config, log: Log): Promise<Database> {
@@ -207,6 +188,21 @@ async function createIdentityProviders(
 function createRates({ mode, fxRatesUrl }: Config, log: Log): Rates {
   if (mode === 'sandbox' && fxRatesUrl === null) return createSandboxRates()
   return createEcbRates({ url: fxRatesUrl ?? ECB_URL, log })
+}
+
+/** The one that the configuration names; without one the sandbox has its own and production none. */
+function createBroker({ alpaca, marketHours, mode }: Config, database: Database, log: Log): Broker {
+  if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock: systemClock, log })
+  if (mode === 'production') return noBroker
+  return createSandboxBroker({ database, clock: systemClock, hours: marketHours })
+}
+
+/** Those that the configuration names, each behind a breaker; without any the sandbox has its own and production none. */
+function createSwapAggregators({ swapAggregators, mode }: Config, log: Log): readonly SwapAggregator[] {
+  const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
+  const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
+  const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
+  return all.map((aggregator) => guardAggregator(aggregator, { clock: systemClock, log }))
 }
 
 function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {

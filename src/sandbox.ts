@@ -12,8 +12,10 @@ import { policyHashOf } from './identity/agent-keys.ts'
 import { hashApiKey, newApiKey } from './identity/api-keys.ts'
 import { findKey, insertKey } from './identity/store.ts'
 import { type NewId, randomToken } from './ids.ts'
+import { openPortfolio } from './investing/open-portfolio.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
 import type { Log } from './log.ts'
+import type { Broker } from './providers/broker.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { levelChain } from './wallets/level-chain.ts'
@@ -23,6 +25,7 @@ import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 interface SandboxParts {
   readonly database: Database
   readonly chain: Chain
+  readonly broker: Broker
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
@@ -36,13 +39,21 @@ const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
 const PAYER_WEI = 10n ** 18n
 
-const demoScopes: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'compliance:write', 'fx:pay']
+const demoScopes: readonly Scope[] = [
+  'wallets:read',
+  'wallets:transfer',
+  'investing:read',
+  'investing:trade',
+  'swaps:quote',
+  'compliance:write',
+  'fx:pay',
+]
 
 const demoPolicy: Policy = {
   currency: 'USD',
   perTransaction: { max: '25' },
   dailyBudget: { max: '100' },
-  categories: { allow: ['transfer', 'x402'] },
+  categories: { allow: ['transfer', 'x402', 'invest'] },
 }
 
 /** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
@@ -135,6 +146,7 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { ...parts, database: connection },
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
+    await openPortfolio({ ...parts, database: connection }, { accountId: account.id, at })
   })
 }
 

@@ -81,6 +81,9 @@ describe('the configuration', () => {
       })),
       trustedProxies: [],
       logLevel: 'info',
+      marketHours: 'always',
+      alpaca: null,
+      swapAggregators: null,
       rates: {},
       sanctionsList: null,
       screening: null,
@@ -141,6 +144,24 @@ describe('the configuration', () => {
     ])
   })
 
+  it('names what Alpaca’s API needs together, in any mode', () => {
+    for (const mode of [{}, production])
+      expect(complaintsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
+        'ALPACA_API_SECRET',
+        'ALPACA_ACCOUNT_ID',
+      ])
+    const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_ACCOUNT_ID: 'acc-1' }
+    expect(readConfig(all).alpaca).toMatchObject({ apiKey: 'key', url: 'https://broker-api.alpaca.markets' })
+  })
+
+  it('knows the aggregators that it is to ask, with their keys', () => {
+    const env = { SWAP_AGGREGATORS: 'lifi, 0x', ZEROX_API_KEY: 'key', LIFI_URL: 'http://127.0.0.1:1/' }
+    expect(readConfig(env).swapAggregators).toEqual([
+      { name: 'lifi', url: 'http://127.0.0.1:1', apiKey: null },
+      { name: '0x', url: 'https://api.0x.org', apiKey: 'key' },
+    ])
+  })
+
   it('names everything that production lacks, at once', () => {
     const { MODE, ...needed } = production
     expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
@@ -194,6 +215,9 @@ describe('the configuration', () => {
     ['SESSION_SECRET', 'short'],
     ['LOG_LEVEL', 'verbose'],
     ['DATA_KEY', 'short'],
+    ['SANDBOX_MARKET_HOURS', 'sometimes'],
+    ['ALPACA_URL', 'alpaca.example'],
+    ['RELAY_URL', 'relay.example'],
     ['RP_ID', '127.0.0.1'],
     ['RP_ID', 'https://bursar.example'],
     ['FOUNDER_ACCOUNT', 'ada@example.com'],

@@ -38,6 +38,10 @@ import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
 import docsFeedback from './docs/feedback.ts'
+import investingOrder from './investing/order.ts'
+import investingOrdersCancel from './investing/orders/cancel.ts'
+import investingOrdersList from './investing/orders/list.ts'
+import investingPortfolio from './investing/portfolio.ts'
 import policySimulate from './policy/simulate.ts'
 import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
@@ -50,6 +54,7 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import swapsQuote from './swaps/quote.ts'
 import transfersGasless from './transfers/gasless.ts'
 import walletsAllowancesIntent from './wallets/allowances/intent.ts'
 import walletsAllowancesList from './wallets/allowances/list.ts'
@@ -103,6 +108,10 @@ export const tools: readonly Tool[] = [
   developerKeysList,
   developerKeysRevoke,
   docsFeedback,
+  investingOrder,
+  investingOrdersCancel,
+  investingOrdersList,
+  investingPortfolio,
   policySimulate,
   railsControlsGet,
   railsControlsSet,
@@ -119,6 +128,7 @@ export const tools: readonly Tool[] = [
   walletsAllowancesIntent,
   walletsAllowancesList,
   walletsAllowancesSet,
+  swapsQuote,
   walletsGet,
   walletsSignersCreate,
   walletsSignersList,

@@ -11,8 +11,10 @@ import { createPaywall, type Paywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
+import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
@@ -105,6 +107,12 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(1_000, { name: 'settle-payments', round: (signal) => settlePayments(services, signal), log }),
     every(1_000, { name: 'settle-relays', round: (signal) => settleRelays(services, signal), log }),
+    every(1_000, { name: 'settle-orders', round: (signal) => settleOrders(services, signal), log }),
+    every(config.mode === 'sandbox' ? 5_000 : 60_000, {
+      name: 'pay-dividends',
+      round: () => payDividends(services),
+      log,
+    }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

@@ -1,4 +1,4 @@
-/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents, closed windows of rate limits. */
+/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, closed windows of rate limits. */
 import type { Clock } from '../clock.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
@@ -21,5 +21,6 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   const closed = new Date(now.getTime() - WINDOW_MS)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
+  await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()
   await database.kysely.deleteFrom('openid_record').where('expires_at', '<', now).execute()
 }

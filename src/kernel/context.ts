@@ -7,6 +7,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { Broker } from '../providers/broker.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { IdentityReview } from '../providers/identity-review.ts'
@@ -16,6 +17,7 @@ import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { AddressScreening } from '../providers/screening.ts'
+import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 import type { Tool } from './tool.ts'
@@ -63,6 +65,8 @@ export interface Services {
   /** Decides on spends and holds their money; those of one account that come at once go together. Never within a transaction. */
   readonly reserve: ReserveQueue['reserve']
   readonly chain: Chain
+  readonly broker: Broker
+  readonly swapAggregators: readonly SwapAggregator[]
   readonly rates: Rates
   readonly railControls: RailControls
   readonly sanctions: Sanctions

@@ -5,8 +5,8 @@
 import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { Failure, type Violation } from '../failure.ts'
-import { decimalOf } from '../money.ts'
 import type { AccessKey } from '../principal.ts'
+import { decimalOfValue } from '../shares.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { reserveSpend, type SpendRequest, type SpendVerdict } from '../spending/reserve.ts'
 import type { Database } from '../storage/database.ts'
@@ -80,7 +80,7 @@ function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {
     case 'deny':
       return { ...nothing, verdict: 'deny', violations: decided.violations }
     case 'insufficient_funds':
-      return { ...nothing, verdict: 'insufficient_funds', available: decimalOf(decided.available) }
+      return { ...nothing, verdict: 'insufficient_funds', available: decimalOfValue(decided.available) }
     default:
       throw new Failure('conflict', 'The key or its policy changed while this was simulated.', {
         hint: 'Send the request again.',

@@ -8,6 +8,7 @@ import type { Scope } from '../../policies/scopes.ts'
 import { Failure, type FailureCode } from '../failure.ts'
 import type { Money } from '../money.ts'
 import type { RailId } from '../providers/rail-controls.ts'
+import type { Shares } from '../shares.ts'
 import type { Context, Services } from './context.ts'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
@@ -27,8 +28,18 @@ export interface Spending<Facts = unknown> {
   readonly mcc?: string | null
   /** The ticker, of investments. */
   readonly symbol?: string | null
+  /** What is held in place of the money: shares that are sold are given up, and the money is what they count for. */
+  readonly holding?: Shares
+  /** What to do where too little is available, in place of the usual words. */
+  readonly fundsHint?: string
   /** What was found out on the way and `run` will need. */
   readonly facts: Facts
+}
+
+/** The caller named this spend before, by a name of its own: nothing is spent, and the earlier answer is told. */
+export interface Repetition {
+  /** The decision that allowed it. */
+  readonly repeats: string
 }
 
 /** An allowed decision and what it was taken on. */
@@ -97,7 +108,10 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   readonly rail: RailId
   /** What `spend` finds out for `run`; kept on the decision, so that an answer can be told again. */
   readonly facts: z.ZodType<Facts>
-  readonly spend: (context: Context, input: z.output<Input>) => Spending<Facts> | Promise<Spending<Facts>>
+  readonly spend: (
+    context: Context,
+    input: z.output<Input>,
+  ) => Spending<Facts> | Promise<Spending<Facts> | Repetition>
   readonly run: (
     context: Context,
     input: z.output<Input>,
@@ -119,7 +133,7 @@ export interface Call {
   readonly input: unknown
   /** The input as it came, to be decoded again. */
   readonly raw: unknown
-  readonly spend: ((context: Context) => Promise<Spending>) | null
+  readonly spend: ((context: Context) => Promise<Spending | Repetition>) | null
   /** The answer of an earlier run, or null while there is none. @param decided as it was stored. */
   readonly recall: (context: Context, decided: Decided) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
@@ -170,8 +184,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         raw,
         sell: sale === undefined ? null : (context) => sale(context, input),
         spend: async (context) => {
-          spending = await spend(context, input)
-          return spending
+          const asked = await spend(context, input)
+          spending = 'repeats' in asked ? undefined : asked
+          return asked
         },
         recall: async (context, decided) => {
           const recalled = await recall(context, input, { ...decided, facts: facts.parse(decided.facts) })

@@ -12,7 +12,7 @@ export interface Balance {
   readonly held: bigint
 }
 
-/** All balances of an owner that ever were above zero, by place and asset. */
+/** All balances of an owner's money that ever were above zero, by place and asset; shares are not money. */
 export async function balances(connection: Connection, accountId: string): Promise<readonly Balance[]> {
   // A range over the primary key. ';' follows ':' in collation C.
   const { rows } = await sql<Balance>`
@@ -20,7 +20,7 @@ export async function balances(connection: Connection, accountId: string): Promi
       coalesce(sum(units) filter (where account like '%:available'), 0)::bigint as available,
       coalesce(sum(units) filter (where account like '%:held'), 0)::bigint as held
     from balance
-    where account > ${`${accountId}:`} and account < ${`${accountId};`}
+    where account > ${`${accountId}:`} and account < ${`${accountId};`} and asset not like 'equity:%'
     group by 1, 2
     order by 1, 2`.execute(connection.kysely)
   return rows

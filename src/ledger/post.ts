@@ -5,15 +5,15 @@
  * falls below zero; an owner's materialized balance equals the sum of its postings.
  */
 import { Failure } from '../failure.ts'
-import { type Asset, decimalOf, type Money } from '../money.ts'
+import { decimalOfValue, nameOfValue, type Value } from '../shares.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { LedgerAccount } from './accounts.ts'
 
-/** Money from one account to another. @property money above zero. */
+/** Money or shares from one account to another. @property money above zero. */
 export interface Posting {
   readonly source: LedgerAccount
   readonly destination: LedgerAccount
-  readonly money: Money
+  readonly money: Value
 }
 
 /** One movement: all of its postings or none. */
@@ -36,7 +36,7 @@ const statement: Statement = {
 interface Row {
   readonly verdict: 'posted' | 'already_posted' | 'insufficient_funds'
   readonly account: string | null
-  readonly asset: Asset | null
+  readonly asset: Value['asset'] | null
   readonly available_units: bigint | null
   readonly needed_units: bigint | null
 }
@@ -68,13 +68,10 @@ export async function post(
 function insufficientFunds({ account, asset, available_units, needed_units }: Row): Failure {
   if (asset === null || available_units === null || needed_units === null)
     throw new Error('ledger_post answered insufficient_funds without amounts')
-  const available = decimalOf({ asset, units: available_units })
-  const needed = decimalOf({ asset, units: needed_units })
-  return new Failure(
-    'insufficient_funds',
-    `${account} has ${available} ${asset}; ${needed} ${asset} needed.`,
-    {
-      hint: 'Add funds, or ask for a smaller amount.',
-    },
-  )
+  const available = decimalOfValue({ asset, units: available_units })
+  const needed = decimalOfValue({ asset, units: needed_units })
+  const name = nameOfValue({ asset })
+  return new Failure('insufficient_funds', `${account} has ${available} ${name}; ${needed} ${name} needed.`, {
+    hint: 'Add funds, or ask for a smaller amount.',
+  })
 }

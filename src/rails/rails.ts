@@ -16,7 +16,7 @@ export interface RailFee {
 /** A rail, whatever its control says. `min` and `max` are decimals of its tokens or currencies; null: no limit of its own. */
 export interface Rail {
   readonly id: RailId
-  readonly kind: 'onchain' | 'x402'
+  readonly kind: 'onchain' | 'x402' | 'brokerage'
   readonly directions: readonly ('in' | 'out')[]
   readonly currencies: readonly Asset[]
   readonly tokens: readonly Stablecoin[]
@@ -88,6 +88,18 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       max: price,
       fees: [],
       settlementTime: 'PT3S',
+    },
+    investing: {
+      id: 'investing',
+      kind: 'brokerage',
+      directions: ['in', 'out'],
+      currencies: ['USD'],
+      tokens: [],
+      chains: [],
+      min: '1',
+      max: null,
+      fees: [],
+      settlementTime: 'PT5S',
     },
   }
 }

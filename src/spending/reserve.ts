@@ -6,7 +6,7 @@
  */
 import type { Violation } from '../failure.ts'
 import type { Json } from '../json.ts'
-import type { Money } from '../money.ts'
+import type { Value } from '../shares.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { IdempotentCall } from './idempotency.ts'
 import { parameterNames, parametersOf } from './reserve-parameters.ts'
@@ -34,7 +34,8 @@ export interface SpendRequest {
   readonly facts: Json
   /** What the policy's pure rules found. With any the spend is denied, and the counters add theirs. */
   readonly violations: readonly Violation[]
-  readonly money: Money
+  /** What is held: what is paid, or the shares that are sold. */
+  readonly money: Value
   /** What it counts for in budgets: millionths of a USD; null where it is not known, which any daily maximum denies. */
   readonly usdMicros: bigint | null
   /** Who is paid, in any case; null where it is not known, which a cool-down denies. */
@@ -72,7 +73,7 @@ export type SpendVerdict =
       readonly verdict: 'insufficient_funds'
       readonly decisionId: string
       readonly replayed: boolean
-      readonly available: Money
+      readonly available: Value
     }
   | { readonly verdict: 'approval_required'; readonly decisionId: string; readonly replayed: boolean }
   | { readonly verdict: 'repeated'; readonly decisionId: string }
@@ -115,7 +116,7 @@ export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict 
     case 'deny':
       return { verdict, decisionId, replayed, violations }
     case 'insufficient_funds':
-      return { verdict, decisionId, replayed, available: { asset: request.money.asset, units: units ?? 0n } }
+      return { verdict, decisionId, replayed, available: { ...request.money, units: units ?? 0n } }
     case 'approval_required':
       return { verdict, decisionId, replayed }
     case 'repeated':

@@ -10,6 +10,8 @@ import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
 import { payments } from './migrations/0010-payments.ts'
 import { relays } from './migrations/0011-relays.ts'
+import { investing } from './migrations/0012-investing.ts'
+import { swaps } from './migrations/0013-swaps.ts'
 import { kyc } from './migrations/0016-kyc.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -26,4 +28,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0010-payments': payments,
   '0011-relays': relays,
   '0016-kyc': kyc,
+  '0012-investing': investing,
+  '0013-swaps': swaps,
 }

@@ -2,6 +2,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
 import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
+import type { InvestingTables } from './schema-investing.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
   ChallengeTable,
@@ -27,7 +28,7 @@ import type {
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
 /** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
-export interface Schema {
+export interface Schema extends InvestingTables {
   account: AccountTable
   session: SessionTable
   access_key: AccessKeyTable
@@ -213,6 +214,8 @@ export interface ReservationTable {
   status: 'reserved' | 'settled' | 'released'
   reserved_at: Date
   resolved_at: Date | null
+  /** What of the units has gone already, where they go in parts. */
+  taken: Generated<bigint>
 }
 
 /** What a key used of its budget on a UTC day: the sum and number of its spends that were not released. */

@@ -7,6 +7,7 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
@@ -15,6 +16,7 @@ import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
+import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -48,6 +50,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     database,
     reserve: createReserveQueue(database).reserve,
     chain: await createSimulatedChain({ clock, log: silentLog }),
+    broker: createSandboxBroker({ database, clock, hours: 'always' }),
+    swapAggregators: createSandboxAggregators(),
     rates: createSandboxRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),

@@ -348,6 +348,17 @@ const objects: Readonly<
       isThere: async () => (await owner.ask('GET', path)).body.state === 'confirmed',
     }
   },
+  'DELETE /api/investing/orders/{id}': async (owner) => {
+    const waiting = { symbol: 'VTI', side: 'buy', notional: '1', type: 'limit', limitPrice: '1' }
+    const { body } = await owner.ask('POST', '/api/investing/order', waiting)
+    return {
+      id: String(body.id),
+      isThere: async () =>
+        JSON.stringify((await owner.ask('GET', '/api/investing/orders?status=open')).body).includes(
+          String(body.id),
+        ),
+    }
+  },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type SpendCategory, spendPolicy } from '../../policies/policy.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { insertKey } from '../../src/identity/store.ts'
+import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
@@ -27,6 +28,7 @@ onBothEngines('every operation that spends', (database) => {
     const account = await createAccount(services, { displayName: 'Ada', guest: false, at: noon })
     await openWallet(services, { accountId: account.id, at: noon })
     await bookDeposit(services, { accountId: account.id, funds: demoFunds, reference: account.id, at: noon })
+    await openPortfolio(services, { accountId: account.id, at: noon })
     const policy = spendPolicy.parse({
       perTransaction: { max: '100' },
       dailyBudget: { max: '100' },
@@ -42,7 +44,7 @@ onBothEngines('every operation that spends', (database) => {
       await database()
         .kysely.selectFrom('ledger_transaction')
         .select('id')
-        .where('kind', '!=', 'deposit')
+        .where('kind', 'not in', ['deposit', 'fill'])
         .execute()
     ).length
 

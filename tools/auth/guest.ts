@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
+import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
 
@@ -9,7 +10,7 @@ export default defineTool({
   title: 'Guest session',
   summary: 'Start a demo guest session with a funded wallet.',
   description:
-    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain; in production it is empty. A guest is never an administrator.',
+    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. A guest is never an administrator.',
   route: 'POST /api/auth/guest',
   who: 'public',
   scopes: [],
@@ -27,6 +28,7 @@ export default defineTool({
     const safeAddress = await openWallet(context, { accountId: account.id, at })
     if (settings.mode === 'sandbox') {
       await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
+      await openPortfolio(context, { accountId: account.id, at })
       context.afterCommit(() =>
         chain.mint(demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))),
       )

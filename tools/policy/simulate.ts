@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Policy, spendCategories, spendPolicy } from '../../policies/policy.ts'
+import { type Policy, type SpendCategory, spendCategories, spendPolicy } from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { Failure } from '../../src/failure.ts'
@@ -130,8 +130,7 @@ export default defineTool({
       spending: {
         category,
         money: moneyOf(asset, amount),
-        // What others pay needs no money of the account's.
-        place: category === 'gasless' ? null : (chain ?? context.chain.name),
+        place: placeOf(category, chain ?? context.chain.name),
         chain: chain ?? (onChain.has(category) ? context.chain.name : null),
         counterparty: counterparty?.toLowerCase() ?? null,
         mcc: mcc ?? null,
@@ -209,4 +208,10 @@ function unknownKey(): Failure {
 
 function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
+}
+
+/** Where the money of a category lies; null: it is somebody else's. */
+function placeOf(category: SpendCategory, chain: string): string | null {
+  if (category === 'gasless') return null
+  return category === 'invest' ? 'bank' : chain
 }

@@ -10,6 +10,7 @@ import { Failure, type Violation } from '../../failure.ts'
 import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
 import type { AccessKey } from '../../principal.ts'
+import { decimalOfValue, nameOfValue } from '../../shares.ts'
 import type { SpendRequest, SpendVerdict } from '../../spending/reserve.ts'
 import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
 import { type Context, callerOf } from '../context.ts'
@@ -33,6 +34,7 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   if (call.spend === null) throw new Error(`${tool.name} spends without saying what`)
   const caller = callerOf(context)
   const spending = await call.spend(context)
+  if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
   requireKyc(context.settings, caller.account, value.usdMicros)
   const key = caller.kind === 'key' ? caller.key : null
@@ -111,7 +113,7 @@ export function spendRequest(
       found: toJson(spending.facts),
     },
     violations: policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy],
-    money,
+    money: spending.holding ?? money,
     usdMicros: value.usdMicros,
     counterparty,
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
@@ -155,11 +157,11 @@ function gateOf(
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',
-        `The wallet has ${decimalOf(decided.available)} ${spending.money.asset} available; ${decimalOf(spending.money)} needed.`,
+        `The ${spending.holding === undefined ? 'wallet' : 'portfolio'} has ${decimalOfValue(decided.available)} ${nameOfValue(decided.available)} available; ${decimalOfValue(spending.holding ?? spending.money)} needed.`,
         {
           decisionId: decided.decisionId,
           isReplayed: decided.replayed,
-          hint: 'Ask for a smaller amount, or add funds and use a new idempotency key.',
+          hint: spending.fundsHint ?? 'Ask for a smaller amount, or add funds and use a new idempotency key.',
         },
       )
     case 'fingerprint_mismatch':

@@ -1,0 +1,82 @@
+/** The part of the configuration that investing and swaps read: who trades for us, and who is asked for routes. */
+import { z } from 'zod'
+
+const url = z.url({ protocol: /^https?$/, abort: true })
+const secret = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+
+/** Its variables. */
+export const investingVariables = {
+  SANDBOX_MARKET_HOURS: z.enum(['always', 'nyse']).default('always'),
+  ALPACA_API_KEY: secret.optional(),
+  ALPACA_API_SECRET: secret.optional(),
+  ALPACA_ACCOUNT_ID: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must be the id of an account')
+    .optional(),
+  ALPACA_URL: url.default('https://broker-api.alpaca.markets'),
+  ALPACA_DATA_URL: url.default('https://data.alpaca.markets'),
+  SWAP_AGGREGATORS: z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.enum(['lifi', 'relay', '0x', 'across'])))
+    .optional(),
+  LIFI_URL: url.default('https://li.quest'),
+  LIFI_API_KEY: secret.optional(),
+  RELAY_URL: url.default('https://api.relay.link'),
+  RELAY_API_KEY: secret.optional(),
+  ZEROX_URL: url.default('https://api.0x.org'),
+  ZEROX_API_KEY: secret.optional(),
+  ACROSS_URL: url.default('https://app.across.to/api'),
+  ACROSS_API_KEY: secret.optional(),
+}
+
+const variables = z.object(investingVariables)
+
+/** What the environment decides of investing. */
+export interface InvestingConfig {
+  readonly marketHours: 'always' | 'nyse'
+  /** Null: the sandbox's own broker, and none in production. */
+  readonly alpaca: {
+    readonly url: string
+    readonly dataUrl: string
+    readonly apiKey: string
+    readonly apiSecret: string
+    readonly accountId: string
+  } | null
+  /** Null: the sandbox's own, and none in production. */
+  readonly swapAggregators: readonly SwapAggregatorConfig[] | null
+}
+
+/** How to reach an aggregator. */
+export interface SwapAggregatorConfig {
+  readonly name: 'lifi' | 'relay' | '0x' | 'across'
+  readonly url: string
+  readonly apiKey: string | null
+}
+
+/** What belongs together. */
+export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_ACCOUNT_ID']] as const
+
+/** Investing's part of the settings. */
+export function investingOf(settings: z.output<typeof variables>): InvestingConfig {
+  const reached = {
+    lifi: { url: settings.LIFI_URL, apiKey: settings.LIFI_API_KEY },
+    relay: { url: settings.RELAY_URL, apiKey: settings.RELAY_API_KEY },
+    '0x': { url: settings.ZEROX_URL, apiKey: settings.ZEROX_API_KEY },
+    across: { url: settings.ACROSS_URL, apiKey: settings.ACROSS_API_KEY },
+  }
+  const { ALPACA_API_KEY: apiKey, ALPACA_API_SECRET: apiSecret, ALPACA_ACCOUNT_ID: accountId } = settings
+  return {
+    marketHours: settings.SANDBOX_MARKET_HOURS,
+    swapAggregators:
+      settings.SWAP_AGGREGATORS?.map((name) => ({
+        name,
+        url: reached[name].url.replace(/\/+$/, ''),
+        apiKey: reached[name].apiKey ?? null,
+      })) ?? null,
+    alpaca:
+      apiKey === undefined || apiSecret === undefined || accountId === undefined
+        ? null
+        : { url: settings.ALPACA_URL, dataUrl: settings.ALPACA_DATA_URL, apiKey, apiSecret, accountId },
+  }
+}

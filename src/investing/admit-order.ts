@@ -1,0 +1,65 @@
+/** What is found out about an order before anything is held. Reads, and may refuse. */
+import { Failure } from '../failure.ts'
+import { decimalOf, type Money } from '../money.ts'
+import type { Broker } from '../providers/broker.ts'
+import { unitsForUp } from '../shares.ts'
+
+/** 1.00 and 1,000,000.00 USD, in cents. */
+const LEAST_CENTS = 100n
+const MOST_CENTS = 100_000_000n
+
+/** An order as it is asked for. @property notional USD. @property limitPrice nano-dollars. */
+export interface AskedOrder {
+  readonly symbol: string
+  readonly side: 'buy' | 'sell'
+  readonly type: 'market' | 'limit'
+  readonly notional: Money
+  readonly limitPrice: bigint | null
+}
+
+/** What the order will be placed with. @property qty billionths of a share that a sell gives up at most; null for a buy. */
+export interface AdmittedOrder {
+  readonly limitPrice: bigint | null
+  readonly qty: bigint | null
+}
+
+/**
+ * Prices an order: a limit order without a limit gets the last quote as its limit; a sell gives up what its amount is worth at
+ * its limit, or at the last quote.
+ * @throws Failure `order_rejected` with `reason`, `provider_unavailable`.
+ */
+export async function admitOrder(
+  { broker }: { broker: Broker },
+  { symbol, side, type, notional, limitPrice }: AskedOrder,
+): Promise<AdmittedOrder> {
+  if (notional.units < LEAST_CENTS)
+    throw rejected('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
+  if (notional.units > MOST_CENTS)
+    throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+  const instrument = await broker.instrument(symbol)
+  if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not traded here.`)
+  if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
+  if (type === 'limit' && limitPrice !== null) return sized(limitPrice, limitPrice)
+  const quote = (await broker.quotes([symbol])).get(symbol)
+  if (quote === undefined) throw rejected('no_quote', `There is no price of ${symbol} now.`)
+  return sized(quote, type === 'limit' ? quote : null)
+
+  function sized(price: bigint, limit: bigint | null): AdmittedOrder {
+    return { limitPrice: limit, qty: side === 'sell' ? unitsForUp(notional.units, price) : null }
+  }
+}
+
+const hints: Readonly<Record<string, string>> = {
+  unknown_symbol: 'Use the ticker of a US stock or fund, such as VTI or AAPL.',
+  notional_too_small: 'Ask for 1.00 USD or more.',
+  notional_too_large: 'Split the order.',
+}
+
+/** An order that nobody will fill. @param reason for programs. */
+export function rejected(reason: string, detail: string): Failure {
+  return new Failure('order_rejected', `${detail} Nothing was bought or sold.`, {
+    reason,
+    isFinal: true,
+    hint: hints[reason] ?? 'Change the order and send it with a new idempotency key.',
+  })
+}

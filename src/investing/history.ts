@@ -1,0 +1,50 @@
+/** What happened to an account's cash and shares, in the order of time: what its performance is computed from. */
+import { sql } from 'kysely'
+import { available, external, held } from '../ledger/accounts.ts'
+import type { Connection } from '../storage/database.ts'
+import { BANK, BROKER } from './order.ts'
+
+/** Cash that came or went. @property cents below zero where it went. @property isFlow a deposit or withdrawal, no trade or dividend. */
+export interface CashEvent {
+  readonly at: Date
+  readonly cents: bigint
+  readonly isFlow: boolean
+}
+
+/** Shares that came or went. @property qty below zero where they went. */
+export interface ShareEvent {
+  readonly at: Date
+  readonly symbol: string
+  readonly qty: bigint
+}
+
+/** All of both. */
+export interface History {
+  readonly cash: readonly CashEvent[]
+  readonly shares: readonly ShareEvent[]
+}
+
+/** Reads it. What is only held for an order has not gone. */
+export async function readHistory(connection: Connection, accountId: string): Promise<History> {
+  const own = sql.join([available(accountId, BANK), held(accountId, BANK)])
+  // The conditions on `split_part` and `left` are those of the partial indexes.
+  const { rows: cash } = await sql<CashEvent>`
+    select t.at, sum(p.units)::bigint as cents, p.other <> ${external(BROKER)} as "isFlow"
+    from (
+      select transaction_id, units, source as other from posting
+      where destination in (${own}) and split_part(destination, ':', 2) = 'bank' and left(destination, 5) = 'acct_'
+        and asset = 'USD' and source not in (${own})
+      union all
+      select transaction_id, -units, destination from posting
+      where source in (${own}) and split_part(source, ':', 2) = 'bank' and left(source, 5) = 'acct_'
+        and asset = 'USD' and destination not in (${own})
+    ) p join ledger_transaction t on t.id = p.transaction_id
+    group by t.at, 3 order by t.at`.execute(connection.kysely)
+  const shares = await connection.kysely
+    .selectFrom('position_change')
+    .select(['at', 'symbol', 'qty'])
+    .where('account_id', '=', accountId)
+    .orderBy('at')
+    .execute()
+  return { cash, shares }
+}

@@ -1,0 +1,32 @@
+/** How an earlier order went, for a caller that repeats its call. */
+import type { Connection } from '../storage/database.ts'
+import { rejected } from './admit-order.ts'
+import type { Order } from './order.ts'
+import { rejectedOrder } from './place-order.ts'
+import { findOrder } from './store.ts'
+
+/**
+ * A decision's order as it stands now. @returns null while it is about to be placed.
+ * @throws Failure `order_rejected` where the broker rejected it or it was never placed.
+ */
+export async function recallOrder(
+  { database }: { database: Connection },
+  {
+    decisionId,
+    accountId,
+    clientOrderId,
+  }: { decisionId: string; accountId: string; clientOrderId: string | null },
+): Promise<Order | null> {
+  const own = await findOrder(database, { decisionId })
+  const order =
+    own ?? (clientOrderId === null ? undefined : await findOrder(database, { accountId, clientOrderId }))
+  if (order?.status === 'rejected') throw rejectedOrder(order)
+  if (order !== undefined) return order
+  const reservation = await database.kysely
+    .selectFrom('reservation')
+    .select('status')
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst()
+  if (reservation?.status === 'released') throw rejected('never_placed', 'The order was never placed.')
+  return null
+}

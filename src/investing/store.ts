@@ -1,0 +1,179 @@
+/** Orders in the database. */
+import type { Selectable } from 'kysely'
+import type { Page } from '../page.ts'
+import type { Connection } from '../storage/database.ts'
+import type { InvestingTables } from '../storage/schema-investing.ts'
+import type { Order } from './order.ts'
+
+/** A new order: nothing of it is filled. */
+export type NewOrder = Omit<
+  Order,
+  'status' | 'rejectReason' | 'filledQty' | 'filledCash' | 'filledAvgPrice' | 'cancelRequestedAt' | 'filledAt'
+>
+
+/**
+ * Writes an order's row, if and only if what it holds is still reserved: a job that has given it back in the meantime and this
+ * insert cannot both win. @returns false where the reservation is gone or the account used the client order id before.
+ */
+export async function insertOrder(database: Connection, order: NewOrder): Promise<boolean> {
+  const rows = await database.call(
+    {
+      name: 'investing_insert_order',
+      text: `insert into investing_order
+          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12
+        from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
+        on conflict do nothing
+        returning id`,
+    },
+    [
+      order.id,
+      order.accountId,
+      order.decisionId,
+      order.clientOrderId,
+      order.asked,
+      order.symbol,
+      order.side,
+      order.type,
+      order.notional,
+      order.qty,
+      order.limitPrice,
+      order.submittedAt,
+    ],
+  )
+  return rows.length === 1
+}
+
+/** By what an order is found: its id among an account's, the caller's own name for it, or its decision. */
+type OrderName =
+  | { readonly accountId: string; readonly id: string }
+  | { readonly accountId: string; readonly clientOrderId: string }
+  | { readonly decisionId: string }
+
+/** One order, or undefined where there is no such. */
+export async function findOrder(database: Connection, name: OrderName): Promise<Order | undefined> {
+  let query = database.kysely.selectFrom('investing_order').selectAll()
+  if ('accountId' in name) query = query.where('account_id', '=', name.accountId)
+  if ('id' in name) query = query.where('id', '=', name.id)
+  if ('clientOrderId' in name) query = query.where('client_order_id', '=', name.clientOrderId)
+  if ('decisionId' in name) query = query.where('decision_id', '=', name.decisionId)
+  const row = await query.executeTakeFirst()
+  return row === undefined ? undefined : orderOf(row)
+}
+
+/** One order, locked until the transaction ends. */
+export async function lockOrder(connection: Connection, id: string): Promise<Order> {
+  const row = await connection.kysely
+    .selectFrom('investing_order')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return orderOf(row)
+}
+
+/** An account's orders, newest first: one more than the page's limit. */
+export async function listOrders(
+  database: Connection,
+  { accountId, status, page }: { accountId: string; status: 'open' | 'closed' | undefined; page: Page },
+): Promise<Order[]> {
+  const open = ['new', 'accepted', 'partially_filled'] as const
+  let query = database.kysely
+    .selectFrom('investing_order')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+  if (page.after !== null) query = query.where('id', '<', page.after)
+  if (status === 'open') query = query.where('status', 'in', open)
+  if (status === 'closed') query = query.where('status', 'not in', open)
+  return (await query.execute()).map(orderOf)
+}
+
+/** What changes of an order. */
+export type OrderChange = Pick<
+  Order,
+  'status' | 'rejectReason' | 'filledQty' | 'filledCash' | 'filledAvgPrice' | 'filledAt'
+>
+
+/** Moves an order on; the caller holds its lock. */
+export async function updateOrder(
+  connection: Connection,
+  id: string,
+  change: OrderChange,
+  at: Date,
+): Promise<void> {
+  await connection.kysely
+    .updateTable('investing_order')
+    .set({
+      status: change.status,
+      reject_reason: change.rejectReason,
+      filled_qty: change.filledQty,
+      filled_cash: change.filledCash,
+      filled_avg_price: change.filledAvgPrice,
+      filled_at: change.filledAt,
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Remembers that an open order is to be canceled. */
+export async function requestCancel(database: Connection, id: string, at: Date): Promise<void> {
+  await database.kysely
+    .updateTable('investing_order')
+    .set(({ fn, val }) => ({ cancel_requested_at: fn.coalesce('cancel_requested_at', val(at)) }))
+    .where('id', '=', id)
+    .execute()
+}
+
+/**
+ * Open orders that nobody touched since a moment, the longest untouched first, touched now: another process gets others.
+ * @param at the present.
+ */
+export async function claimOpenOrders(
+  database: Connection,
+  { before, at, limit }: { before: Date; at: Date; limit: number },
+): Promise<Order[]> {
+  const rows = await database.kysely
+    .updateTable('investing_order')
+    .set({ updated_at: at })
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('investing_order')
+        .select('id')
+        .where('status', 'in', ['new', 'accepted', 'partially_filled'])
+        .where('updated_at', '<', before)
+        .orderBy('updated_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .execute()
+  return rows.map(orderOf)
+}
+
+function orderOf(row: Selectable<InvestingTables['investing_order']>): Order {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    decisionId: row.decision_id,
+    clientOrderId: row.client_order_id,
+    asked: row.asked,
+    symbol: row.symbol,
+    side: row.side,
+    type: row.type,
+    notional: row.notional,
+    qty: row.qty,
+    limitPrice: row.limit_price,
+    status: row.status,
+    rejectReason: row.reject_reason,
+    filledQty: row.filled_qty,
+    filledCash: row.filled_cash,
+    filledAvgPrice: row.filled_avg_price,
+    cancelRequestedAt: row.cancel_requested_at,
+    submittedAt: row.submitted_at,
+    filledAt: row.filled_at,
+  }
+}

@@ -1,0 +1,25 @@
+/** Carries open orders on: books what the broker filled, ends what it ended, places what a crash kept from it. */
+import type { Investing } from '../investing/order.ts'
+import { releaseUnplaced } from '../investing/release-unplaced.ts'
+import { resumeOrder } from '../investing/resume-order.ts'
+import { claimOpenOrders } from '../investing/store.ts'
+
+/** An order that was touched more recently may still be in the hands of the request that made it. */
+const QUIET_MS = 1_500
+/** A reservation may be about to get its order. */
+const ORPHANED_MS = 10_000
+const BATCH = 100
+
+/** One round. An order that cannot be carried on does not keep the others waiting. @param signal ends the round early. */
+export async function settleOrders(investing: Investing, signal: AbortSignal): Promise<void> {
+  const { database, clock, log } = investing
+  const now = clock()
+  await releaseUnplaced(investing, new Date(now.getTime() - ORPHANED_MS))
+  const before = new Date(now.getTime() - QUIET_MS)
+  for (const order of await claimOpenOrders(database, { before, at: now, limit: BATCH })) {
+    if (signal.aborted) return
+    await resumeOrder(investing, order).catch((err: unknown) =>
+      log.warn({ err, orderId: order.id }, 'an order cannot be carried on yet'),
+    )
+  }
+}

@@ -1,0 +1,71 @@
+/** What Alpaca answers, as far as we read it. Decimals are texts, of market data numbers; both become billionths. */
+import { z } from 'zod'
+import type { OrderReport } from '../broker.ts'
+
+const decimal = z.string().regex(/^\d+(\.\d+)?$/)
+
+/** Billionths of a decimal; what lies below a billionth is cut off. */
+export function nanosOf(value: string | number): bigint {
+  const text = typeof value === 'number' ? value.toFixed(9) : value
+  const [whole = '0', fraction = ''] = text.split('.')
+  return BigInt(whole + fraction.slice(0, 9).padEnd(9, '0'))
+}
+
+const nanos = decimal.transform(nanosOf)
+const moment = z.string().transform((text, context) => {
+  const at = new Date(text)
+  if (!Number.isNaN(at.getTime())) return at
+  context.addIssue({ code: 'custom', message: 'is no time' })
+  return z.NEVER
+})
+const date = z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
+
+/** An order. @see https://docs.alpaca.markets/reference/getorderforaccount */
+export const order = z.object({
+  id: z.string().min(1),
+  client_order_id: z.string(),
+  status: z.string(),
+  filled_qty: nanos,
+  filled_avg_price: nanos.nullish().transform((price) => price ?? null),
+  filled_at: moment.nullish().transform((at) => at ?? null),
+})
+
+/** An asset. @see https://docs.alpaca.markets/reference/get-v1-assets-symbol_or_asset_id */
+export const asset = z.object({
+  name: z.string(),
+  status: z.string(),
+  tradable: z.boolean(),
+  fractionable: z.boolean(),
+})
+
+/** The last trades of symbols. @see https://docs.alpaca.markets/reference/stocklatesttrades-1 */
+export const trades = z.object({ trades: z.record(z.string(), z.object({ p: z.number().positive() })) })
+
+/** Bars: start and closing price. @see https://docs.alpaca.markets/reference/stockbars */
+export const bars = z.object({
+  bars: z.record(z.string(), z.array(z.object({ t: moment, c: z.number().positive() }))),
+  next_page_token: z.string().nullable(),
+})
+
+/** A corporate action. @see https://docs.alpaca.markets/reference/get-v1-corporate_actions-announcements-1 */
+export const announcement = z.object({
+  initiating_symbol: z.string(),
+  record_date: date.nullable(),
+  payable_date: date.nullable(),
+  cash: nanos.nullable().catch(null),
+})
+
+/** A refusal. */
+export const problem = z.object({ message: z.string() }).catch({ message: 'no reason given' })
+
+const ended: Readonly<Record<string, OrderReport['status']>> = {
+  filled: 'filled',
+  canceled: 'canceled',
+  expired: 'expired',
+  rejected: 'rejected',
+}
+
+/** Their status in our words: what has not ended is open, whatever they call it. */
+export function statusOf(status: string, filledQty: bigint): OrderReport['status'] {
+  return ended[status] ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
+}

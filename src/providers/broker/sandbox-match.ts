@@ -1,0 +1,62 @@
+/** How the sandbox market fills an order: second by second, as far as the feed has come. Pure, so that every process agrees. */
+import { least, unitsForDown } from '../../shares.ts'
+import type { BrokerOrder, OrderReport } from '../broker.ts'
+
+/** What the market gives to one order in a second: 10,000 USD. */
+const DEPTH_CENTS = 1_000_000n
+
+const SECOND = 1_000
+const CENT = 10n ** 16n
+
+/** An order in the book. */
+export interface BookedOrder extends BrokerOrder, OrderReport {
+  readonly placedAt: Date
+  readonly expiresAt: Date
+  /** Prices up to this second were looked at. */
+  readonly matchedAt: Date
+}
+
+/** The market that an order meets. */
+interface Market {
+  readonly priceAt: (at: Date) => bigint
+  readonly opensAt: Date
+}
+
+/** Carries an open order on to a moment. One that its session leaves open expires at the close. */
+export function matchUntil(order: BookedOrder, now: Date, market: Market): BookedOrder {
+  let carried = order
+  const end = Math.min(now.getTime(), order.expiresAt.getTime() - 1)
+  const begin = Math.max(order.matchedAt.getTime() + SECOND, market.opensAt.getTime())
+  for (let at = Math.floor(begin / SECOND) * SECOND; at <= end && isOpen(carried); at += SECOND)
+    carried = { ...fill(carried, new Date(at), market.priceAt(new Date(at))), matchedAt: new Date(at) }
+  return isOpen(carried) && now >= order.expiresAt ? { ...carried, status: 'expired' } : carried
+}
+
+/** Whether an order can still be filled. */
+export function isOpen({ status }: OrderReport): boolean {
+  return status === 'accepted' || status === 'partially_filled'
+}
+
+function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
+  const { side, limitPrice } = order
+  const isMet = limitPrice === null || (side === 'buy' ? price <= limitPrice : price >= limitPrice)
+  if (!isMet) return order
+  const wanted = wantedAt(order, price)
+  const depth = unitsForDown(DEPTH_CENTS, price)
+  const units = least(wanted, depth)
+  const filled = {
+    ...order,
+    filledQty: order.filledQty + units,
+    filledValue: order.filledValue + units * price,
+    filledAt: at < order.placedAt ? order.placedAt : at,
+  }
+  return { ...filled, status: units === wanted ? 'filled' : 'partially_filled' }
+}
+
+/** What is left to fill: for a buy what is left of its money pays for, for a sell what is left of both quantity and amount. */
+function wantedAt({ side, notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
+  const left = notional * CENT - filledValue
+  if (side === 'buy' || qty === null) return left / price
+  const enough = left <= 0n ? 0n : (left + price - 1n) / price
+  return least(enough, qty - filledQty)
+}

@@ -1,0 +1,105 @@
+/**
+ * When the sandbox market is open: always, a session being a UTC day; or as the New York Stock Exchange is, 9:30 to 16:00 in New
+ * York, with its holidays and the days on which it closes at 13:00. @see https://www.nyse.com/markets/hours-calendars
+ */
+
+/** The hours that a market keeps. */
+export type MarketHours = 'always' | 'nyse'
+
+/** From its opening to its close, the close not included. */
+export interface Session {
+  readonly opensAt: Date
+  readonly closesAt: Date
+}
+
+const DAY = 86_400_000
+
+/** The session that is open at a moment, or the next one. */
+export function sessionOf(hours: MarketHours, at: Date): Session {
+  for (let day = startOfDay(at) - DAY; ; day += DAY) {
+    const session = sessionOn(hours, new Date(day))
+    if (session !== undefined && session.closesAt > at) return session
+  }
+}
+
+/** The last moment up to `at` at which the market was open. */
+export function lastTraded(hours: MarketHours, at: Date): Date {
+  if (sessionOf(hours, at).opensAt <= at) return at
+  for (let day = startOfDay(at); ; day -= DAY) {
+    const session = sessionOn(hours, new Date(day))
+    if (session !== undefined && session.closesAt <= at) return new Date(session.closesAt.getTime() - 1)
+  }
+}
+
+/** @param day midnight UTC of a calendar day. */
+function sessionOn(hours: MarketHours, day: Date): Session | undefined {
+  if (hours === 'always') return { opensAt: day, closesAt: new Date(day.getTime() + DAY) }
+  const [year, month, date] = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()]
+  if ([0, 6].includes(day.getUTCDay()) || holidaysOf(year).has(keyOf(month, date))) return undefined
+  const closing = earlyClosesOf(year).has(keyOf(month, date)) ? 13 * 60 : 16 * 60
+  return { opensAt: inNewYork(day, 9 * 60 + 30), closesAt: inNewYork(day, closing) }
+}
+
+function startOfDay(at: Date): number {
+  return Math.floor(at.getTime() / DAY) * DAY
+}
+
+/** A minute of a calendar day in New York: five hours after UTC, four from March's second to November's first Sunday. */
+function inNewYork(day: Date, minutes: number): Date {
+  const year = day.getUTCFullYear()
+  const summerFrom = Date.UTC(year, 2, nthWeekday(year, 3, 0, 2))
+  const summerTo = Date.UTC(year, 10, nthWeekday(year, 11, 0, 1))
+  const isSummer = day.getTime() >= summerFrom && day.getTime() < summerTo
+  return new Date(day.getTime() + (minutes + (isSummer ? 4 : 5) * 60) * 60_000)
+}
+
+const keyOf = (month: number, date: number) => `${month}-${date}`
+
+function holidaysOf(year: number): ReadonlySet<string> {
+  const easter = easterOf(year)
+  const goodFriday = new Date(easter.getTime() - 2 * DAY)
+  const lastMondayOfMay = 31 - ((new Date(Date.UTC(year, 4, 31)).getUTCDay() + 6) % 7)
+  return new Set([
+    // A New Year's Day that falls on a Saturday is not made up for.
+    ...(new Date(Date.UTC(year, 0, 1)).getUTCDay() === 6 ? [] : [observed(year, 1, 1)]),
+    keyOf(1, nthWeekday(year, 1, 1, 3)),
+    keyOf(2, nthWeekday(year, 2, 1, 3)),
+    keyOf(goodFriday.getUTCMonth() + 1, goodFriday.getUTCDate()),
+    keyOf(5, lastMondayOfMay),
+    ...(year >= 2022 ? [observed(year, 6, 19)] : []),
+    observed(year, 7, 4),
+    keyOf(9, nthWeekday(year, 9, 1, 1)),
+    keyOf(11, nthWeekday(year, 11, 4, 4)),
+    observed(year, 12, 25),
+  ])
+}
+
+/** The day before Independence Day and Christmas, where that is a trading day, and the one after Thanksgiving. */
+function earlyClosesOf(year: number): ReadonlySet<string> {
+  return new Set([keyOf(7, 3), keyOf(11, nthWeekday(year, 11, 4, 4) + 1), keyOf(12, 24)])
+}
+
+/** A holiday on a Saturday is kept on Friday, on a Sunday on Monday. */
+function observed(year: number, month: number, date: number): string {
+  const day = new Date(Date.UTC(year, month - 1, date)).getUTCDay()
+  const kept = new Date(Date.UTC(year, month - 1, date + (day === 6 ? -1 : day === 0 ? 1 : 0)))
+  return keyOf(kept.getUTCMonth() + 1, kept.getUTCDate())
+}
+
+/** The date of a month's nth weekday (0 is Sunday). */
+function nthWeekday(year: number, month: number, weekday: number, nth: number): number {
+  const first = new Date(Date.UTC(year, month - 1, 1)).getUTCDay()
+  return 1 + ((weekday - first + 7) % 7) + (nth - 1) * 7
+}
+
+/** Easter Sunday. @see https://en.wikipedia.org/wiki/Date_of_Easter#Anonymous_Gregorian_algorithm */
+function easterOf(year: number): Date {
+  const a = year % 19
+  const b = Math.floor(year / 100)
+  const c = year % 100
+  const h = (19 * a + b - Math.floor(b / 4) - Math.floor((b - Math.floor((b + 8) / 25) + 1) / 3) + 15) % 30
+  const l = (32 + 2 * (b % 4) + 2 * Math.floor(c / 4) - h - (c % 4)) % 7
+  const m = Math.floor((a + 11 * h + 22 * l) / 451)
+  const days = h + l - 7 * m + 114
+  return new Date(Date.UTC(year, Math.floor(days / 31) - 1, (days % 31) + 1))
+}

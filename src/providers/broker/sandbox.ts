@@ -1,0 +1,163 @@
+/**
+ * The sandbox broker: a market of its own that really matches. Its book is in the database and its prices follow from the
+ * clock, so that any process carries any order on and all come to the same fills.
+ */
+import type { Selectable } from 'kysely'
+import type { Clock } from '../../clock.ts'
+import type { Connection, Database } from '../../storage/database.ts'
+import type { InvestingTables } from '../../storage/schema-investing.ts'
+import type { Broker, BrokerOrder, OrderReport } from '../broker.ts'
+import { dividendsBetween } from './sandbox-dividends.ts'
+import { createFeed, type Feed } from './sandbox-feed.ts'
+import { instruments } from './sandbox-instruments.ts'
+import { type BookedOrder, isOpen, matchUntil } from './sandbox-match.ts'
+import { lastTraded, type MarketHours, sessionOf } from './sandbox-sessions.ts'
+
+/** What it runs on. @property feed the prices; by default those that every sandbox has. */
+export interface SandboxBrokerOptions {
+  readonly database: Database
+  readonly clock: Clock
+  readonly hours: MarketHours
+  readonly feed?: Feed
+}
+
+const names = new Map(instruments.map(([symbol, name]) => [symbol, name]))
+
+/** The broker port over the sandbox's own market. */
+export function createSandboxBroker({
+  database,
+  clock,
+  hours,
+  feed = createFeed(),
+}: SandboxBrokerOptions): Broker {
+  const priceAt = (symbol: string, at: Date) => feed(symbol, lastTraded(hours, at))
+  const carry = (order: BookedOrder, now: Date) =>
+    matchUntil(order, now, {
+      priceAt: (at) => feed(order.symbol, at) ?? 0n,
+      opensAt: sessionOf(hours, order.placedAt).opensAt,
+    })
+  const carryOn = (id: string, end: (order: BookedOrder) => BookedOrder) =>
+    database.transaction(async (connection) => {
+      const booked = await lockOrder(connection, id)
+      if (booked === undefined || !isOpen(booked)) return booked
+      const carried = end(carry(booked, clock()))
+      await updateOrder(connection, carried)
+      return carried
+    })
+  return {
+    name: 'sandbox',
+    instrument: async (symbol) => {
+      const name = names.get(symbol)
+      return name === undefined ? undefined : { symbol, name, tradable: true }
+    },
+    quotes: async (symbols) => priced(symbols, (symbol) => priceAt(symbol, clock())),
+    history: async (symbols, moments) =>
+      priced(symbols, (symbol) => {
+        const prices = moments.map((at) => priceAt(symbol, at))
+        return prices.every((price) => price !== undefined) ? prices : undefined
+      }),
+    place: async (order) => {
+      if (!names.has(order.symbol))
+        return { status: 'refused', reason: 'unknown_symbol', message: `${order.symbol} is not traded here` }
+      const placedAt = clock()
+      await insertOrder(database, { ...order, placedAt, expiresAt: sessionOf(hours, placedAt).closesAt })
+      const report = await carryOn(order.id, (carried) => carried)
+      if (report === undefined) throw new Error(`order ${order.id} is not in the book`)
+      return { status: 'placed', report }
+    },
+    find: (id) => carryOn(id, (carried) => carried),
+    cancel: async (id) => {
+      await carryOn(id, (carried) => (isOpen(carried) ? { ...carried, status: 'canceled' } : carried))
+    },
+    dividends: async (from, to) => dividendsBetween(from, to),
+  }
+}
+
+function priced<Price>(
+  symbols: readonly string[],
+  read: (symbol: string) => Price | undefined,
+): ReadonlyMap<string, Price> {
+  return new Map(
+    symbols.flatMap((symbol) => {
+      const price = read(symbol)
+      return price === undefined ? [] : [[symbol, price] as const]
+    }),
+  )
+}
+
+async function insertOrder(
+  database: Connection,
+  order: BrokerOrder & { placedAt: Date; expiresAt: Date },
+): Promise<void> {
+  await database.kysely
+    .insertInto('sandbox_order')
+    .values({
+      id: order.id,
+      symbol: order.symbol,
+      side: order.side,
+      notional: order.notional,
+      qty: order.qty,
+      limit_price: order.limitPrice,
+      status: 'accepted',
+      placed_at: order.placedAt,
+      expires_at: order.expiresAt,
+      // The second of the order itself is the first to be looked at.
+      matched_at: new Date(order.placedAt.getTime() - 1_000),
+      filled_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+async function lockOrder(connection: Connection, id: string): Promise<BookedOrder | undefined> {
+  const row = await connection.kysely
+    .selectFrom('sandbox_order')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+  return row === undefined ? undefined : bookedOf(row)
+}
+
+async function updateOrder(connection: Connection, order: BookedOrder): Promise<void> {
+  await connection.kysely
+    .updateTable('sandbox_order')
+    .set({
+      status: order.status,
+      matched_at: order.matchedAt,
+      filled_qty: order.filledQty,
+      filled_value: order.filledValue.toString(),
+      filled_at: order.filledAt,
+    })
+    .where('id', '=', order.id)
+    .execute()
+}
+
+const statuses: readonly OrderReport['status'][] = [
+  'accepted',
+  'partially_filled',
+  'filled',
+  'canceled',
+  'expired',
+]
+
+function bookedOf(row: Selectable<InvestingTables['sandbox_order']>): BookedOrder {
+  const status = statuses.find((known) => known === row.status)
+  if (status === undefined) throw new Error(`the book has an order that is ${row.status}`)
+  return {
+    id: row.id,
+    symbol: row.symbol,
+    side: row.side === 'buy' ? 'buy' : 'sell',
+    notional: row.notional,
+    qty: row.qty,
+    limitPrice: row.limit_price,
+    status,
+    reason: null,
+    placedAt: row.placed_at,
+    expiresAt: row.expires_at,
+    matchedAt: row.matched_at,
+    filledQty: row.filled_qty,
+    filledValue: BigInt(row.filled_value),
+    filledAt: row.filled_at,
+  }
+}

@@ -1,0 +1,68 @@
+/** Across: `GET /swap/approval`. @see https://docs.across.to/api-reference/swap/approval/get */
+import { z } from 'zod'
+import { decimalOfUnits } from '../../money.ts'
+import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
+import { ask, dollars, isEvmRoute, units } from './ask.ts'
+
+const fee = z.object({
+  amount: units,
+  amountUsd: dollars,
+  token: z.object({ symbol: z.string(), decimals: z.int().min(0).max(36) }),
+})
+
+const quote = z.object({
+  expectedOutputAmount: units,
+  minOutputAmount: units,
+  expectedFillTime: z.number().nonnegative(),
+  fees: z.object({ total: fee, originGas: fee }),
+})
+
+/** The port over the API. @param apiKey null: none is sent. */
+export function createAcross({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
+  return {
+    tool: 'across',
+    quote: async (request, signal) => {
+      const { from, to, sender } = request
+      if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
+        return { status: 'none', reason: 'unsupported_route' }
+      const headers = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }
+      const answer = await ask({ url: `${url}/swap/approval?${queryOf(request)}`, headers, signal }, quote)
+      if ('status' in answer) return answer
+      const { expectedOutputAmount, minOutputAmount, expectedFillTime, fees } = answer.found
+      const { total, originGas } = fees
+      return {
+        status: 'offered',
+        offer: {
+          amountOut: expectedOutputAmount,
+          amountOutMin: minOutputAmount,
+          outUsdMicros: null,
+          fees: [
+            {
+              name: 'total',
+              amount: decimalOfUnits(total.amount, total.token.decimals),
+              token: total.token.symbol,
+              usdMicros: total.amountUsd,
+              included: true,
+            },
+          ],
+          gasUsdMicros: originGas.amountUsd,
+          priceImpactBps: null,
+          durationSec: Math.round(expectedFillTime),
+        },
+      }
+    },
+  }
+}
+
+function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+  return new URLSearchParams({
+    tradeType: 'exactInput',
+    originChainId: String(from.chainId),
+    destinationChainId: String(to.chainId),
+    inputToken: from.address ?? '',
+    outputToken: to.address ?? '',
+    amount: amountIn.toString(),
+    depositor: sender ?? '',
+    slippage: String(slippageBps / 10_000),
+  })
+}

@@ -1,0 +1,85 @@
+/** How live aggregators are asked: JSON over HTTP within the caller's time, with one more try of what is safe to repeat. */
+import { z } from 'zod'
+import type { SwapAnswer } from '../swap-aggregator.ts'
+
+/** A question. @property body of a POST. */
+interface Question {
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly signal: AbortSignal
+}
+
+/** What says that they work and have nothing for this. */
+const NO_ROUTE: ReadonlySet<number> = new Set([400, 404, 422])
+
+/**
+ * Asks. @param shape of a 200. @returns `none` where they refuse the route.
+ * @throws Error `timeout`, `unavailable` or `bad_answer`.
+ */
+export async function ask<Schema extends z.ZodType>(
+  question: Question,
+  shape: Schema,
+): Promise<{ found: z.output<Schema> } | Extract<SwapAnswer, { status: 'none' }>> {
+  const response = await send(question)
+  if (NO_ROUTE.has(response.status)) return { status: 'none', reason: 'no_route' }
+  if (response.status !== 200) throw new Error('unavailable')
+  const parsed = shape.safeParse(response.body)
+  if (!parsed.success) throw new Error('bad_answer', { cause: parsed.error })
+  return { found: parsed.data }
+}
+
+async function send(question: Question): Promise<{ status: number; body: unknown }> {
+  const first = await sendOnce(question).catch((error: unknown) => ({ error }))
+  const mayRepeat = question.body === undefined && !question.signal.aborted
+  const isShaky = 'error' in first || first.status >= 500
+  const answer =
+    isShaky && mayRepeat ? await sendOnce(question).catch((error: unknown) => ({ error })) : first
+  if (!('error' in answer)) return answer
+  throw new Error(question.signal.aborted ? 'timeout' : 'unavailable', { cause: answer.error })
+}
+
+async function sendOnce({ url, headers = {}, body, signal }: Question) {
+  const response = await fetch(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: 'error',
+    signal,
+  })
+  const text = await response.text()
+  return { status: response.status, body: parsedOr(text) }
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // What is no JSON has no shape of ours either.
+    return undefined
+  }
+}
+
+/** Smallest units as text. */
+export const units = z.string().regex(/^\d+$/).transform(BigInt)
+
+/** Dollars as a decimal text or number, to millionths, rounded up: a fee is never told as less than it is. */
+export const dollars = z
+  .union([z.string().regex(/^\d+(\.\d+)?$/), z.number().nonnegative()])
+  .transform((value) => {
+    const [whole = '0', fraction = ''] = (typeof value === 'number' ? value.toFixed(12) : value).split('.')
+    const micros = BigInt(whole + fraction.slice(0, 6).padEnd(6, '0'))
+    return /[1-9]/.test(fraction.slice(6)) ? micros + 1n : micros
+  })
+
+/** Whether both ends are EVM chains, the tokens have addresses, and there is somebody to swap. */
+export function isEvmRoute<Route extends { chainId: number | null; address: string | null }>(
+  from: Route,
+  to: Route,
+): boolean {
+  return [from, to].every(({ chainId, address }) => chainId !== null && address !== null)
+}

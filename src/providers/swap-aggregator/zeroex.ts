@@ -1,0 +1,100 @@
+/** 0x: `GET /cross-chain/quotes`, the best of those that it answers. @see https://0x.org/docs/api#tag/Cross-Chain */
+import { z } from 'zod'
+import { decimalOfUnits } from '../../money.ts'
+import { type SwapToken, swapTokenOf, worthInMicros } from '../../swap-tokens.ts'
+import type { SwapAggregator, SwapFee, SwapRequest } from '../swap-aggregator.ts'
+import { ask, isEvmRoute, units } from './ask.ts'
+
+const fee = z.object({ amount: units, token: z.string() }).nullish()
+
+const one = z.object({
+  buyAmount: units,
+  minBuyAmount: units,
+  estimatedTimeSeconds: z.number().nonnegative().nullish(),
+  fees: z.object({ integratorFee: fee, zeroExFee: fee, bridgeNativeFee: fee }),
+  gasCosts: z.object({ gasPrice: units.nullish(), gasLimit: units.nullish() }).nullish(),
+})
+
+const quotes = z.union([
+  z.object({ liquidityAvailable: z.literal(true), quotes: z.array(one).min(1) }),
+  z.object({ liquidityAvailable: z.literal(false) }),
+])
+
+/** 0x' own word for a chain's coin. */
+const COIN = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
+const ZERO = '0x0000000000000000000000000000000000000000'
+
+/** The port over the API. @param apiKey without one 0x refuses to answer. */
+export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | null }): SwapAggregator {
+  return {
+    tool: '0x',
+    quote: async (request, signal) => {
+      const { from, to, sender } = request
+      // It bridges: a swap within one chain is another API of theirs.
+      if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
+        return { status: 'none', reason: 'unsupported_route' }
+      const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
+      const question = { url: `${url}/cross-chain/quotes?${queryOf(request)}`, headers, signal }
+      const answer = await ask(question, quotes)
+      if ('status' in answer) return answer
+      const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
+      if (best === undefined) return { status: 'none', reason: 'no_route' }
+      const { gasPrice, gasLimit } = best.gasCosts ?? {}
+      return {
+        status: 'offered',
+        offer: {
+          amountOut: best.buyAmount,
+          amountOutMin: best.minBuyAmount,
+          outUsdMicros: null,
+          fees: [
+            ...shown('0x', best.fees.zeroExFee, { from, to, included: true }),
+            ...shown('integrator', best.fees.integratorFee, { from, to, included: true }),
+            // It is paid on top, with the transaction's value.
+            ...shown('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
+          ],
+          gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
+          priceImpactBps: null,
+          durationSec: Math.round(best.estimatedTimeSeconds ?? 0),
+        },
+      }
+    },
+  }
+}
+
+function queryOf({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+  const addressOf = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
+  return new URLSearchParams({
+    originChain: String(from.chainId),
+    destinationChain: String(to.chainId),
+    sellToken: addressOf(from),
+    buyToken: addressOf(to),
+    sellAmount: amountIn.toString(),
+    originAddress: sender ?? '',
+    slippageBps: String(slippageBps),
+    sortQuotesBy: 'price',
+    maxNumQuotes: '1',
+  })
+}
+
+/** What a chain's coin is worth. */
+function coinWorth({ chain }: SwapToken, wei: bigint): bigint {
+  const coin = swapTokenOf(chain, chain === 'polygon' ? 'POL' : 'ETH')
+  return coin === undefined ? 0n : worthInMicros(wei, coin.decimals, coin.usdMicros)
+}
+
+/** A fee in one of the two tokens or in the chain's coin; one in anything else has no amount that we could state. */
+function shown(
+  name: string,
+  found: z.output<typeof fee>,
+  { from, to, included }: { from: SwapToken; to: SwapToken; included: boolean },
+): SwapFee[] {
+  if (found === undefined || found === null || found.amount === 0n) return []
+  const address = found.token.toLowerCase()
+  const isCoin = address === COIN || address === ZERO
+  const coin = isCoin ? swapTokenOf(from.chain, from.chain === 'polygon' ? 'POL' : 'ETH') : undefined
+  const token = coin ?? [from, to].find((each) => each.address?.toLowerCase() === address)
+  if (token === undefined) throw new Error('bad_answer')
+  const usdMicros = worthInMicros(found.amount, token.decimals, token.usdMicros)
+  const amount = decimalOfUnits(found.amount, token.decimals)
+  return [{ name, amount, token: token.symbol, usdMicros, included }]
+}

@@ -1,0 +1,145 @@
+/**
+ * The tokens and chains that swaps know, with the addresses that their issuers publish and a dated reference price. Who trades
+ * is asked for real prices; the reference only feeds the sandbox's aggregators and stands in where nobody states one.
+ */
+
+/** The chains, by the numbers that aggregators know them by. EIP-155 for EVM chains. */
+export const swapChains = {
+  ethereum: { id: 1, isTest: false },
+  base: { id: 8453, isTest: false },
+  arbitrum: { id: 42161, isTest: false },
+  optimism: { id: 10, isTest: false },
+  polygon: { id: 137, isTest: false },
+  solana: { id: null, isTest: false },
+  'base-sepolia': { id: 84532, isTest: true },
+} as const
+
+/** A chain by name. */
+export type SwapChain = keyof typeof swapChains
+
+/** Decimals of each token, and what it was worth in millionths of a USD, about, on 28 June 2024. */
+const tokens = {
+  USDC: { decimals: 6, usdMicros: 1_000_000n },
+  USDT: { decimals: 6, usdMicros: 1_000_000n },
+  EURC: { decimals: 6, usdMicros: 1_070_500n },
+  PYUSD: { decimals: 6, usdMicros: 1_000_000n },
+  DAI: { decimals: 18, usdMicros: 1_000_000n },
+  ETH: { decimals: 18, usdMicros: 3_400_000_000n },
+  WETH: { decimals: 18, usdMicros: 3_400_000_000n },
+  WBTC: { decimals: 8, usdMicros: 60_500_000_000n },
+  SOL: { decimals: 9, usdMicros: 143_000_000n },
+  POL: { decimals: 18, usdMicros: 560_000n },
+} as const
+
+/** A token by symbol. */
+export type SwapSymbol = keyof typeof tokens
+
+/** Tokens that are a dollar by design: nobody's price of them is asked for. */
+const dollars: ReadonlySet<string> = new Set(['USDC', 'USDT', 'PYUSD', 'DAI'])
+
+const NATIVE = '0x0000000000000000000000000000000000000000'
+
+/** Where each token is. Null: the sandbox deploys it anew, and no aggregator but the sandbox's own knows it. */
+const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | null>>>> = {
+  ethereum: {
+    USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    USDT: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+    EURC: '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c',
+    PYUSD: '0x6c3ea9036406852006290770BEdFcAbA0e23A0e8',
+    DAI: '0x6B175474E89094C44Da98b954EedeAC495271d0F',
+    WETH: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
+    WBTC: '0x2260FAC5E5542a773Aa44fBCfeDf7C193bc2C599',
+    ETH: NATIVE,
+  },
+  base: {
+    USDC: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    USDT: '0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2',
+    EURC: '0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42',
+    DAI: '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb',
+    WETH: '0x4200000000000000000000000000000000000006',
+    ETH: NATIVE,
+  },
+  arbitrum: {
+    USDC: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    USDT: '0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9',
+    PYUSD: '0x46850aD61C2B7d64d08c9C754F45254596696984',
+    DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
+    WETH: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1',
+    WBTC: '0x2f2a2543B76A4166549F7aaB2e75Bef0aefC5B0f',
+    ETH: NATIVE,
+  },
+  optimism: {
+    USDC: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
+    USDT: '0x94b008aA00579c1307B0EF2c499aD98a8ce58e58',
+    DAI: '0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1',
+    WETH: '0x4200000000000000000000000000000000000006',
+    WBTC: '0x68f180fcCe6836688e9084f035309E29Bf0A2095',
+    ETH: NATIVE,
+  },
+  polygon: {
+    USDC: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+    USDT: '0xc2132D05D31c914a87C6611C10748AEb04B58e8F',
+    DAI: '0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063',
+    WETH: '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619',
+    WBTC: '0x1BFD67037B42Cf73acF2047067bd4F2C47D9BfD6',
+    POL: NATIVE,
+  },
+  solana: {
+    USDC: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    USDT: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB',
+    EURC: 'HzwqbKZw8HxMN6bF2yFZNrht3c2iXXzpKcFu7uBEDKtr',
+    PYUSD: '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo',
+    SOL: '11111111111111111111111111111111',
+  },
+  'base-sepolia': {
+    USDC: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    USDT: null,
+    EURC: null,
+    PYUSD: null,
+    ETH: NATIVE,
+    WETH: '0x4200000000000000000000000000000000000006',
+  },
+}
+
+/** A token on a chain. @property usdMicros its reference price. @property isDollar it is worth a dollar by design. */
+export interface SwapToken {
+  readonly symbol: SwapSymbol
+  readonly chain: SwapChain
+  readonly chainId: number | null
+  readonly address: string | null
+  readonly decimals: number
+  readonly usdMicros: bigint
+  readonly isDollar: boolean
+}
+
+/** The names of all chains. */
+export const swapChainNames = Object.keys(swapChains).filter(isSwapChain)
+
+/** Whether a text names a chain that swaps know. */
+export function isSwapChain(text: string): text is SwapChain {
+  return Object.hasOwn(swapChains, text)
+}
+
+/** The symbols of a chain. */
+export function symbolsOn(chain: SwapChain): readonly string[] {
+  return Object.keys(addresses[chain])
+}
+
+/** A token of a chain, in any case; undefined where the chain has none of that symbol. */
+export function swapTokenOf(chain: SwapChain, text: string): SwapToken | undefined {
+  const symbol = text.toUpperCase()
+  if (!isSymbol(symbol)) return undefined
+  const address = addresses[chain][symbol]
+  if (address === undefined) return undefined
+  const chainId = swapChains[chain].id
+  return { symbol, chain, chainId, address, ...tokens[symbol], isDollar: dollars.has(symbol) }
+}
+
+function isSymbol(text: string): text is SwapSymbol {
+  return Object.hasOwn(tokens, text)
+}
+
+/** What an amount of a token is worth, rounded down. @param price millionths of a USD for one. */
+export function worthInMicros(units: bigint, decimals: number, price: bigint): bigint {
+  return (units * price) / 10n ** BigInt(decimals)
+}

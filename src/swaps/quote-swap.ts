@@ -1,0 +1,115 @@
+/**
+ * Swaps: the cheapest way from one token to another. May import the base, ports and the ledger. Aggregators are asked at once and
+ * within a deadline; one that fails never fails the quote; what comes out in the end, after fees and gas, decides.
+ */
+import { Failure } from '../failure.ts'
+import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
+import { worthInMicros } from '../swap-tokens.ts'
+
+/** How long aggregators have, and how long a quote holds. */
+const DEADLINE_MS = 2_000
+export const QUOTE_MS = 30_000
+
+/** An offer and who makes it. @property netUsdMicros what it leaves after fees and gas, millionths of a USD. */
+export interface RankedOffer extends SwapOffer {
+  readonly tool: string
+  readonly netUsdMicros: bigint
+}
+
+/** Everything that came. @property best is never beaten by an alternative. */
+export interface SwapQuote {
+  readonly best: RankedOffer
+  readonly alternatives: readonly RankedOffer[]
+  readonly failed: readonly { readonly tool: string; readonly reason: string }[]
+}
+
+/** Asks all aggregators. @throws Failure `no_route` where none offers anything. */
+export async function quoteSwap(
+  aggregators: readonly SwapAggregator[],
+  request: SwapRequest,
+  deadlineMs = DEADLINE_MS,
+): Promise<SwapQuote> {
+  const outcomes = await Promise.all(aggregators.map((each) => askOne(each, request, deadlineMs)))
+  const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
+  const failed = outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : []))
+  const [best, ...alternatives] = ranked(offers, request)
+  if (best !== undefined) return { best, alternatives, failed }
+  const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
+  throw new Failure(
+    'no_route',
+    aggregators.length === 0
+      ? 'No aggregator is configured; there is nobody to ask for a route.'
+      : `Nobody offers a way from ${nameOf(request.from)} to ${nameOf(request.to)} (${reasons}).`,
+    { retryAfter: 5, hint: 'Try again later, with another amount, or another token.' },
+  )
+}
+
+type Outcome = { tool: string; offer: SwapOffer } | { tool: string; reason: string }
+
+const reasons: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'bad_answer', 'circuit_open'])
+
+/** The deadline holds whatever the aggregator does. */
+async function askOne(
+  aggregator: SwapAggregator,
+  request: SwapRequest,
+  deadlineMs: number,
+): Promise<Outcome> {
+  const { tool } = aggregator
+  const signal = AbortSignal.timeout(deadlineMs)
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('timeout')), { once: true })
+  })
+  try {
+    const answer = await Promise.race([aggregator.quote(request, signal), late])
+    return answer.status === 'offered' ? { tool, offer: answer.offer } : { tool, reason: answer.reason }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : ''
+    return { tool, reason: reasons.has(message) ? message : 'unavailable' }
+  }
+}
+
+/** Best first: most left after fees and gas, at one price for all of them; then the faster one. */
+function ranked(
+  offers: readonly { tool: string; offer: SwapOffer }[],
+  { to }: SwapRequest,
+): readonly RankedOffer[] {
+  const price = priceOf(
+    offers.map(({ offer }) => offer),
+    to,
+  )
+  return offers
+    .map(({ tool, offer }) => ({
+      ...offer,
+      tool,
+      netUsdMicros:
+        worthInMicros(offer.amountOut, to.decimals, price) - offer.gasUsdMicros - onTop(offer.fees),
+    }))
+    .sort((one, other) => {
+      if (one.netUsdMicros !== other.netUsdMicros) return one.netUsdMicros > other.netUsdMicros ? -1 : 1
+      return one.durationSec - other.durationSec
+    })
+}
+
+/**
+ * What one of the token is worth, in millionths of a USD: a dollar, or the middle of what those who offer it say, so that nobody
+ * wins by a price of their own. Where nobody says, the reference.
+ */
+function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
+  if (to.isDollar) return 1_000_000n
+  const stated = offers
+    .flatMap(({ outUsdMicros, amountOut }) =>
+      outUsdMicros === null || amountOut === 0n
+        ? []
+        : [(outUsdMicros * 10n ** BigInt(to.decimals)) / amountOut],
+    )
+    .sort((one, other) => (one < other ? -1 : 1))
+  return stated[Math.floor(stated.length / 2)] ?? to.usdMicros
+}
+
+function onTop(fees: readonly SwapFee[]): bigint {
+  return fees.reduce((sum, { included, usdMicros }) => (included ? sum : sum + usdMicros), 0n)
+}
+
+function nameOf({ symbol, chain }: SwapRequest['from']): string {
+  return `${symbol} on ${chain}`
+}

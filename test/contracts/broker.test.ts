@@ -1,0 +1,298 @@
+/** The broker port's contract, on every adapter, and what is each adapter's own. */
+import type { ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { newId } from '../../src/ids.ts'
+import { silentLog } from '../../src/log.ts'
+import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
+import { noBroker } from '../../src/providers/broker/none.ts'
+import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
+import type { Broker, BrokerOrder } from '../../src/providers/broker.ts'
+import { costUp } from '../../src/shares.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+import { movedClock } from '../investing/scene.ts'
+import { noon } from '../kernel/scene.ts'
+import { type Interruption, startAlpacaServer } from './alpaca-server.ts'
+
+const NANOS = 10n ** 9n
+const share = 100n * NANOS
+const nextId = () => newId('ord', noon)
+const buying = (changes: Partial<BrokerOrder> = {}): BrokerOrder => ({
+  id: nextId(),
+  symbol: 'VTI',
+  side: 'buy',
+  notional: 1_000n,
+  qty: null,
+  limitPrice: null,
+  ...changes,
+})
+
+/** What every broker does. The price of VTI is 100 USD. @param later lets the market go on. */
+function keepsTheContract(broker: () => Broker, later: () => void): void {
+  const reportOf = async (placed: BrokerOrder) => {
+    const placement = await broker().place(placed)
+    if (placement.status === 'refused') throw new Error(placement.message)
+    return placement.report
+  }
+
+  it('knows what is traded and for how much', async () => {
+    expect(await broker().instrument('VTI')).toEqual({
+      symbol: 'VTI',
+      name: 'Vanguard Total Stock Market ETF',
+      tradable: true,
+    })
+    expect(await broker().instrument('NOPE')).toBeUndefined()
+    expect(await broker().quotes(['VTI'])).toEqual(new Map([['VTI', share]]))
+    expect((await broker().quotes([])).size).toBe(0)
+  })
+
+  it('fills a buy at the market for its amount', async () => {
+    const placed = buying()
+    const report = await reportOf(placed)
+    expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 10n, reason: null })
+    expect(costUp(report.filledValue, 1n)).toBe(placed.notional)
+    expect(report.filledAt).toBeInstanceOf(Date)
+    expect(await broker().find(placed.id)).toEqual(report)
+  })
+
+  it('sells a quantity', async () => {
+    const report = await reportOf(buying({ side: 'sell', notional: 5_000n, qty: NANOS / 2n }))
+    expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 2n })
+  })
+
+  it('takes an id once', async () => {
+    const placed = buying()
+    const first = await reportOf(placed)
+    expect(await reportOf({ ...placed, notional: 2_000n })).toEqual(first)
+    expect(await broker().find(placed.id)).toEqual(first)
+  })
+
+  it('lets a limit wait, and cancels it once', async () => {
+    const placed = buying({ limitPrice: 50n * NANOS })
+    const waiting = { status: 'accepted', filledQty: 0n, filledValue: 0n }
+    expect(await reportOf(placed)).toMatchObject(waiting)
+    expect(await broker().find(placed.id)).toMatchObject(waiting)
+    await broker().cancel(placed.id)
+    expect(await broker().find(placed.id)).toMatchObject({ ...waiting, status: 'canceled' })
+    await broker().cancel(placed.id)
+    expect(await broker().find(placed.id)).toMatchObject({ ...waiting, status: 'canceled' })
+  })
+
+  it('leaves a filled order as it is when it is canceled', async () => {
+    const placed = buying()
+    const report = await reportOf(placed)
+    await broker().cancel(placed.id)
+    expect(await broker().find(placed.id)).toEqual(report)
+  })
+
+  it('fills a large order in parts', async () => {
+    const placed = buying({ notional: 1_500_000n })
+    expect(await reportOf(placed)).toMatchObject({ status: 'partially_filled', filledQty: 100n * NANOS })
+    later()
+    expect(await broker().find(placed.id)).toMatchObject({ status: 'filled', filledQty: 150n * NANOS })
+  })
+
+  it('refuses what is not traded, and knows no order that it was not told of', async () => {
+    expect(await broker().place(buying({ symbol: 'NOPE' }))).toMatchObject({ status: 'refused' })
+    expect(await broker().find(nextId())).toBeUndefined()
+    await broker().cancel(nextId())
+  })
+
+  it('has a price for every moment, and a calendar', async () => {
+    const moments = [0, 1, 2].map((day) => new Date(noon.getTime() - (3 - day) * 86_400_000))
+    const prices = (await broker().history(['VTI'], moments)).get('VTI')
+    expect(prices).toHaveLength(3)
+    expect(prices?.every((price) => price > 0n)).toBe(true)
+    for (const dividend of await broker().dividends('2026-08-01', '2026-11-20')) {
+      expect(dividend.perShare > 0n).toBe(true)
+      expect(dividend.recordDate >= '2026-08-01' && dividend.recordDate <= '2026-11-20').toBe(true)
+      expect(dividend.payDate >= dividend.recordDate).toBe(true)
+    }
+  })
+}
+
+describe('broker: sandbox', () => {
+  const clock = movedClock()
+  let database: Database
+  let broker: Broker
+  beforeAll(async () => {
+    database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
+    await database.migrate()
+    broker = createSandboxBroker({ database, clock, hours: 'always', feed: () => share })
+  })
+  afterAll(() => database.close())
+  keepsTheContract(
+    () => broker,
+    () => clock.forward(1_000),
+  )
+
+  it('expires a day order with its session', async () => {
+    const placed = buying({ limitPrice: 50n * NANOS })
+    await broker.place(placed)
+    clock.forward(12 * 3_600_000 - 10_000)
+    expect(await broker.find(placed.id)).toMatchObject({ status: 'accepted' })
+    clock.forward(10_000)
+    expect(await broker.find(placed.id)).toMatchObject({ status: 'expired', filledQty: 0n })
+  })
+
+  it('keeps orders for the next session while the market is closed, as New York does', async () => {
+    const saturday = movedClock(new Date('2026-11-21T12:00:00.000Z'))
+    const nyse = createSandboxBroker({ database, clock: saturday, hours: 'nyse', feed: () => share })
+    const placed = buying()
+    expect(await nyse.place(placed)).toMatchObject({ report: { status: 'accepted' } })
+    saturday.forward(2 * 86_400_000)
+    expect(await nyse.find(placed.id)).toMatchObject({ status: 'accepted' })
+    // Monday, 9:30 in New York.
+    saturday.forward(2.5 * 3_600_000)
+    expect(await nyse.find(placed.id)).toMatchObject({
+      status: 'filled',
+      filledAt: new Date('2026-11-23T14:30:00.000Z'),
+    })
+  })
+})
+
+describe('broker: alpaca', () => {
+  let server: Awaited<ReturnType<typeof startAlpacaServer>>
+  let broker: Broker
+  beforeAll(async () => {
+    server = await startAlpacaServer()
+    const { url, accountId } = server
+    broker = createAlpacaBroker({
+      url: `${url}/`,
+      dataUrl: url,
+      apiKey: 'a-key',
+      apiSecret: 'a-secret',
+      accountId,
+      clock: () => noon,
+      log: silentLog,
+      timeoutMs: 300,
+    })
+  })
+  afterAll(() => server.close())
+  afterEach(() => {
+    server.state.interrupt = () => false
+  })
+  keepsTheContract(
+    () => broker,
+    () => {},
+  )
+
+  it('sends buys by their amount and sells by their quantity, as day orders with our id and the key', async () => {
+    const limited = buying({ notional: 12_345n, limitPrice: 99_500_000_000n })
+    await broker.place(limited)
+    expect(server.asked.at(-1)).toMatchObject({
+      method: 'POST',
+      path: '/v1/trading/accounts/acc-1/orders',
+      headers: { authorization: `Basic ${Buffer.from('a-key:a-secret').toString('base64')}` },
+      body: {
+        symbol: 'VTI',
+        side: 'buy',
+        type: 'limit',
+        notional: '123.45',
+        limit_price: '99.50',
+        time_in_force: 'day',
+        client_order_id: limited.id,
+      },
+    })
+    await broker.place(buying({ side: 'sell', qty: 1_234_567_891n }))
+    const { body } = server.asked.at(-1) ?? { body: {} }
+    expect(body).toMatchObject({ type: 'market', qty: '1.234567891' })
+    expect(body).not.toHaveProperty('notional')
+  })
+
+  it('tells a refusal of the broker from an answer that leaves it open', async () => {
+    expect(await broker.place(buying({ notional: 60_000_000n }))).toEqual({
+      status: 'refused',
+      reason: 'forbidden_by_broker',
+      message: 'insufficient buying power',
+    })
+    server.state.interrupt = (_asked, response) => {
+      response.writeHead(422).end('{"code":42210000,"message":"market is closed"}')
+      return true
+    }
+    expect(await broker.place(buying())).toMatchObject({
+      status: 'refused',
+      reason: 'invalid_for_broker',
+    })
+  })
+
+  const end = (status: number, text: string) => (response: ServerResponse) =>
+    void response.writeHead(status).end(text)
+  it.each([
+    ['500', end(500, '{}')],
+    ['429', end(429, '{}')],
+    ['401, of a wrong key', end(401, '{}')],
+    ['400', end(400, '{"message":"?"}')],
+    ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end()],
+    ['no JSON', end(200, '<html>')],
+    ['another shape', end(200, '{"orders":[]}')],
+    [
+      'a quantity that is none',
+      end(200, '{"id":"1","client_order_id":"1","status":"new","filled_qty":"-1"}'),
+    ],
+    ['a hang-up', (response: ServerResponse) => void response.destroy()],
+    ['silence', () => {}],
+  ])('says of an order that it is not known on %s', async (_name, answer) => {
+    server.state.interrupt = (_asked, response) => {
+      answer(response)
+      return true
+    }
+    const failure: unknown = await broker.place(buying()).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'provider_unavailable' })
+    expect(String(failure)).not.toContain('a-secret')
+    await expect(broker.find(nextId())).rejects.toMatchObject({ code: 'provider_unavailable' })
+  })
+
+  it('finds an order whose placing was cut off, and does not place it twice', async () => {
+    const placed = buying()
+    // The order is taken, and its answer is lost.
+    const cut: Interruption = ({ method }, response) => {
+      if (method !== 'POST') return false
+      server.state.interrupt = () => false
+      server.orders.set(placed.id, {
+        id: 'alpaca-cut',
+        client_order_id: placed.id,
+        symbol: 'VTI',
+        side: 'buy',
+        notional: '10',
+        qty: null,
+        limit_price: null,
+        status: 'new',
+        filled_qty: '0',
+        filled_avg_price: null,
+        filled_at: null,
+      })
+      response.destroy()
+      return true
+    }
+    server.state.interrupt = cut
+    await expect(broker.place(placed)).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(await broker.place(placed)).toMatchObject({ status: 'placed', report: { status: 'accepted' } })
+    expect([...server.orders.values()].filter((kept) => kept.client_order_id === placed.id)).toHaveLength(1)
+  })
+
+  it('takes the closing price of the last bar that ended by each moment', async () => {
+    const moments = [0, 5, 10].map((hours) => new Date(noon.getTime() + hours * 3_600_000))
+    // The second page's first bar begins at the first moment: 7 days after the start of what is asked for.
+    expect((await broker.history(['VTI'], moments)).get('VTI')).toEqual([
+      100_100_000_000n,
+      100_700_000_000n,
+      100_700_000_000n,
+    ])
+  })
+})
+
+describe('broker: none', () => {
+  it('fails closed', async () => {
+    for (const asked of [
+      noBroker.instrument('VTI'),
+      noBroker.quotes(['VTI']),
+      noBroker.history(['VTI'], []),
+      noBroker.place(buying()),
+      noBroker.find('ord_1'),
+      noBroker.cancel('ord_1'),
+    ])
+      await expect(asked).rejects.toMatchObject({ code: 'provider_unavailable' })
+  })
+})

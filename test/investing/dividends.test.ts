@@ -1,0 +1,99 @@
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { z } from 'zod'
+import { payDividends } from '../../src/investing/dividends.ts'
+import type { Services } from '../../src/kernel/context.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import type { Dividend } from '../../src/providers/broker.ts'
+import order from '../../tools/investing/order.ts'
+import portfolio from '../../tools/investing/portfolio.ts'
+import { onBothEngines } from '../engines.ts'
+import { type SignedIn, signInAgain } from '../identity/signed-in.ts'
+import { movedClock, newInvestor, servicesWithMarket } from './scene.ts'
+
+const day = 86_400_000
+const shown = z.object({
+  cash: z.string(),
+  dividends: z.array(
+    z.object({
+      symbol: z.string(),
+      qty: z.string(),
+      amount: z.string(),
+      status: z.string(),
+      payDate: z.string(),
+    }),
+  ),
+  performance: z.object({ profitLoss: z.array(z.string()) }),
+})
+
+onBothEngines('dividends', (database) => {
+  const clock = movedClock()
+  let calendar: Dividend[] = []
+  let services: Services
+  let investor: SignedIn
+  beforeAll(async () => {
+    const market = await servicesWithMarket(database(), { clock, feed: () => 100_000_000_000n })
+    const within = async (from: string, to: string) =>
+      calendar.filter(({ recordDate }) => recordDate >= from && recordDate <= to)
+    services = { ...market, broker: { ...market.broker, dividends: within } }
+  })
+  beforeEach(async () => {
+    calendar = []
+    clock.forward(day)
+    investor = await newInvestor(services)
+  })
+  const dayAfter = (days: number) => new Date(clock().getTime() + days * day).toISOString().slice(0, 10)
+  const show = async () => {
+    const { call } = await signInAgain(services, investor.accountId, clock())
+    const read = shown.parse((await call(portfolio, { timeframe: '1W' }, { at: clock() })).body)
+    return { ...read, gain: read.performance.profitLoss.at(-1) }
+  }
+
+  it('are announced, owed to whoever has shares at the end of the record date, and paid once', async () => {
+    // 2.5 shares.
+    calendar = [
+      { symbol: 'VTI', perShare: 1_000_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
+      { symbol: 'AAPL', perShare: 0n + 4_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
+      { symbol: 'JNJ', perShare: 1_000_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
+    ]
+    const coming = (await show()).dividends
+    expect(coming).toContainEqual({
+      symbol: 'VTI',
+      qty: '2.500000000',
+      amount: '2.5',
+      status: 'announced',
+      payDate: dayAfter(2),
+    })
+    await payDividends(services)
+    expect((await show()).cash).toBe('500')
+    clock.forward(day)
+    // Sold and bought after the record date: neither counts.
+    const { call } = await signInAgain(services, investor.accountId, clock())
+    await call(order, { symbol: 'VTI', side: 'sell', notional: '100' }, { at: clock() })
+    await call(order, { symbol: 'JNJ', side: 'buy', notional: '100' }, { at: clock() })
+    await payDividends(services)
+    expect(await show()).toMatchObject({ cash: '500', dividends: expect.arrayContaining([]) })
+    clock.forward(day)
+    await Promise.all([payDividends(services), payDividends(services)])
+    await payDividends(services)
+    const paid = await show()
+    // 1.5 shares of AAPL at 0.004 are less than a cent.
+    expect(paid).toMatchObject({ cash: '502.5', gain: '2.5' })
+    expect(paid.dividends.map(({ symbol, qty, amount, status }) => [symbol, qty, amount, status])).toEqual([
+      ['AAPL', '1.500000000', '0', 'paid'],
+      ['VTI', '2.500000000', '2.5', 'paid'],
+    ])
+  })
+
+  it('are those of the record date however late the job runs', async () => {
+    calendar = [
+      { symbol: 'VTI', perShare: 2_000_000_000n, recordDate: dayAfter(-80), payDate: dayAfter(-60) },
+    ]
+    clock.forward(10 * day)
+    await payDividends(services)
+    expect(await show()).toMatchObject({ cash: '505' })
+  })
+
+  it('leave books that balance', async () => {
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+})

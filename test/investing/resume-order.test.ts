@@ -1,0 +1,195 @@
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { Failure } from '../../src/failure.ts'
+import { settleOrders } from '../../src/jobs/settle-orders.ts'
+import type { Services } from '../../src/kernel/context.ts'
+import { available, external } from '../../src/ledger/accounts.ts'
+import { post } from '../../src/ledger/post.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import type { Broker, BrokerOrder } from '../../src/providers/broker.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import order from '../../tools/investing/order.ts'
+import cancel from '../../tools/investing/orders/cancel.ts'
+import list from '../../tools/investing/orders/list.ts'
+import portfolio from '../../tools/investing/portfolio.ts'
+import { onBothEngines } from '../engines.ts'
+import { type SignedIn, signInAgain } from '../identity/signed-in.ts'
+import { movedClock, newInvestor, servicesWithMarket } from './scene.ts'
+
+const quiet = new AbortController().signal
+const buy = { symbol: 'VTI', side: 'buy', notional: '100' }
+
+onBothEngines('open orders', (database) => {
+  const clock = movedClock()
+  let price = 100n
+  let line: 'up' | 'lost answers' | 'down' = 'up'
+  const placed: BrokerOrder[] = []
+  let services: Services
+  let investor: SignedIn
+  const down = () => new Failure('provider_unavailable', 'The broker gave no usable answer.')
+  beforeAll(async () => {
+    const market = await servicesWithMarket(database(), { clock, feed: () => price * 1_000_000_000n })
+    const { broker } = market
+    const shaky: Broker = {
+      ...broker,
+      place: async (asked) => {
+        if (line === 'down') throw down()
+        placed.push(asked)
+        const placement = await broker.place(asked)
+        if (line === 'lost answers') throw down()
+        return placement
+      },
+      find: async (id) => {
+        if (line === 'down') throw down()
+        return broker.find(id)
+      },
+      cancel: async (id) => {
+        if (line === 'down') throw down()
+        return broker.cancel(id)
+      },
+    }
+    services = { ...market, broker: shaky }
+  })
+  beforeEach(async () => {
+    line = 'up'
+    price = 100n
+    placed.length = 0
+    clock.forward(3_600_000)
+    investor = await newInvestor(services)
+  })
+  const again = async () => {
+    investor = await signInAgain(services, investor.accountId, clock())
+  }
+  const place = (asked: object = {}) => investor.call(order, { ...buy, ...asked }, { at: clock() })
+  const first = async () => {
+    await again()
+    const { orders } = (await investor.call(list, {}, { at: clock() })).body as {
+      orders: { status: string }[]
+    }
+    return orders[0]
+  }
+  const cash = async () => {
+    const { cash: all, buyingPower } = (await investor.call(portfolio, {}, { at: clock() })).body
+    return [all, buyingPower]
+  }
+  const later = async (milliseconds = 5_000) => {
+    clock.forward(milliseconds)
+    await settleOrders(services, quiet)
+  }
+
+  it('whose answer was lost stay held, and are booked once the broker tells', async () => {
+    line = 'lost answers'
+    expect((await place()).body).toMatchObject({ status: 'accepted', filledQty: '0.000000000' })
+    expect(await cash()).toEqual(['500', '400'])
+    line = 'up'
+    await later()
+    expect(await first()).toMatchObject({ status: 'filled' })
+    expect(await cash()).toEqual(['400', '400'])
+    expect(placed).toHaveLength(1)
+  })
+
+  it('that the broker never got are placed again by the same id', async () => {
+    line = 'down'
+    expect((await place()).body).toMatchObject({ status: 'accepted' })
+    await later()
+    expect(await cash()).toEqual(['500', '400'])
+    line = 'up'
+    await later()
+    expect(await first()).toMatchObject({ status: 'filled' })
+    expect(placed).toHaveLength(1)
+  })
+
+  it('are given up only once the broker says that it never had them, long after', async () => {
+    line = 'down'
+    await place()
+    await later(6 * 60_000)
+    expect(await first()).toMatchObject({ status: 'accepted' })
+    line = 'up'
+    await later()
+    expect(await first()).toMatchObject({ status: 'rejected', rejectReason: 'broker_unreachable' })
+    expect(await cash()).toEqual(['500', '500'])
+    expect(placed).toEqual([])
+  })
+
+  it('that are canceled while the broker is away are canceled when it is back', async () => {
+    const { body } = await place({ type: 'limit', limitPrice: '50' })
+    line = 'down'
+    await expect(investor.call(cancel, { id: body.id }, { at: clock() })).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+    expect(await first()).toMatchObject({ status: 'accepted' })
+    line = 'up'
+    await later()
+    expect(await first()).toMatchObject({ status: 'canceled' })
+    expect(await cash()).toEqual(['500', '500'])
+  })
+
+  it('that fill in parts are booked as they do, and what is canceled counts for what went', async () => {
+    // 10,000 USD a second is what the market gives.
+    const purse = available(investor.accountId, 'bank')
+    const money = { asset: 'USD' as const, units: 10_000_000n }
+    await post(database(), {
+      id: services.newId('tx', clock()),
+      kind: 'deposit',
+      reference: 'test',
+      at: clock(),
+      postings: [{ source: external('bank'), destination: purse, money }],
+    })
+    const { body } = await place({ notional: '50000', type: 'limit', limitPrice: '100' })
+    expect(body).toMatchObject({ status: 'partially_filled', filledQty: '100.000000000' })
+    expect(await cash()).toEqual(['90500', '50500'])
+    price = 101n
+    await later()
+    price = 100n
+    clock.forward(1_000)
+    await settleOrders(services, quiet)
+    const canceled = await investor.call(cancel, { id: body.id }, { at: clock() })
+    expect(canceled.body).toMatchObject({ status: 'canceled', filledAvgPrice: '100.00' })
+    const [all, free] = await cash()
+    expect(all).toBe(free)
+    expect(Number(all)).toBe(100_500 - Number(canceled.body.filledQty) * 100)
+  })
+
+  it('never come from a reservation whose process ended before it placed one', async () => {
+    const verdict = await reserveSpend(database(), {
+      decisionId: services.newId('dec', clock()),
+      accountId: investor.accountId,
+      key: null,
+      policyHash: null,
+      operation: 'investing.order',
+      facts: {},
+      violations: [],
+      money: { asset: 'USD', units: 10_000n },
+      usdMicros: 100_000_000n,
+      counterparty: null,
+      cooldownSeconds: null,
+      needsApproval: false,
+      isApproved: false,
+      place: 'bank',
+      idempotency: null,
+      at: clock(),
+    })
+    expect(verdict).toMatchObject({ verdict: 'allow' })
+    await later(5_000)
+    expect(await cash()).toEqual(['500', '400'])
+    await later(6_000)
+    expect(await cash()).toEqual(['500', '500'])
+  })
+
+  it('of one account end in sound books, however many come at once', { timeout: 60_000 }, async () => {
+    const asked = Array.from({ length: 24 }, (_, at) => ({
+      symbol: ['VTI', 'AAPL', 'O'][at % 3],
+      side: at % 2 === 0 ? 'buy' : 'sell',
+      notional: String(5 + at),
+    }))
+    const outcomes = await Promise.allSettled([
+      ...asked.map((each) => place(each)),
+      ...[1, 2, 3].map(() => settleOrders(services, quiet)),
+    ])
+    const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+    for (const reason of refused) expect(reason).toMatchObject({ code: 'insufficient_funds' })
+    await later()
+    const [all, free] = await cash()
+    expect(all).toBe(free)
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+})

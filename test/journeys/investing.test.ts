@@ -1,0 +1,206 @@
+/** Investing with the built gateway: a person over REST, an agent over MCP, a limit that the feed crosses, a kill -9 on the way. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createFeed } from '../../src/providers/broker/sandbox-feed.ts'
+import { instruments } from '../../src/providers/broker/sandbox-instruments.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { newGuest, type Person } from './people.ts'
+
+const shown = z.object({
+  cash: z.string(),
+  buyingPower: z.string(),
+  equity: z.string(),
+  holdings: z.array(z.looseObject({ symbol: z.string(), qty: z.string(), marketValue: z.string() })),
+  dividends: z.array(z.looseObject({ symbol: z.string(), status: z.string(), amount: z.string() })),
+  performance: z.object({ timestamp: z.array(z.string()), profitLossPct: z.array(z.string()) }),
+})
+const placed = z.looseObject({ id: z.string(), status: z.string(), filledQty: z.string() })
+
+const directory = mkdtempSync(join(tmpdir(), 'bursar-investing-'))
+const env = { CHAIN: 'simulated', DATA_DIR: directory, RATE_MUTATIONS: '100000/60' }
+let gateway: Gateway
+let guest: Person
+
+const place = async (asked: object, headers: Record<string, string> = {}) =>
+  guest.ask('POST', '/api/investing/order', asked, headers)
+const portfolio = async (timeframe = '1M') =>
+  shown.parse((await guest.ask('GET', `/api/investing/portfolio?timeframe=${timeframe}`)).body)
+const orderNow = async (id: string) => {
+  const { body } = await guest.ask('GET', '/api/investing/orders?limit=100')
+  return z
+    .array(placed)
+    .parse(body.orders)
+    .find((order) => order.id === id)
+}
+
+beforeAll(async () => {
+  gateway = await startGateway(env)
+  guest = await newGuest(gateway.origin)
+})
+afterAll(async () => {
+  await gateway?.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+describe('a person who invests', () => {
+  it('starts with cash, shares, a history, and dividends that are paid', async () => {
+    const start = await portfolio('all')
+    expect(start.holdings.map(({ symbol }) => symbol)).toEqual(['AAPL', 'O', 'VTI'])
+    expect(start.performance.timestamp).toHaveLength(101)
+    await expect
+      .poll(async () => (await portfolio()).dividends.filter(({ status }) => status === 'paid').length, {
+        timeout: 15_000,
+        interval: 500,
+      })
+      .toBeGreaterThan(0)
+    // One pays every month: in 90 days there was at least one.
+    const { cash, dividends } = await portfolio()
+    expect(dividends.some(({ symbol, status }) => symbol === 'O' && status === 'paid')).toBe(true)
+    expect(Number(cash)).toBeGreaterThan(500)
+  })
+
+  it('buys, sells, and is refused what it does not have', async () => {
+    const before = await portfolio()
+    const bought = await place({ symbol: 'MSFT', side: 'buy', notional: 100 })
+    expect([bought.status, bought.body]).toMatchObject([200, { status: 'filled', symbol: 'MSFT' }])
+    const after = await portfolio()
+    expect(after.holdings.map(({ symbol }) => symbol)).toContain('MSFT')
+    expect(Number(before.cash) - Number(after.cash)).toBeCloseTo(100, 2)
+    expect((await place({ symbol: 'MSFT', side: 'sell', notional: 50 })).body).toMatchObject({
+      status: 'filled',
+    })
+    expect(await place({ symbol: 'MSFT', side: 'sell', notional: 500 })).toMatchObject({
+      status: 422,
+      body: { code: 'insufficient_funds' },
+    })
+    expect(await place({ symbol: 'NOPE', side: 'buy', notional: 5 })).toMatchObject({
+      status: 422,
+      body: { code: 'order_rejected', reason: 'unknown_symbol' },
+    })
+  })
+
+  it('waits with a limit until the feed crosses it', { timeout: 60_000 }, async () => {
+    const { symbol, limit } = soonCrossed()
+    const { body } = await place({ symbol, side: 'buy', type: 'limit', limitPrice: limit, notional: '20' })
+    const order = placed.parse(body)
+    expect(order.status).toBe('accepted')
+    await expect
+      .poll(async () => (await orderNow(order.id))?.status, { timeout: 30_000, interval: 500 })
+      .toBe('filled')
+  })
+
+  it('cancels what waits', async () => {
+    const { buyingPower } = await portfolio()
+    const { body } = await place({
+      symbol: 'SPY',
+      side: 'buy',
+      type: 'limit',
+      limitPrice: '1',
+      notional: '40',
+    })
+    expect(Number((await portfolio()).buyingPower)).toBeCloseTo(Number(buyingPower) - 40, 2)
+    const canceled = await guest.ask('DELETE', `/api/investing/orders/${body.id}`)
+    expect(canceled).toMatchObject({ status: 200, body: { status: 'canceled' } })
+    expect((await portfolio()).buyingPower).toBe(buyingPower)
+  })
+})
+
+describe('an agent that invests', () => {
+  it('does so over MCP, in the symbols that its policy allows', async () => {
+    const policy = {
+      perTransaction: { max: '30' },
+      dailyBudget: { max: '50' },
+      categories: { allow: ['invest'] },
+      symbols: { allow: ['VTI', 'BND'] },
+    }
+    const key = await guest.ask('POST', '/api/developer/keys', {
+      name: 'Saver',
+      scopes: ['investing:read', 'investing:trade'],
+      policy,
+    })
+    const call = async (name: string, args: object) => {
+      const response = await fetch(`${gateway.origin}/mcp`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${String(key.body.key)}`,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: args },
+        }),
+      })
+      const { result } = z
+        .object({
+          result: z.looseObject({
+            isError: z.boolean().optional(),
+            structuredContent: z.looseObject({}).optional(),
+            content: z.array(z.object({ text: z.string() })),
+          }),
+        })
+        .parse(await response.json())
+      return result.structuredContent ?? JSON.parse(result.content[0]?.text ?? '')
+    }
+    const buy = { symbol: 'BND', side: 'buy', notional: '20' }
+    const bought = await call('investing_order', { ...buy, idempotency_key: 'one' })
+    expect(bought).toMatchObject({ status: 'filled', notional: '20' })
+    expect(await call('investing_order', { ...buy, idempotency_key: 'one' })).toEqual(bought)
+    expect(await call('investing_order', { ...buy, symbol: 'TSLA', idempotency_key: 'two' })).toMatchObject({
+      code: 'policy_denied',
+      violations: [{ rule: 'symbol', requested: 'TSLA' }],
+    })
+    expect(await call('investing_order', { ...buy, notional: '31', idempotency_key: 'three' })).toMatchObject(
+      { code: 'policy_denied', violations: [{ rule: 'per_transaction' }, { rule: 'daily_budget' }] },
+    )
+    // A sell passes the same policy: 20 are used of 50.
+    const sold = await call('investing_order', {
+      ...buy,
+      side: 'sell',
+      notional: '10',
+      idempotency_key: 'four',
+    })
+    expect(sold).toMatchObject({ side: 'sell', status: 'filled' })
+    expect(
+      await call('investing_order', { ...buy, side: 'sell', notional: '25', idempotency_key: 'five' }),
+    ).toMatchObject({ code: 'policy_denied', violations: [{ rule: 'daily_budget', used: '30' }] })
+    const { holdings } = shown.parse(await call('investing_portfolio', { timeframe: '1D' }))
+    expect(holdings.map(({ symbol }) => symbol)).toContain('BND')
+  })
+})
+
+describe('a gateway that is killed', () => {
+  it('carries open orders on when it is back', { timeout: 90_000 }, async () => {
+    const { symbol, limit } = soonCrossed()
+    const { body } = await place({ symbol, side: 'buy', type: 'limit', limitPrice: limit, notional: '20' })
+    const order = placed.parse(body)
+    gateway.process.kill('SIGKILL')
+    await pause(300)
+    gateway = await startGateway({ ...env, PORT: new URL(gateway.origin).port })
+    await expect
+      .poll(async () => (await orderNow(order.id))?.status, { timeout: 40_000, interval: 500 })
+      .toBe('filled')
+  })
+})
+
+/** A symbol whose price falls by a cent soon, but not at once: the feed is known to whoever knows the clock. */
+function soonCrossed(): { symbol: string; limit: string } {
+  const feed = createFeed()
+  const now = Date.now()
+  const priceIn = (symbol: string, seconds: number) => feed(symbol, new Date(now + seconds * 1_000)) ?? 0n
+  for (const [symbol] of instruments) {
+    const limit = priceIn(symbol, 0) - 10_000_000n
+    const early = [0, 1, 2, 3].every((seconds) => priceIn(symbol, seconds) > limit)
+    const late = Array.from({ length: 12 }, (_, at) => at + 4).some(
+      (seconds) => priceIn(symbol, seconds) <= limit,
+    )
+    if (early && late) return { symbol, limit: (Number(limit) / 1e9).toFixed(2) }
+  }
+  throw new Error('no price falls in the next seconds')
+}

@@ -1,0 +1,292 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { silentLog } from '../../src/log.ts'
+import { guardAggregator } from '../../src/providers/swap-aggregator/guarded.ts'
+import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
+import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
+import type { SwapAggregator, SwapOffer, SwapRequest } from '../../src/providers/swap-aggregator.ts'
+import { pairOf } from '../../src/swaps/pair.ts'
+import { quoteSwap } from '../../src/swaps/quote-swap.ts'
+import { movedClock } from '../investing/scene.ts'
+
+const requestFor = (
+  changes: Partial<Parameters<typeof pairOf>[0]> = {},
+  amountIn = 100_000_000n,
+): SwapRequest => ({
+  ...pairOf({ fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', ...changes }),
+  amountIn,
+  slippageBps: 50,
+  sender: `0x${'1'.repeat(40)}`,
+})
+const offering = (tool: string, offer: Partial<SwapOffer>): SwapAggregator => ({
+  tool,
+  quote: async () => ({
+    status: 'offered',
+    offer: {
+      amountOut: 1n,
+      amountOutMin: 1n,
+      outUsdMicros: null,
+      fees: [],
+      gasUsdMicros: 0n,
+      priceImpactBps: null,
+      durationSec: 10,
+      ...offer,
+    },
+  }),
+})
+const failing = (tool: string, message: string): SwapAggregator => ({
+  tool,
+  quote: () => Promise.reject(new Error(message)),
+})
+/** Answers only to the signal, as a connection that hangs does. */
+const hanging = (tool: string): SwapAggregator => ({
+  tool,
+  quote: (_request, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('timeout')), { once: true })
+    }),
+})
+
+describe('a swap quote', () => {
+  it('is the one that leaves most after fees and gas, at one price for all', async () => {
+    const { best, alternatives } = await quoteSwap(
+      [
+        // More comes out, but gas and a fee on top eat it up.
+        offering('gas', { amountOut: 100_000_000n, gasUsdMicros: 2_100_000n }),
+        offering('fee', {
+          amountOut: 100_000_000n,
+          fees: [{ name: 'bridge', amount: '1.5', token: 'ETH', usdMicros: 1_500_000n, included: false }],
+        }),
+        // Its own price of the token would make it win.
+        offering('boast', { amountOut: 98_000_000n, outUsdMicros: 200_000_000n }),
+        offering('plain', {
+          amountOut: 99_000_000n,
+          fees: [{ name: 'share', amount: '9', token: 'USDT', usdMicros: 9_000_000n, included: true }],
+        }),
+      ],
+      requestFor(),
+    )
+    expect([best, ...alternatives].map(({ tool, netUsdMicros }) => [tool, netUsdMicros])).toEqual([
+      ['plain', 99_000_000n],
+      ['fee', 98_500_000n],
+      ['boast', 98_000_000n],
+      ['gas', 97_900_000n],
+    ])
+  })
+
+  it('takes the middle of what they say a token is worth, where it is no dollar', async () => {
+    const weth = (usd: bigint) => ({ amountOut: 10n ** 18n, outUsdMicros: usd * 1_000_000n })
+    const { best, alternatives } = await quoteSwap(
+      [
+        offering('high', weth(9_000n)),
+        offering('mid', { ...weth(3_000n), gasUsdMicros: 1_000_000n }),
+        offering('low', weth(2_000n)),
+      ],
+      requestFor({ toToken: 'WETH' }),
+    )
+    expect(new Set([best, ...alternatives].map(({ netUsdMicros }) => netUsdMicros))).toEqual(
+      new Set([3_000_000_000n, 2_999_000_000n]),
+    )
+    expect(alternatives.at(-1)?.tool).toBe('mid')
+  })
+
+  it('prefers the faster of two that leave the same', async () => {
+    const { best } = await quoteSwap(
+      [offering('slow', { durationSec: 60 }), offering('fast', { durationSec: 6 })],
+      requestFor(),
+    )
+    expect(best.tool).toBe('fast')
+  })
+
+  it('is never beaten by an alternative', async () => {
+    const offers = fc.array(
+      fc.record({
+        amountOut: fc.bigInt({ min: 1n, max: 10n ** 12n }),
+        outUsdMicros: fc.option(fc.bigInt({ min: 0n, max: 10n ** 14n })),
+        gasUsdMicros: fc.bigInt({ min: 0n, max: 10n ** 10n }),
+        onTop: fc.bigInt({ min: 0n, max: 10n ** 10n }),
+      }),
+      { minLength: 1, maxLength: 6 },
+    )
+    await fc.assert(
+      fc.asyncProperty(offers, fc.constantFrom('USDT', 'WETH', 'DAI'), async (asked, toToken) => {
+        const aggregators = asked.map(({ onTop, ...offer }, at) =>
+          offering(`a${at}`, {
+            ...offer,
+            fees: [{ name: 'f', amount: '1', token: 'USDC', usdMicros: onTop, included: false }],
+          }),
+        )
+        const { best, alternatives } = await quoteSwap(aggregators, requestFor({ toToken }))
+        expect(alternatives).toHaveLength(asked.length - 1)
+        for (const { netUsdMicros } of alternatives) expect(netUsdMicros <= best.netUsdMicros).toBe(true)
+      }),
+    )
+    const real = fc.record({
+      cents: fc.bigInt({ min: 1n, max: 10n ** 9n }),
+      fromChain: fc.constantFrom('ethereum', 'base', 'polygon', 'solana'),
+      toChain: fc.constantFrom('arbitrum', 'optimism', 'solana'),
+    })
+    await fc.assert(
+      fc.asyncProperty(real, async ({ cents, ...chains }) => {
+        const names = { fromToken: 'USDC', toToken: 'USDT', ...chains }
+        const quote = await quoteSwap(createSandboxAggregators(), requestFor(names, cents * 10_000n)).catch(
+          () => undefined,
+        )
+        for (const { netUsdMicros } of quote?.alternatives ?? [])
+          expect(netUsdMicros <= (quote?.best.netUsdMicros ?? 0n)).toBe(true)
+      }),
+    )
+  })
+
+  it('varies with amount and route among the sandbox’s aggregators', async () => {
+    const cheapest = async (dollars: bigint, changes = {}) =>
+      (await quoteSwap(createSandboxAggregators(), requestFor(changes, dollars * 1_000_000n))).best.tool
+    expect(await cheapest(20n)).toBe('sandbox-share')
+    expect(await cheapest(1_000n)).toBe('sandbox-gas')
+    expect(await cheapest(50_000n)).toBe('sandbox-flat')
+    // Where gas is dear, and where the one with a share does not go.
+    expect(await cheapest(1_000n, { fromChain: 'ethereum' })).not.toBe('sandbox-gas')
+    expect(await cheapest(20n, { toChain: 'solana' })).toBe('sandbox-gas')
+  })
+
+  it('stands where some fail, and says who and why', async () => {
+    const { best, failed } = await quoteSwap(
+      [
+        failing('broken', 'bad_answer'),
+        failing('odd', 'connect ECONNREFUSED 10.0.0.1 with key s3cret'),
+        hanging('slow'),
+        { tool: 'other', quote: async () => ({ status: 'none', reason: 'no_route' }) },
+        offering('good', {}),
+      ],
+      requestFor(),
+      100,
+    )
+    expect(best.tool).toBe('good')
+    expect(failed).toEqual([
+      { tool: 'broken', reason: 'bad_answer' },
+      { tool: 'odd', reason: 'unavailable' },
+      { tool: 'slow', reason: 'timeout' },
+      { tool: 'other', reason: 'no_route' },
+    ])
+  })
+
+  it('is none where all fail, or nobody is asked', async () => {
+    await expect(
+      quoteSwap([failing('a', 'unavailable'), hanging('b')], requestFor(), 50),
+    ).rejects.toMatchObject({
+      code: 'no_route',
+      message: expect.stringContaining('a: unavailable, b: timeout'),
+    })
+    await expect(quoteSwap([], requestFor())).rejects.toMatchObject({ code: 'no_route' })
+  })
+
+  it('waits no longer than its deadline, even for one that ignores it', async () => {
+    const deaf: SwapAggregator = { tool: 'deaf', quote: () => new Promise(() => {}) }
+    const begun = performance.now()
+    const { failed } = await quoteSwap([deaf, offering('good', {})], requestFor(), 150)
+    expect(performance.now() - begun).toBeLessThan(600)
+    expect(failed).toEqual([{ tool: 'deaf', reason: 'timeout' }])
+  })
+})
+
+describe('the breaker', () => {
+  const ask = (aggregator: SwapAggregator) =>
+    aggregator.quote(requestFor(), AbortSignal.timeout(500)).then(
+      ({ status }) => status,
+      (error: Error) => error.message,
+    )
+
+  it('opens after five failures in a row, and closes when a question that nobody waits for is answered', async () => {
+    const clock = movedClock()
+    let isUp = false
+    let asked = 0
+    const shaky: SwapAggregator = {
+      tool: 'shaky',
+      quote: async () => {
+        asked += 1
+        if (!isUp) throw new Error('unavailable')
+        return { status: 'none', reason: 'no_route' }
+      },
+    }
+    const guarded = guardAggregator(shaky, { clock, log: silentLog })
+    for (let at = 0; at < 5; at += 1) expect(await ask(guarded)).toBe('unavailable')
+    expect(await ask(guarded)).toBe('circuit_open')
+    expect(asked).toBe(5)
+    clock.forward(29_999)
+    expect(await ask(guarded)).toBe('circuit_open')
+    expect(asked).toBe(5)
+    // Half open: one question goes through, and its failure opens it for as long again.
+    clock.forward(1)
+    expect([await ask(guarded), await ask(guarded), asked]).toEqual(['circuit_open', 'circuit_open', 6])
+    isUp = true
+    clock.forward(30_000)
+    expect(await ask(guarded)).toBe('circuit_open')
+    await pause(1)
+    expect([await ask(guarded), asked]).toEqual(['none', 8])
+  })
+
+  it('counts failures in a row alone', async () => {
+    let at = 0
+    const shaky: SwapAggregator = {
+      tool: 'shaky',
+      quote: async () => {
+        at += 1
+        if (at % 5 !== 0) throw new Error('unavailable')
+        return { status: 'none', reason: 'no_route' }
+      },
+    }
+    const guarded = guardAggregator(shaky, { clock: movedClock(), log: silentLog })
+    for (let call = 0; call < 30; call += 1) expect(await ask(guarded)).not.toBe('circuit_open')
+  })
+})
+
+describe('an aggregator that hangs', () => {
+  const server = createServer(() => {})
+  let dead: SwapAggregator
+  beforeAll(async () => {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    // A server that listens on a port has an address with it.
+    const { port } = server.address() as AddressInfo
+    dead = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('costs nothing after a while: the fiftieth quote takes as long as without it', {
+    timeout: 60_000,
+  }, async () => {
+    // Each of the others takes as long as a real one at its best.
+    const others = createSandboxAggregators().map(
+      (each): SwapAggregator => ({
+        tool: each.tool,
+        quote: async (request, signal) => {
+          await pause(60)
+          return each.quote(request, signal)
+        },
+      }),
+    )
+    const guarded = guardAggregator(dead, { clock: systemClock, log: silentLog })
+    const timed = async (aggregators: readonly SwapAggregator[]) => {
+      const begun = performance.now()
+      await quoteSwap(aggregators, requestFor(), 500)
+      return performance.now() - begun
+    }
+    const times: number[] = []
+    for (let at = 0; at < 49; at += 1) times.push(await timed([guarded, ...others]))
+    expect(times.slice(0, 5).every((time) => time >= 490)).toBe(true)
+    const middle = async (aggregators: readonly SwapAggregator[]) => {
+      const several = []
+      for (let at = 0; at < 9; at += 1) several.push(await timed(aggregators))
+      return several.sort((one, other) => one - other)[4] ?? 0
+    }
+    const [withIt, without] = [await middle([guarded, ...others]), await middle(others)]
+    expect(withIt).toBeLessThanOrEqual(1.2 * without)
+  })
+})

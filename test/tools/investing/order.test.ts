@@ -1,0 +1,224 @@
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { settleOrders } from '../../../src/jobs/settle-orders.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import { trialBalance } from '../../../src/ledger/trial-balance.ts'
+import type { Feed } from '../../../src/providers/broker/sandbox-feed.ts'
+import order from '../../../tools/investing/order.ts'
+import cancel from '../../../tools/investing/orders/cancel.ts'
+import list from '../../../tools/investing/orders/list.ts'
+import portfolio from '../../../tools/investing/portfolio.ts'
+import { onBothEngines } from '../../engines.ts'
+import type { SignedIn } from '../../identity/signed-in.ts'
+import { movedClock, newInvestor, servicesWithMarket } from '../../investing/scene.ts'
+
+const dollars = (price: number) => BigInt(Math.round(price * 100)) * 10_000_000n
+const quiet = new AbortController().signal
+
+onBothEngines('orders', (database) => {
+  const clock = movedClock()
+  let price = 100
+  const feed: Feed = () => dollars(price)
+  let services: Services
+  let investor: SignedIn
+  beforeAll(async () => {
+    services = await servicesWithMarket(database(), { clock, feed })
+  })
+  beforeEach(async () => {
+    price = 100
+    clock.forward(60_000)
+    investor = await newInvestor(services)
+  })
+  const place = (asked: object, how: { idempotencyKey?: string } = {}) =>
+    investor.call(order, { symbol: 'VTI', side: 'buy', notional: '10', ...asked }, { at: clock(), ...how })
+  const show = async () => (await investor.call(portfolio, { timeframe: '1D' }, { at: clock() })).body
+  const later = async (milliseconds = 5_000) => {
+    clock.forward(milliseconds)
+    await settleOrders(services, quiet)
+  }
+  const orders = async (asked = {}) => {
+    const { body } = await investor.call(list, asked, { at: clock() })
+    return body.orders as Record<string, unknown>[]
+  }
+
+  it('buys at the market at once, for no more than was asked', async () => {
+    price = 30
+    const { body } = await place({ notional: 10 })
+    expect(body).toEqual({
+      id: expect.stringMatching(/^ord_/),
+      clientOrderId: null,
+      symbol: 'VTI',
+      side: 'buy',
+      type: 'market',
+      notional: '10',
+      status: 'filled',
+      filledQty: '0.333333333',
+      filledAvgPrice: '30.00',
+      limitPrice: null,
+      rejectReason: null,
+      submittedAt: clock().toISOString(),
+      filledAt: clock().toISOString(),
+    })
+    expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
+  })
+
+  it('sells what is held, for cash', async () => {
+    const { holdings } = (await show()) as { holdings: { symbol: string; qty: string }[] }
+    expect(holdings.find(({ symbol }) => symbol === 'VTI')?.qty).toBe('2.500000000')
+    const { body } = await place({ side: 'sell', notional: '50' })
+    expect(body).toMatchObject({ status: 'filled', filledQty: '0.500000000', filledAvgPrice: '100.00' })
+    expect(await show()).toMatchObject({
+      cash: '550',
+      equity: '1000',
+      holdings: expect.arrayContaining([
+        expect.objectContaining({
+          symbol: 'VTI',
+          qty: '2.000000000',
+          costBasis: '200',
+          avgEntryPrice: '100.00',
+        }),
+      ]),
+    })
+  })
+
+  it('never sells more than is held, however many sells come at once', async () => {
+    const sells = await Promise.allSettled(
+      Array.from({ length: 8 }, () => place({ side: 'sell', notional: '100' })),
+    )
+    const refusals = sells.flatMap((sell) => (sell.status === 'rejected' ? [sell.reason] : []))
+    expect(refusals).toHaveLength(6)
+    for (const refusal of refusals)
+      expect(refusal).toMatchObject({
+        code: 'insufficient_funds',
+        message: expect.stringMatching(/^The portfolio has \S+ VTI available; 1 needed\.$/),
+      })
+    expect(await show()).toMatchObject({ cash: '700', equity: '1000' })
+  })
+
+  it('does not spend cash twice, and says what pays for orders', async () => {
+    const buys = await Promise.allSettled(Array.from({ length: 8 }, () => place({ notional: '200' })))
+    const refusals = buys.flatMap((buy) => (buy.status === 'rejected' ? [buy.reason] : []))
+    expect(refusals).toHaveLength(6)
+    expect(refusals[0]).toMatchObject({
+      code: 'insufficient_funds',
+      members: { hint: expect.stringContaining('USD cash') },
+    })
+    expect(await show()).toMatchObject({ cash: '100' })
+  })
+
+  it('lets a limit order wait with its cash held, and fills it when the price crosses', async () => {
+    const { body } = await place({ type: 'limit', limitPrice: '95', notional: '190' })
+    expect(body).toMatchObject({ status: 'accepted', limitPrice: '95.00', filledQty: '0.000000000' })
+    expect(await show()).toMatchObject({ cash: '500', buyingPower: '310', equity: '1000' })
+    await later()
+    expect(await orders({ status: 'open' })).toMatchObject([{ id: body.id, status: 'accepted' }])
+    price = 94
+    await later()
+    expect(await orders()).toMatchObject([{ id: body.id, status: 'filled', filledAvgPrice: '94.00' }])
+    expect(await orders({ status: 'open' })).toEqual([])
+    // 190 buy 2.021276595 shares at 94, which cost no more than 190.
+    expect(await show()).toMatchObject({ cash: '310', buyingPower: '310' })
+  })
+
+  it('takes the last quote as the limit where none is named', async () => {
+    expect((await place({ type: 'limit' })).body).toMatchObject({ limitPrice: '100.00', status: 'filled' })
+  })
+
+  it('cancels what waits, and everything is free again', async () => {
+    const { body } = await place({ type: 'limit', limitPrice: '50', notional: '100' })
+    const canceled = await investor.call(cancel, { id: body.id }, { at: clock() })
+    expect(canceled.body).toMatchObject({ id: body.id, status: 'canceled', filledQty: '0.000000000' })
+    expect((await investor.call(cancel, { id: body.id }, { at: clock() })).body).toEqual(canceled.body)
+    expect(await show()).toMatchObject({ cash: '500', buyingPower: '500' })
+    const filled = await place({})
+    await expect(investor.call(cancel, { id: filled.body.id }, { at: clock() })).rejects.toMatchObject({
+      code: 'conflict',
+      members: { reason: 'filled' },
+    })
+    const other = await newInvestor(services)
+    await expect(other.call(cancel, { id: body.id }, { at: clock() })).rejects.toMatchObject({
+      code: 'not_found',
+    })
+  })
+
+  it('expires with its session, sells giving their shares back', async () => {
+    const { body } = await place({ side: 'sell', type: 'limit', limitPrice: '200', notional: '200' })
+    await expect(place({ side: 'sell', notional: '160' })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    })
+    await later(24 * 3_600_000)
+    expect(
+      await database()
+        .kysely.selectFrom('investing_order')
+        .select('status')
+        .where('id', '=', String(body.id))
+        .executeTakeFirst(),
+    ).toEqual({ status: 'expired' })
+  })
+
+  it.each([
+    ['an unknown symbol', { symbol: 'NOPE' }, 'unknown_symbol'],
+    ['less than a dollar', { notional: '0.99' }, 'notional_too_small'],
+    ['more than a million', { notional: '1000000.01' }, 'notional_too_large'],
+  ])('rejects %s before anything is held', async (_name, asked, reason) => {
+    await expect(place(asked)).rejects.toMatchObject({ code: 'order_rejected', members: { reason } })
+    expect(await show()).toMatchObject({ buyingPower: '500' })
+    expect(await orders()).toEqual([])
+  })
+
+  it.each([
+    ['a tenth of a cent', { notional: '10.001' }],
+    ['a limit on a market order', { limitPrice: '10' }],
+    ['a limit below a cent', { type: 'limit', limitPrice: '10.001' }],
+    ['a limit beyond all prices', { type: 'limit', limitPrice: '999999999999' }],
+    ['a limit of next to nothing', { type: 'limit', limitPrice: '0.0001' }],
+    ['a sentence for a symbol', { symbol: 'buy all' }],
+    ['a side of its own', { side: 'short' }],
+    ['an empty client order id', { clientOrderId: '' }],
+  ])('refuses %s', async (_name, asked) => {
+    await expect(place(asked)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('takes the greatest and the least that there are', async () => {
+    const most = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
+    for (const side of ['buy', 'sell'])
+      await expect(place({ ...most, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
+    expect((await place({ notional: '1.00', type: 'limit', limitPrice: '1000000.00' })).body).toMatchObject({
+      status: 'filled',
+    })
+  })
+
+  it('is one order for one client order id, whatever comes at once', async () => {
+    const twins = await Promise.all(Array.from({ length: 5 }, () => place({ clientOrderId: 'rent' })))
+    expect(new Set(twins.map(({ body }) => body.id)).size).toBe(1)
+    expect(await orders()).toHaveLength(1)
+    expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
+    expect(await place({ clientOrderId: 'rent' })).toMatchObject({
+      replayed: true,
+      body: { id: twins[0]?.body.id, status: 'filled' },
+    })
+    await expect(place({ clientOrderId: 'rent', notional: '11' })).rejects.toMatchObject({ code: 'conflict' })
+    // Another account has names of its own.
+    const other = await newInvestor(services)
+    const own = await other.call(
+      order,
+      { symbol: 'VTI', side: 'buy', notional: '10', clientOrderId: 'rent' },
+      { at: clock() },
+    )
+    expect(own.body.id).not.toBe(twins[0]?.body.id)
+  })
+
+  it('is one order for one idempotency key, and tells how it stands', async () => {
+    const first = await place({ type: 'limit', limitPrice: '90', notional: '90' }, { idempotencyKey: 'k' })
+    price = 80
+    await later()
+    const again = await place({ type: 'limit', limitPrice: '90', notional: '90' }, { idempotencyKey: 'k' })
+    expect(again).toMatchObject({ replayed: true, body: { id: first.body.id, status: 'filled' } })
+    await expect(place({ notional: '11' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    })
+  })
+
+  it('leaves books that balance', async () => {
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+})

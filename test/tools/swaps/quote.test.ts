@@ -1,0 +1,97 @@
+import { beforeAll, expect, it } from 'vitest'
+import type { Services } from '../../../src/kernel/context.ts'
+import quote from '../../../tools/swaps/quote.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
+import { noon, servicesOn } from '../../kernel/scene.ts'
+
+const usual = { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' }
+
+onBothEngines('swap quotes', (database) => {
+  let services: Services
+  let person: SignedIn
+  beforeAll(async () => {
+    services = await servicesOn(database())
+    person = await newSignedIn(services)
+  })
+  const ask = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
+
+  it('have every member of the contract, and are kept for half a minute', async () => {
+    const body = await ask({ amountIn: 100.5 })
+    expect(body).toEqual({
+      id: expect.stringMatching(/^quote_/),
+      tool: 'sandbox-share',
+      order: 'CHEAPEST',
+      fromToken: 'USDC',
+      fromChain: 'base',
+      amountIn: '100.5',
+      toToken: 'USDT',
+      toChain: 'arbitrum',
+      amountOut: '100.36935',
+      amountOutMin: '99.867503',
+      slippageBps: 50,
+      fees: [{ name: 'share', amount: '0.09045', token: 'USDT', amountUsd: '0.09045', included: true }],
+      gasUsd: '0.012',
+      priceImpactBps: 0,
+      durationSec: 8,
+      expiresAt: new Date(noon.getTime() + 30_000).toISOString(),
+      netOutUsd: '100.35735',
+      alternatives: [
+        expect.objectContaining({ tool: 'sandbox-gas' }),
+        expect.objectContaining({ tool: 'sandbox-flat' }),
+      ],
+      failed: [],
+    })
+    const kept = await database()
+      .kysely.selectFrom('swap_quote')
+      .selectAll()
+      .where('id', '=', String(body.id))
+      .executeTakeFirst()
+    expect(kept).toMatchObject({ account_id: person.accountId, answer: body })
+    expect(kept?.expires_at).toEqual(new Date(noon.getTime() + 30_000))
+  })
+
+  it('stay on the chain where no other is named, take tokens in any case, and their own digits', async () => {
+    const { toChain: _, ...here } = usual
+    expect((await person.call(quote, { ...here, toToken: 'weth', amountIn: '5' })).body).toMatchObject({
+      toToken: 'WETH',
+      toChain: 'base',
+    })
+    expect(await ask({ fromToken: 'ETH', amountIn: '0.000000000000000001' }).catch(String)).toContain(
+      'Nobody offers',
+    )
+    expect(await ask({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
+      amountIn: '0.123456789012345678',
+    })
+  })
+
+  it.each([
+    ['the same token on the same chain', { toToken: 'usdc', toChain: 'base' }, 'toToken', 'another'],
+    ['an unknown token', { fromToken: 'DOGE' }, 'fromToken', 'USDC'],
+    ['a token that the chain has not', { toToken: 'SOL' }, 'toToken', 'WBTC'],
+    ['an unknown chain', { fromChain: 'tron' }, 'fromChain', 'solana'],
+    ['an unknown target', { toChain: 'Base' }, 'toChain', 'arbitrum'],
+    ['more digits than the token has', { amountIn: '1.0000001' }, 'amountIn', 'fewer'],
+  ])('refuse %s, and say what is known', async (_name, changes, path, hint) => {
+    await expect(ask(changes)).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: { issues: [{ path }], hint: expect.stringContaining(hint) },
+    })
+  })
+
+  it.each([
+    ['no token to get', { toToken: undefined }],
+    ['no amount', { amountIn: undefined }],
+    ['nothing', { amountIn: '0' }],
+    ['a member that is not known', { slippage: 1 }],
+  ])('refuse %s', async (_name, changes) => {
+    await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('do not go from a test chain to a real one', async () => {
+    await expect(ask({ fromChain: 'base-sepolia' })).rejects.toMatchObject({ code: 'pair_not_supported' })
+    expect(await ask({ fromChain: 'base-sepolia', toChain: 'base-sepolia', toToken: 'EURC' })).toMatchObject({
+      toChain: 'base-sepolia',
+    })
+  })
+})

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { admitOrder } from '../../src/investing/admit-order.ts'
+import { BANK, BROKER } from '../../src/investing/order.ts'
+import { orderView, viewOrder } from '../../src/investing/order-view.ts'
+import { otherOrder, placeOrder } from '../../src/investing/place-order.ts'
+import { recallOrder } from '../../src/investing/recall-order.ts'
+import { findOrder } from '../../src/investing/store.ts'
+import { canonicalJson } from '../../src/json.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalAmount, misfitOf, moneyOf } from '../../src/money.ts'
+import { priceOf, sharesOf } from '../../src/shares.ts'
+
+/** 0.01 and 1,000,000 USD a share. */
+const LEAST_PRICE = priceOf('0.01')
+const MOST_PRICE = priceOf('1000000')
+
+const orderRequest = z
+  .strictObject({
+    symbol: z
+      .string()
+      .trim()
+      .toUpperCase()
+      .regex(/^[A-Z0-9.]{1,12}$/, 'must be a ticker, such as VTI')
+      .describe('Ticker of a stock or fund, such as `VTI`.'),
+    side: z.enum(['buy', 'sell']).describe('Which way.'),
+    notional: decimalAmount.describe(
+      'What to buy or sell for, in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractions of a share are fine.',
+    ),
+    type: z
+      .enum(['market', 'limit'])
+      .default('market')
+      .describe(
+        '`market` fills at the price of the moment; `limit` waits for its price until the session ends.',
+      ),
+    limitPrice: decimalAmount
+      .optional()
+      .describe(
+        'USD a share, of a limit order: at most for a buy, at least for a sell. Absent: the last quote.',
+      ),
+    clientOrderId: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 visible ASCII characters')
+      .optional()
+      .describe('Your own name for the order: the same one never places a second order.'),
+  })
+  .superRefine(({ notional, type, limitPrice }, context) => {
+    const refuse = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message })
+    const misfit = misfitOf(notional, 'USD')
+    if (misfit !== undefined) refuse('notional', misfit)
+    if (limitPrice === undefined) return
+    if (type !== 'limit') refuse('limitPrice', 'is for limit orders alone')
+    const price = priceOf(limitPrice)
+    if (price < LEAST_PRICE || price > MOST_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
+    const digits = /\.(\d+)$/.exec(limitPrice)?.[1]?.length ?? 0
+    const most = limitPrice.startsWith('0.') ? 4 : 2
+    if (digits > most) refuse('limitPrice', `has ${digits} fraction digits; a price of this size has ${most}`)
+  })
+
+type OrderRequest = z.output<typeof orderRequest>
+
+/** What makes two requests with one client order id the same. */
+const askedOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
+  canonicalJson({
+    symbol,
+    side,
+    notional: moneyOf('USD', notional).units,
+    type,
+    limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
+  })
+
+const units = z.string().regex(/^\d+$/).nullable()
+
+export default defineTool({
+  name: 'investing.order',
+  title: 'Buy or sell a stock or fund',
+  summary:
+    'Buy or sell stocks and ETFs for an amount of USD, in fractions of a share, at the market or with a limit.',
+  description:
+    'A buy holds its USD, a sell its shares, until the order has ended; both need room in the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) is carried on in the background: read it with GET /api/investing/orders. Paid from USD cash alone.',
+  route: 'POST /api/investing/order',
+  who: 'account',
+  scopes: ['investing:trade'],
+  effect: 'spend',
+  mcp: true,
+  rail: 'investing',
+  input: orderRequest,
+  output: orderView,
+  failures: [
+    'insufficient_funds',
+    'order_rejected',
+    'policy_denied',
+    'approval_required',
+    'rates_unavailable',
+    'provider_unavailable',
+    'conflict',
+  ],
+  example: { symbol: 'VTI', side: 'buy', notional: '10' },
+  facts: z.strictObject({ limitPrice: units, qty: units }),
+  spend: async (context, input) => {
+    const { symbol, side, type, clientOrderId } = input
+    const { account } = callerOf(context)
+    if (clientOrderId !== undefined) {
+      const named = await findOrder(context.database, { accountId: account.id, clientOrderId })
+      if (named !== undefined && named.asked !== askedOf(input)) throw otherOrder(named)
+      if (named !== undefined) return { repeats: named.decisionId }
+    }
+    const money = moneyOf('USD', input.notional)
+    const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
+    const { limitPrice, qty } = await admitOrder(context, {
+      symbol,
+      side,
+      type,
+      notional: money,
+      limitPrice: limit,
+    })
+    return {
+      category: 'invest',
+      money,
+      place: side === 'buy' ? BANK : BROKER,
+      chain: null,
+      counterparty: null,
+      symbol,
+      ...(qty === null ? {} : { holding: sharesOf(symbol, qty) }),
+      fundsHint:
+        side === 'buy'
+          ? 'Buys are paid from USD cash alone: receive USD, sell a holding, or ask for less.'
+          : 'Read GET /api/investing/portfolio for what you hold; open sells hold theirs.',
+      facts: { limitPrice: limitPrice?.toString() ?? null, qty: qty?.toString() ?? null },
+    }
+  },
+  run: async (context, input, { decisionId, facts, money }) =>
+    viewOrder(
+      await placeOrder(context, {
+        accountId: callerOf(context).account.id,
+        decisionId,
+        clientOrderId: input.clientOrderId ?? null,
+        asked: askedOf(input),
+        symbol: input.symbol,
+        side: input.side,
+        type: input.type,
+        notional: money.units,
+        qty: facts.qty === null ? null : BigInt(facts.qty),
+        limitPrice: facts.limitPrice === null ? null : BigInt(facts.limitPrice),
+        submittedAt: context.now,
+      }),
+    ),
+  recall: async (context, { clientOrderId = null }, { decisionId }) => {
+    const accountId = callerOf(context).account.id
+    const order = await recallOrder(context, { decisionId, accountId, clientOrderId })
+    return order === null ? null : viewOrder(order)
+  },
+})

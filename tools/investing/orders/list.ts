@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { orderView, viewOrder } from '../../../src/investing/order-view.ts'
+import { listOrders } from '../../../src/investing/store.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+
+export default defineTool({
+  name: 'investing.orders.list',
+  title: 'Orders',
+  summary: 'List the account’s orders, newest first.',
+  route: 'GET /api/investing/orders',
+  who: 'account',
+  scopes: ['investing:read'],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({
+    ...pageMembers,
+    status: z.enum(['open', 'closed']).optional().describe('Those alone.'),
+  }),
+  output: z.strictObject({ orders: z.array(orderView).describe('The orders.'), nextCursor }),
+  failures: [],
+  example: { status: 'open' },
+  run: async (context, { status, ...input }) => {
+    const page = pageOf(input)
+    const accountId = callerOf(context).account.id
+    const { rows, nextCursor } = onePage(
+      await listOrders(context.database, { accountId, status, page }),
+      page,
+    )
+    return { orders: rows.map(viewOrder), nextCursor }
+  },
+})

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { PERCENT_DIGITS, timeframes } from '../../src/investing/performance.ts'
+import { type Holding, showPortfolio } from '../../src/investing/show-portfolio.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalOf, decimalOfUnits } from '../../src/money.ts'
+import { averageCost, priceText, quantityText } from '../../src/shares.ts'
+
+const usd = (units: bigint) => decimalOf({ asset: 'USD', units })
+const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)
+
+const holding = z.strictObject({
+  symbol: z.string().describe('Ticker.'),
+  name: z.string().describe('What the stock or fund is called.'),
+  qty: z.string().describe('Shares, nine decimals; those that open sells hold are among them.'),
+  avgEntryPrice: z.string().describe('USD a share, on average.'),
+  costBasis: z.string().describe('What they cost, in USD.'),
+  currentPrice: z.string().describe('USD a share, the last one.'),
+  marketValue: z.string().describe('What they are worth now, in USD.'),
+  unrealizedPl: z.string().describe('Gain or loss, in USD.'),
+  unrealizedPlPct: z.string().describe('Gain or loss, in percent of the cost.'),
+})
+
+const dividend = z.strictObject({
+  symbol: z.string().describe('Ticker.'),
+  qty: z.string().describe('Shares that it is paid for, nine decimals.'),
+  perShare: z.string().describe('USD a share.'),
+  amount: z.string().describe('USD in all.'),
+  status: z.enum(['announced', 'paid']).describe('`announced`: not paid yet.'),
+  payDate: z.string().describe('YYYY-MM-DD, UTC.'),
+})
+
+const performance = z.strictObject({
+  timeframe: z.enum(timeframes).describe('The window.'),
+  baseValue: z.string().describe('Equity at its start, in USD.'),
+  timestamp: z.array(z.string()).describe('ISO 8601 UTC.'),
+  equity: z.array(z.string()).describe('Cash and holdings at each time, in USD.'),
+  profitLoss: z
+    .array(z.string())
+    .describe('Gain or loss since the start without deposits and withdrawals, in USD.'),
+  profitLossPct: z.array(z.string()).describe('Time-weighted return since the start, in percent.'),
+})
+
+export default defineTool({
+  name: 'investing.portfolio',
+  title: 'Portfolio',
+  summary: 'Read cash, holdings, dividends and performance of the portfolio.',
+  description:
+    'Amounts are decimal strings of USD. `buyingPower` is the cash that is not held by open buys. The return is time-weighted: deposits and withdrawals do not count.',
+  route: 'GET /api/investing/portfolio',
+  who: 'account',
+  scopes: ['investing:read'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject({
+    timeframe: z.enum(timeframes).default('1M').describe('How far back the performance reaches.'),
+  }),
+  output: z.strictObject({
+    asOf: z.string().describe('ISO 8601 UTC.'),
+    currency: z.literal('USD').describe('Of every amount.'),
+    cash: z.string().describe('USD cash, with what open buys hold.'),
+    buyingPower: z.string().describe('USD cash that can be spent now.'),
+    equity: z.string().describe('Cash and holdings together.'),
+    holdings: z.array(holding).describe('What is held, by symbol.'),
+    dividends: z.array(dividend).describe('To come and paid, newest first.'),
+    performance: performance.describe('Equity over time.'),
+  }),
+  failures: ['provider_unavailable'],
+  example: { timeframe: '1W' },
+  run: async (context, { timeframe }) => {
+    const accountId = callerOf(context).account.id
+    const portfolio = await showPortfolio(context, { accountId, timeframe, now: context.now })
+    const { performance: series } = portfolio
+    return {
+      asOf: context.now.toISOString(),
+      currency: 'USD' as const,
+      cash: usd(portfolio.cash),
+      buyingPower: usd(portfolio.buyingPower),
+      equity: usd(portfolio.equity),
+      holdings: portfolio.holdings.map(viewHolding),
+      dividends: portfolio.dividends.map(({ qty, perShare, amount, ...shown }) => ({
+        ...shown,
+        qty: quantityText(qty),
+        perShare: priceText(perShare),
+        amount: usd(amount),
+      })),
+      performance: {
+        timeframe,
+        baseValue: usd(series.baseValue),
+        timestamp: series.timestamp.map((at) => at.toISOString()),
+        equity: series.equity.map(usd),
+        profitLoss: series.profitLoss.map(usd),
+        profitLossPct: series.profitLossPct.map(percent),
+      },
+    }
+  },
+})
+
+function viewHolding({ symbol, name, qty, cost, price, marketValue }: Holding): z.input<typeof holding> {
+  const gain = marketValue - cost
+  return {
+    symbol,
+    name,
+    qty: quantityText(qty),
+    avgEntryPrice: priceText(averageCost(cost, qty)),
+    costBasis: usd(cost),
+    currentPrice: priceText(price),
+    marketValue: usd(marketValue),
+    unrealizedPl: usd(gain),
+    unrealizedPlPct: percent(cost === 0n ? 0n : (gain * 100n * 10n ** BigInt(PERCENT_DIGITS)) / cost),
+  }
+}
