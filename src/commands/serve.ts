@@ -32,6 +32,9 @@ import { banner } from './banner.ts'
 /** How long requests under way may take to finish once the process is told to end. */
 const DRAIN_MS = 10_000
 
+/** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
+const KEEP_ALIVE_MS = 65_000
+
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
   readonly tools: readonly Tool[]
@@ -48,7 +51,11 @@ export async function serve(
 ): Promise<number> {
   const config = readConfig(env)
   const log = createLog(config.logLevel)
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 })
+  const server = createServer({
+    requestTimeout: 30_000,
+    headersTimeout: 10_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
   // Until all is up a signal simply ends the process, and with it whatever it waits for.

@@ -13,6 +13,7 @@ import { relays } from './migrations/0011-relays.ts'
 import { investing } from './migrations/0012-investing.ts'
 import { swaps } from './migrations/0013-swaps.ts'
 import { kyc } from './migrations/0016-kyc.ts'
+import { transferFailures } from './migrations/0018-transfer-failures.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -28,6 +29,7 @@ export const migrations: Readonly<Record<string, string>> = {
   '0010-payments': payments,
   '0011-relays': relays,
   '0016-kyc': kyc,
+  '0018-transfer-failures': transferFailures,
   '0012-investing': investing,
   '0013-swaps': swaps,
 }

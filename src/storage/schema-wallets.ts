@@ -61,6 +61,7 @@ export interface TransferTable {
   state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
   transaction_hash: string | null
   failure: string | null
+  failure_code: 'provider_unavailable' | 'signature_rejected' | null
   created_at: Date
   updated_at: Date
   authorized: JsonColumn

@@ -6,12 +6,12 @@ import type { Chain, Hex } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
 import type { Database } from '../storage/database.ts'
-import { findWalletOwner, type Transfer, updateTransfer } from './store.ts'
+import { type FailureCode, findWalletOwner, type Transfer, updateTransfer } from './store.ts'
 
 /** How a transfer ended. */
 export type TransferEnd =
   | { readonly state: 'confirmed'; readonly transactionHash: Hex }
-  | { readonly state: 'failed'; readonly failure: string }
+  | { readonly state: 'failed'; readonly failure: string; readonly code?: FailureCode }
 
 /**
  * Settles or releases a transfer's money and ends its row, in one transaction. Doing it twice changes nothing. The row

@@ -1,7 +1,7 @@
 /** Carries a transfer on from wherever it was left. */
 import type { OperationOutcome } from '../providers/chain.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import type { Sending } from './send-transfer.ts'
+import { revertOf, type Sending } from './send-transfer.ts'
 import { operationOf, type Transfer, updateTransfer } from './store.ts'
 
 /** How long one that was submitted again is waited for, before the next round asks once more. */
@@ -48,6 +48,6 @@ async function act(sending: Sending, transfer: Transfer, outcome: OperationOutco
   }
   if (outcome.status === 'failed') {
     log.warn({ transferId: transfer.id }, 'an open transfer was reverted')
-    return finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
+    return finishTransfer(sending, transfer, { state: 'failed', ...revertOf(transfer) })
   }
 }

@@ -10,8 +10,10 @@ import { decimalOf, type Stablecoin } from '../money.ts'
 import type { Address, Authorization, Chain, Hex, OperationOutcome, Submission } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
+import { failedTransfer, intentUsed } from './failed-transfer.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import {
+  type FailureCode,
   insertTransfer,
   lowerCase,
   operationOf,
@@ -85,13 +87,20 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
   const wallet = await insertTransfer(database, row, { accountId, intentId, at: sending.clock() })
   if (wallet === undefined) return notInserted(sending, order)
   const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
+  const startedAt = performance.now()
   const submission = await submit(sending, transfer)
   if (submission.status === 'refused') return refused(sending, transfer, submission)
   const { transactionHash } = submission
-  const outcome = await waitForOutcome(sending, transfer, transactionHash)
+  const outcome = await waitForOutcome(
+    sending,
+    transfer,
+    transactionHash,
+    Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
+  )
   if (outcome.status === 'failed') {
-    await finishTransfer(sending, transfer, { state: 'failed', failure: 'the operation reverted' })
-    throw failedTransfer(transfer.id, 'the operation reverted')
+    const end = revertOf(transfer)
+    await finishTransfer(sending, transfer, { state: 'failed', ...end })
+    throw failedTransfer(transfer.id, end)
   }
   if (outcome.status === 'confirmed') {
     // Whoever's transaction it was that the chain executed, this one or that of a job that resumed it.
@@ -105,7 +114,10 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
 
 async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Submission> {
   try {
-    return await chain.submit(operationOf(transfer))
+    const submitting = chain.submit(operationOf(transfer))
+    // Whoever gives up waiting leaves it to the job; what it comes to then concerns nobody here.
+    submitting.catch(() => undefined)
+    return await inTime(submitting)
   } catch (cause) {
     log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
     throw new Failure(
@@ -122,6 +134,26 @@ async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Subm
   }
 }
 
+async function inTime(submitting: Promise<Submission>): Promise<Submission> {
+  const late = AbortSignal.timeout(WAIT_MS)
+  return Promise.race([
+    submitting,
+    new Promise<never>((_resolve, reject) => {
+      late.addEventListener('abort', () => reject(new Error(`the chain took no word within ${WAIT_MS} ms`)))
+    }),
+  ])
+}
+
+/** Why an operation reverted that would not have when it was simulated: for an agent, others were faster to the allowance. */
+export function revertOf({ authorization }: Pick<Transfer, 'authorization'>): {
+  failure: string
+  code: FailureCode
+} {
+  return authorization.kind === 'allowance'
+    ? { failure: 'the on-chain allowance no longer sufficed', code: 'signature_rejected' }
+    : { failure: 'the operation reverted', code: 'provider_unavailable' }
+}
+
 /**
  * What the chain says within {@link WAIT_MS}. One that is not in a block at once is kept with its hash before it is waited
  * for. Silence and errors are pending: the transaction was broadcast.
@@ -130,13 +162,14 @@ async function waitForOutcome(
   { chain, database, clock, log }: Sending,
   transfer: Transfer,
   transactionHash: Hex,
+  waitMs: number,
 ): Promise<OperationOutcome> {
   try {
     const operation = operationOf(transfer)
     const now = await chain.outcomeOf(operation, 0)
     if (now.status === 'confirmed' || now.status === 'failed') return now
     await updateTransfer(database, transfer.id, { state: 'submitted', transactionHash }, clock())
-    return await chain.outcomeOf(operation, WAIT_MS)
+    return await chain.outcomeOf(operation, waitMs)
   } catch (err) {
     log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
     return { status: 'pending' }
@@ -148,22 +181,15 @@ async function refused(
   transfer: Transfer,
   { reason, cause }: Extract<Submission, { status: 'refused' }>,
 ): Promise<never> {
-  await finishTransfer(sending, transfer, { state: 'failed', failure: reason })
+  const code: FailureCode = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
+  const end = { failure: reason, code }
+  await finishTransfer(sending, transfer, { state: 'failed', ...end })
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
   sending.log.error(
     { transferId: transfer.id, amount, reason },
     'the chain refused a transfer that the ledger allowed',
   )
-  if (cause === 'authorization')
-    throw new Failure(
-      'signature_rejected',
-      `The chain did not take the authorization of transfer ${transfer.id}: ${reason}. Nothing moved; the money is free again.`,
-      {
-        isFinal: true,
-        hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it; for an agent, let the owner of the wallet raise its allowance with POST /api/wallets/allowances.',
-      },
-    )
-  throw failedTransfer(transfer.id, reason)
+  throw failedTransfer(transfer.id, end)
 }
 
 /** The reservation has ended, or the intent was used by another call: then the money is given back here. */
@@ -176,17 +202,5 @@ async function notInserted(
       hint: 'Send the request again.',
     })
   await releaseSpend(database, { decisionId, at: clock() })
-  throw new Failure('signature_rejected', 'This intent was used already; nothing was sent.', {
-    isFinal: true,
-    hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it.',
-  })
-}
-
-/** A transfer that the chain did not execute and never will. */
-export function failedTransfer(transferId: string, reason: string): Failure {
-  return new Failure(
-    'provider_unavailable',
-    `The chain did not execute transfer ${transferId}: ${reason}. Nothing moved; the money is free again.`,
-    { isFinal: true, hint: 'Send it again with a new idempotency key.' },
-  )
+  throw intentUsed()
 }

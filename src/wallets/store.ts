@@ -34,6 +34,9 @@ export interface Transfer {
   readonly transactionHash: Hex | null
 }
 
+/** What the caller of a failed transfer was told, and is told again. */
+export type FailureCode = 'provider_unavailable' | 'signature_rejected'
+
 /** A transfer as the chain is told it. */
 export function operationOf(transfer: Transfer): AuthorizedOperation {
   const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
@@ -158,16 +161,16 @@ export async function insertTransfer(
 export async function updateTransfer(
   database: Connection,
   id: string,
-  to: { state: TransferState; transactionHash?: Hex; failure?: string },
+  to: { state: TransferState; transactionHash?: Hex; failure?: string; code?: FailureCode },
   at: Date,
 ): Promise<void> {
   await database.call(
     {
       name: 'wallets_update_transfer',
-      text: `update transfer set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5
+      text: `update transfer set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5, failure_code = $6
         where id = $1 and state not in ('confirmed', 'failed')`,
     },
-    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at],
+    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at, to.code ?? null],
   )
 }
 
@@ -225,9 +228,11 @@ export async function openTransfersOf(
 export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
-): Promise<(Transfer & { failure: string | null }) | undefined> {
+): Promise<(Transfer & { failure: string | null; failureCode: FailureCode | null }) | undefined> {
   const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
-  return row === undefined ? undefined : { ...transferOf(row), failure: row.failure }
+  return row === undefined
+    ? undefined
+    : { ...transferOf(row), failure: row.failure, failureCode: row.failure_code }
 }
 
 function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: unknown }): Transfer {

@@ -165,7 +165,7 @@ export default defineTool({
     return told(sent, input, decided)
   },
   recall: async (context, input, decided) => {
-    const sent = await recallTransfer(context, decided.decisionId)
+    const sent = await recallTransfer(context, decided.decisionId, decided.facts.authorized)
     return sent === null ? null : told(sent, input, decided)
   },
 })

@@ -9,7 +9,7 @@ import { userOperationEvent } from './abi.ts'
 import type { NodeClient } from './client.ts'
 import type { Execution } from './executions.ts'
 import { failedOperationOf, refusalOf } from './refusal.ts'
-import type { Relayer } from './relayer.ts'
+import { BRIEFLY_MS, type Relayer } from './relayer.ts'
 import { handleOpsCall, type PackedOperation } from './user-operation.ts'
 
 /** The most gas of a bundle. Chains limit a transaction to 2^24. @see https://eips.ethereum.org/EIPS/eip-7825 */
@@ -66,7 +66,7 @@ export function createBundler(
   async function depart(bundle: readonly Waiter[]): Promise<void> {
     const taken = await withoutRefused(bundle)
     if (taken.length === 0) return
-    const { hash, receipt } = await relayer.send(callOf(taken))
+    const { hash, receipt } = await relayer.send(callOf(taken), BRIEFLY_MS)
     const executions = receipt === undefined ? undefined : executionsIn(receipt.logs)
     for (const { operation, resolve } of taken)
       resolve({ status: 'sent', hash, execution: executions?.get(keyOf(operation.packed)) })

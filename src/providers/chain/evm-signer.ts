@@ -4,7 +4,7 @@ import type { Address, ContractCall, EvmSigner, Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { awaitReceipt } from './receipts.ts'
 import { refusalOf } from './refusal.ts'
-import type { Relayer, SponsoredCall } from './relayer.ts'
+import { BRIEFLY_MS, type Relayer, type SponsoredCall } from './relayer.ts'
 import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
 
 /** The signer of one session. */
@@ -34,11 +34,13 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
       const sponsored = await estimated(call.address, calldataOf(call))
       // Anybody may carry an authorization to the token; what a permit allows, only the address that it names.
       const isAnybodys = call.functionName === 'transferWithAuthorization'
-      const { hash } = await (isAnybodys ? relayer.send(sponsored) : relayer.sendAsSponsor(sponsored))
+      const { hash } = await (isAnybodys
+        ? relayer.send(sponsored, BRIEFLY_MS)
+        : relayer.sendAsSponsor(sponsored, BRIEFLY_MS))
       return hash
     },
     async sendTransaction({ to, data }) {
-      const { hash } = await relayer.sendAsSponsor(await estimated(to, data))
+      const { hash } = await relayer.sendAsSponsor(await estimated(to, data), BRIEFLY_MS)
       return hash
     },
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {

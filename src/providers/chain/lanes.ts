@@ -3,6 +3,7 @@
  * whose predecessor from the same address is mined while it arrives: it stays queued for ever, and all after it. Addresses
  * cost nothing there, so no two transactions of one address ever meet.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keccak256 } from 'viem'
 import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Hex } from '../chain.ts'
@@ -15,8 +16,11 @@ import { type Relayer, requireTaken, type Sent, type SponsoredCall } from './rel
 /** How many transactions may be on their way at once. */
 const LANES = 32
 
-/** How long one transaction may take to be mined. */
+/** How long a caller waits for its transaction to be mined, unless it says otherwise. */
 const MINING_TIMEOUT_MS = 10_000
+
+/** How long a lane waits for its transaction before it is used again. */
+const LANE_TIMEOUT_MS = 120_000
 
 interface Lane {
   readonly account: LocalAccount
@@ -32,23 +36,32 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
   const any = createPool(LANES, (index) => openLane(client, accountOf(index + 1)))
   const own = createPool(1, () => openLane(client, sponsor))
 
-  async function sendThrough(pool: Pool<Lane>, call: SponsoredCall): Promise<Sent> {
+  async function sendThrough(pool: Pool<Lane>, call: SponsoredCall, waitMs: number): Promise<Sent> {
     const lane = await pool.take()
     try {
       const nonce = lane.nonce ?? (await client.getTransactionCount({ address: lane.account.address }))
       lane.nonce = undefined
-      const sent = await sendAndConfirm(client, lane.account, nonce, call)
-      lane.nonce = nonce + 1
-      return sent
-    } finally {
+      const hash = await broadcast(client, lane.account, nonce, call)
+      const confirming = awaitReceipt(client, hash, LANE_TIMEOUT_MS).catch(() => undefined)
+      // The lane is busy until its transaction is mined; whoever asked need not wait for a node that takes its time.
+      void confirming.then((receipt) => {
+        if (receipt !== undefined) lane.nonce = nonce + 1
+        pool.giveBack(lane)
+      })
+      return {
+        hash,
+        receipt: await Promise.race([confirming, sleep(waitMs, undefined, { ref: false })]),
+      }
+    } catch (error) {
       pool.giveBack(lane)
+      throw error
     }
   }
 
   return {
     address: sponsor.address,
-    send: (call) => sendThrough(any, call),
-    sendAsSponsor: (call) => sendThrough(own, call),
+    send: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(any, call, waitMs),
+    sendAsSponsor: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(own, call, waitMs),
   }
 }
 
@@ -57,12 +70,13 @@ async function openLane(client: NodeClient, account: LocalAccount): Promise<Lane
   return { account, nonce: undefined }
 }
 
-async function sendAndConfirm(
+/** @returns the hash: it is broadcast, and whoever asked looks it up by that. */
+async function broadcast(
   client: NodeClient,
   account: LocalAccount,
   nonce: number,
   call: SponsoredCall,
-): Promise<Sent> {
+): Promise<Hex> {
   const serializedTransaction = await account.signTransaction({
     type: 'eip1559',
     chainId: baseSepolia.id,
@@ -77,8 +91,7 @@ async function sendAndConfirm(
   } catch (error) {
     await requireTaken(client, hash, error)
   }
-  // It is broadcast: whoever asked looks it up by its hash.
-  return { hash, receipt: await awaitReceipt(client, hash, MINING_TIMEOUT_MS).catch(() => undefined) }
+  return hash
 }
 
 interface Pool<Item> {

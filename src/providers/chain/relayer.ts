@@ -22,11 +22,14 @@ export interface Sent {
 export interface Relayer {
   /** The sponsor's first address, the only one that permits can name. */
   readonly address: Address
-  /** Sends from any address of the sponsor's. */
-  send(call: SponsoredCall): Promise<Sent>
+  /** Sends from any address of the sponsor's. @param waitMs how long it may wait for the receipt, where it waits at all. */
+  send(call: SponsoredCall, waitMs?: number): Promise<Sent>
   /** Sends from {@link address} itself. */
-  sendAsSponsor(call: SponsoredCall): Promise<Sent>
+  sendAsSponsor(call: SponsoredCall, waitMs?: number): Promise<Sent>
 }
+
+/** For callers that go on without the receipt: a development node that mines at once needs a few milliseconds. */
+export const BRIEFLY_MS = 500
 
 /** Wei a unit of gas. */
 export interface Fees {

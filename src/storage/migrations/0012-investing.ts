@@ -90,6 +90,11 @@ begin
     where key_id = r.key_id and day = r.day;
   end if;
 
+  -- Somebody else's money was never held.
+  if r.source is null then
+    return;
+  end if;
+
   if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
     insert into balance as b (account, asset, units) values (v_destination, r.asset, v_units)
     on conflict (account, asset) do update set units = b.units + excluded.units;

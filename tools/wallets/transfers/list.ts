@@ -6,6 +6,9 @@ import { pageMembers, pageOf } from '../../../src/page.ts'
 import { listTransfers, transferPage, transferStates } from '../../../src/wallets/transfer-history.ts'
 import { evmAddress } from '../../../src/wallets/transfer-members.ts'
 
+/** A moment that there have been transfers at. */
+const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be before 1970')
+
 export default defineTool({
   name: 'wallets.transfers.list',
   title: 'Transfers',
@@ -23,8 +26,8 @@ export default defineTool({
     state: z.enum(transferStates).optional().describe('Only in this state.'),
     asset: z.enum(stablecoins).optional().describe('Only of this token.'),
     destination: evmAddress.optional().describe('Only to this EVM address.'),
-    from: z.iso.datetime().optional().describe('Only those made at or after this moment, ISO 8601 UTC.'),
-    to: z.iso.datetime().optional().describe('Only those made before this moment, ISO 8601 UTC.'),
+    from: moment.optional().describe('Only those made at or after this moment, ISO 8601 UTC.'),
+    to: moment.optional().describe('Only those made before this moment, ISO 8601 UTC.'),
   }),
   output: transferPage,
   failures: [],
