@@ -76,6 +76,42 @@ onBothEngines('a signed transfer', (database) => {
     ).rejects.toMatchObject(rejected)
   })
 
+  it('tells who came second with an intent the same for ever', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const { principal, sign } = await scene.addAgent(owner)
+    const intent = await scene.intentOf(principal, one)
+    const signature = await sign(intent)
+    const send = (idempotencyKey: string) =>
+      pay(principal, { intentId: intent.intentId, signature }, { idempotencyKey }).then(
+        ({ status }) => status,
+        ({ code }: { code: string }) => code,
+      )
+    const keys = ['first', 'second', 'third', 'fourth']
+    const told = await Promise.all(keys.map(send))
+    expect(told.filter((one) => one === 'confirmed')).toHaveLength(1)
+    expect(told.filter((one) => one === 'signature_rejected')).toHaveLength(3)
+    expect(await Promise.all(keys.map(send))).toEqual(told)
+  })
+
+  it('tells an agent that has used its allowance up the same for ever', async () => {
+    const { owner } = await scene.newPasskeyOwner()
+    const { principal, sign } = await scene.addAgent(owner, {
+      perTransaction: { max: '5000' },
+      dailyBudget: { max: '5000' },
+    })
+    const spend = async (token: string, amount: string, idempotencyKey: string) => {
+      const input = { ...one, token, amount }
+      const intent = await scene.intentOf(principal, input)
+      const signed = { ...input, intentId: intent.intentId, signature: await sign(intent) }
+      const again = () => pay(principal, signed, { idempotencyKey })
+      return { again, told: again() }
+    }
+    await (await spend('USDC', '950', 'most')).told
+    const { told, again } = await spend('EURC', '90', 'too much')
+    await expect(told).rejects.toMatchObject(rejected)
+    await expect(again()).rejects.toMatchObject(rejected)
+  })
+
   /** An account of each kind, with who calls and what they sign with. */
   const kinds: Record<string, () => Promise<{ as: Principal; sign: Sign; authorization: string }>> = {
     'a passkey that owns the wallet': async () => {
