@@ -59,7 +59,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByText('This device already holds a passkey of this account.').waitFor()
 
-    // Another device: its passkey is added, and the first one can go.
+    // Another device: its passkey is added, and can go again; the first one owns the wallet.
     await unplug()
     await addAuthenticator()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -67,14 +67,14 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     expect(await page.getByRole('listitem').count()).toBe(2)
     await page
       .getByRole('button', { name: /^Remove the passkey/ })
-      .last()
+      .first()
       .click()
     await page.getByText('The passkey is removed.').waitFor()
     expect(await page.getByRole('listitem').count()).toBe(1)
     expect(complaints).toEqual([])
 
     await page.getByRole('button', { name: /^Remove the passkey/ }).click()
-    await page.getByText('only way into the account').waitFor()
+    await page.getByText('owns the wallet on chain').waitFor()
   })
 
   it('lets a guest in, and says what went wrong with a passkey', async () => {
