@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from './address-range.ts'
+import { address, type CardConfig, cardsOf, cardVariables } from './config-cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
@@ -11,7 +12,6 @@ const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => 
   const misfit = misfitOf(price, 'USDC')
   if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
 }
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
 
 const list = z
   .string()
@@ -95,6 +95,7 @@ const environment = z.object({
     .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   ...complianceVariables,
+  ...cardVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -111,7 +112,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig {
+export interface Config extends ComplianceConfig, CardConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -230,6 +231,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     trustedProxies: settings.TRUSTED_PROXIES,
     logLevel: settings.LOG_LEVEL,
     ...complianceOf(settings),
+    ...cardsOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))

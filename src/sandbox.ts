@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
+import { issueCard, newCard } from './cards/issue-card.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
 import { policyHashOf } from './identity/agent-keys.ts'
@@ -14,6 +15,7 @@ import { findKey, insertKey } from './identity/store.ts'
 import { type NewId, randomToken } from './ids.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
 import type { Log } from './log.ts'
+import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { levelChain } from './wallets/level-chain.ts'
@@ -26,6 +28,7 @@ interface SandboxParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
+  readonly cardProcessor: Pick<CardProcessor, 'issue'>
 }
 
 /** The name of the secret that the demo account's key is. */
@@ -36,13 +39,20 @@ const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
 const PAYER_WEI = 10n ** 18n
 
-const demoScopes: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'compliance:write', 'fx:pay']
+const demoScopes: readonly Scope[] = [
+  'wallets:read',
+  'wallets:transfer',
+  'cards:read',
+  'cards:write',
+  'compliance:write',
+  'fx:pay',
+]
 
 const demoPolicy: Policy = {
   currency: 'USD',
   perTransaction: { max: '25' },
   dailyBudget: { max: '100' },
-  categories: { allow: ['transfer', 'x402'] },
+  categories: { allow: ['transfer', 'card', 'x402'] },
 }
 
 /** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
@@ -57,7 +67,7 @@ export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCreden
   }
   chain.onReset(bringUp)
   await bringUp()
-  return { demoApiKey, payer }
+  return { demoApiKey, payer, lithicWebhookSecret: await sandboxWebhookSecret(database) }
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
@@ -77,6 +87,15 @@ export async function sandboxSecret(
     .where('name', '=', name)
     .executeTakeFirstOrThrow()
   return value
+}
+
+/** The secret of the card processor's webhooks. */
+export function sandboxWebhookSecret(database: Connection): Promise<string> {
+  return sandboxSecret(
+    database,
+    'lithic-webhook',
+    () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`,
+  )
 }
 
 /** Where the sandbox's identity provider is served, below the gateway's origin. */
@@ -115,8 +134,9 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { database: connection, newId },
       { displayName: 'Demo', guest: true, at },
     )
+    const keyId = newId('key', at)
     await insertKey(connection, account.id, {
-      id: newId('key', at),
+      id: keyId,
       kind: 'developer',
       name: 'Demo key',
       thumbprint: null,
@@ -135,6 +155,8 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { ...parts, database: connection },
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
+    const card = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
+    await issueCard({ ...parts, database: connection }, card, at)
   })
 }
 

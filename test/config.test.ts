@@ -84,6 +84,13 @@ describe('the configuration', () => {
       rates: {},
       sanctionsList: null,
       screening: null,
+      cards: {
+        url: 'https://api.lithic.com',
+        apiKey: null,
+        webhookSecret: null,
+        previous: null,
+        treasury: null,
+      },
       aml: { velocity: null, structuring: null, thresholds: null },
       vasp: { name: 'Bursar', lei: null },
     })

@@ -28,6 +28,11 @@ import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
+import cardsIssue from './cards/issue.ts'
+import cardsList from './cards/list.ts'
+import cardsSettings from './cards/settings.ts'
+import cardsTransactions from './cards/transactions.ts'
+import cardsUpdate from './cards/update.ts'
 import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts'
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
@@ -41,6 +46,7 @@ import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
 import sandboxAdmin from './sandbox/admin.ts'
+import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
@@ -82,6 +88,11 @@ export const tools: readonly Tool[] = [
   authSessionsList,
   authSessionsRevoke,
   authWebauthn,
+  cardsIssue,
+  cardsList,
+  cardsSettings,
+  cardsTransactions,
+  cardsUpdate,
   complianceBlockedAddressesGet,
   complianceBlockedAddressesSet,
   complianceTravelRule,
@@ -95,6 +106,7 @@ export const tools: readonly Tool[] = [
   railsControlsSet,
   railsList,
   sandboxAdmin,
+  sandboxAuthorizations,
   sandboxCredentials,
   sandboxFaucet,
   sandboxOutbox,

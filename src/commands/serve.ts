@@ -13,6 +13,7 @@ import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { settleCards } from '../jobs/settle-cards.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
 import { sweep } from '../jobs/sweep.ts'
@@ -102,6 +103,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   const jobs = [
     every(1_000, { name: 'settle-pending', round: (signal) => settlePending(services, signal), log }),
     every(1_000, { name: 'settle-payments', round: (signal) => settlePayments(services, signal), log }),
+    every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

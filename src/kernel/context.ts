@@ -6,6 +6,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { Messages } from '../providers/messages.ts'
@@ -44,11 +45,15 @@ export interface Settings {
   readonly aml: AmlLimits
   /** The institution that originates transfers, as Travel Rule data names it. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
+  /** Where stablecoins go that cards have spent. */
+  readonly cardTreasury: Address
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
 export interface SandboxCredentials {
   readonly demoApiKey: string
+  /** Signs the card processor's webhooks: `whsec_` and base64. */
+  readonly lithicWebhookSecret: string
   /** Holds USDC on the sandbox chain. */
   readonly payer: { readonly address: Address; readonly privateKey: Hex }
 }
@@ -64,6 +69,7 @@ export interface Services {
   readonly railControls: RailControls
   readonly sanctions: Sanctions
   readonly screening: AddressScreening
+  readonly cardProcessor: CardProcessor
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
   /** By the name in their route. */

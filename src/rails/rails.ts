@@ -16,7 +16,7 @@ export interface RailFee {
 /** A rail, whatever its control says. `min` and `max` are decimals of its tokens or currencies; null: no limit of its own. */
 export interface Rail {
   readonly id: RailId
-  readonly kind: 'onchain' | 'x402'
+  readonly kind: 'onchain' | 'x402' | 'card'
   readonly directions: readonly ('in' | 'out')[]
   readonly currencies: readonly Asset[]
   readonly tokens: readonly Stablecoin[]
@@ -74,6 +74,18 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       max: price,
       fees: [],
       settlementTime: 'PT3S',
+    },
+    'card-payments': {
+      id: 'card-payments',
+      kind: 'card',
+      directions: ['out'],
+      currencies: ['USD'],
+      tokens: stablecoins,
+      chains: [chain],
+      min: '0.01',
+      max: null,
+      fees: [],
+      settlementTime: 'P2D',
     },
   }
 }

@@ -9,6 +9,9 @@ import { approvals } from './migrations/0007-approvals.ts'
 import { wallets } from './migrations/0008-wallets.ts'
 import { compliance } from './migrations/0009-compliance.ts'
 import { payments } from './migrations/0010-payments.ts'
+import { cardApply } from './migrations/0014-card-apply.ts'
+import { cardAuthorize } from './migrations/0014-card-authorize.ts'
+import { cards } from './migrations/0014-cards.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -22,4 +25,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0008-wallets': wallets,
   '0009-compliance': compliance,
   '0010-payments': payments,
+  '0014-cards': cards + cardAuthorize + cardApply,
 }

@@ -1,6 +1,14 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type {
+  CardAuthorizationTable,
+  CardEarlyTable,
+  CardHoldTable,
+  CardSettlementTable,
+  CardTable,
+  WebhookEventTable,
+} from './schema-cards.ts'
 import type { BlockedAddressTable, TravelRuleTable } from './schema-compliance.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
@@ -57,6 +65,12 @@ export interface Schema {
   reservation: ReservationTable
   budget_usage: BudgetUsageTable
   payee: PayeeTable
+  card: CardTable
+  card_authorization: CardAuthorizationTable
+  card_hold: CardHoldTable
+  card_settlement: CardSettlementTable
+  card_early: CardEarlyTable
+  webhook_event: WebhookEventTable
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable

@@ -24,6 +24,7 @@ const settings = {
   guests: true,
   aml: defaultAmlLimits,
   vasp: { name: 'Bursar', lei: null },
+  cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
 } as const
 
 const schema = z.record(z.string(), z.unknown())

@@ -6,6 +6,7 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
@@ -41,6 +42,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       guests: true,
       aml: defaultAmlLimits,
       vasp: { name: 'Bursar', lei: null },
+      cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
     },
     database,
     reserve: createReserveQueue(database).reserve,
@@ -49,6 +51,12 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     sanctions: createOfacExcerpt(),
     screening: createSandboxScreening(screenSandboxSuffix),
+    cardProcessor: createSandboxProcessor({
+      webhookUrl: () => origin,
+      secretsAt: () => [],
+      clock,
+      newId,
+    }),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),
     identityProviders: new Map(),

@@ -331,6 +331,14 @@ const objects: Readonly<
       'GET /api/agents/keys/{id}/usage',
     ].map((route) => [route, newAgentOf] as const),
   ),
+  'GET /api/cards/{id}/transactions': async (owner) => {
+    const { body } = await owner.ask('GET', '/api/cards')
+    const [first] = z.array(z.object({ id: z.string() })).parse(body.cards)
+    return {
+      id: first?.id ?? '',
+      isThere: async () => (await owner.ask('GET', '/api/cards')).body.cards !== undefined,
+    }
+  },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { issueCard, newCard } from '../../src/cards/issue-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -26,6 +27,8 @@ export default defineTool({
     const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
     const safeAddress = await openWallet(context, { accountId: account.id, at })
     if (settings.mode === 'sandbox') {
+      const card = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
+      await issueCard(context, card, at)
       await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
       context.afterCommit(() =>
         chain.mint(demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))),
