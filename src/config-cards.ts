@@ -1,4 +1,5 @@
 /** The part of the configuration that cards and banking read: who issues them, and by which secrets their webhooks are known. */
+import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
@@ -18,6 +19,27 @@ export const cardVariables = {
   LITHIC_WEBHOOK_SECRET_PREVIOUS: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_ROTATED_AT: z.iso.datetime().optional(),
   CARD_TREASURY: address.optional(),
+  BRIDGE_API_URL: url.default('https://api.bridge.xyz'),
+  BRIDGE_API_KEY: apiKey.optional(),
+  BRIDGE_WEBHOOK_PUBLIC_KEY: z
+    .string()
+    // One line in most environments: written with \n where the lines end.
+    .transform((text) => text.replaceAll('\\n', '\n'))
+    .refine(isPublicKey, 'must be an RSA public key in PEM')
+    .optional(),
+  VIRTUAL_ACCOUNTS_PER_CURRENCY: z
+    .string()
+    .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
+    .transform(Number)
+    .default(1),
+}
+
+function isPublicKey(pem: string): boolean {
+  try {
+    return createPublicKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
 }
 
 const variables = z.object(cardVariables)
@@ -33,6 +55,13 @@ export interface CardConfig {
     /** Where spent stablecoins go on the chain. */
     readonly treasury: string | null
   }
+  readonly banking: {
+    readonly url: string
+    readonly apiKey: string | null
+    /** PEM. */
+    readonly webhookPublicKey: string | null
+    readonly accountsPerCurrency: number
+  }
 }
 
 /** The cards' part of the settings. */
@@ -47,6 +76,12 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
       previous:
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
       treasury: settings.CARD_TREASURY ?? null,
+    },
+    banking: {
+      url: settings.BRIDGE_API_URL,
+      apiKey: settings.BRIDGE_API_KEY ?? null,
+      webhookPublicKey: settings.BRIDGE_WEBHOOK_PUBLIC_KEY ?? null,
+      accountsPerCurrency: settings.VIRTUAL_ACCOUNTS_PER_CURRENCY,
     },
   }
 }

@@ -7,14 +7,12 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { webhookSecretsOf } from './config-cards.ts'
 import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
-import { createLithicProcessor } from './providers/card-processor/lithic.ts'
-import { createSandboxProcessor } from './providers/card-processor/sandbox.ts'
-import type { CardProcessor } from './providers/card-processor.ts'
+import { createConfiguredBanking } from './providers/banking/configured.ts'
+import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
@@ -49,7 +47,7 @@ import {
   SANDBOX_OPENID_PATH,
   sandboxClientId,
   sandboxClientSecret,
-  sandboxWebhookSecret,
+  sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
@@ -96,7 +94,9 @@ export async function createRuntime(
   try {
     const parts = { database, chain, clock: systemClock, newId, log }
     const sanctions = createSanctions(config, log)
-    const cardProcessor = await createCardProcessor(config, { ...parts, ownOrigin })
+    const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
+    const cardProcessor = createConfiguredProcessor(config, { ...parts, ownOrigin, webhooks })
+    const bankingProvider = createConfiguredBanking(config, { ...parts, ownOrigin, webhooks })
     const services: Services = {
       ...parts,
       reserve: createReserveQueue(database).reserve,
@@ -108,8 +108,10 @@ export async function createRuntime(
       sanctions,
       screening: createScreening(config, sanctions, log),
       cardProcessor,
+      bankingProvider,
       rateLimiter,
-      sandbox: config.mode === 'sandbox' ? await prepareSandbox({ ...parts, cardProcessor }) : null,
+      sandbox:
+        config.mode === 'sandbox' ? await prepareSandbox({ ...parts, cardProcessor, bankingProvider }) : null,
       operation: (name) => tools.find((tool) => tool.name === name),
     }
     return { services, close }
@@ -222,21 +224,6 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
       ? createDatabaseRailControls({ database, defaultEnabled: mode === 'sandbox' })
       : createRemoteRailControls({ url: railControlsUrl })
   return cachedRailControls({ controls, clock: systemClock })
-}
-
-/** Who issues cards. Without a key of Lithic's the sandbox does it itself; production then issues none. */
-async function createCardProcessor(
-  { cards, mode }: Config,
-  parts: { database: Database; newId: NewId; log: Log; ownOrigin: () => string },
-): Promise<CardProcessor> {
-  const isSandbox = mode === 'sandbox' && cards.apiKey === null
-  const secretsAt = webhookSecretsOf(
-    cards,
-    mode === 'sandbox' ? await sandboxWebhookSecret(parts.database) : null,
-  )
-  if (!isSandbox) return createLithicProcessor({ ...cards, secretsAt, log: parts.log })
-  const webhookUrl = () => `${parts.ownOrigin()}/api/webhooks/lithic`
-  return createSandboxProcessor({ ...parts, clock: systemClock, webhookUrl, secretsAt })
 }
 
 /** The list that the configuration names; ours where it names none. */

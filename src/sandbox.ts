@@ -6,6 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
+import { openVirtualAccount } from './banking/open-account.ts'
 import { issueCard, newCard } from './cards/issue-card.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
@@ -15,6 +16,7 @@ import { findKey, insertKey } from './identity/store.ts'
 import { type NewId, randomToken } from './ids.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
 import type { Log } from './log.ts'
+import type { BankingProvider } from './providers/banking.ts'
 import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
@@ -29,6 +31,7 @@ interface SandboxParts {
   readonly newId: NewId
   readonly log: Log
   readonly cardProcessor: Pick<CardProcessor, 'issue'>
+  readonly bankingProvider: Pick<BankingProvider, 'open'>
 }
 
 /** The name of the secret that the demo account's key is. */
@@ -44,6 +47,8 @@ const demoScopes: readonly Scope[] = [
   'wallets:transfer',
   'cards:read',
   'cards:write',
+  'banking:read',
+  'banking:write',
   'compliance:write',
   'fx:pay',
 ]
@@ -67,7 +72,7 @@ export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCreden
   }
   chain.onReset(bringUp)
   await bringUp()
-  return { demoApiKey, payer, lithicWebhookSecret: await sandboxWebhookSecret(database) }
+  return { demoApiKey, payer, ...(await sandboxWebhookSecrets(database)) }
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
@@ -89,13 +94,21 @@ export async function sandboxSecret(
   return value
 }
 
-/** The secret of the card processor's webhooks. */
-export function sandboxWebhookSecret(database: Connection): Promise<string> {
-  return sandboxSecret(
-    database,
-    'lithic-webhook',
-    () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`,
-  )
+/** By what the sandbox's providers sign their webhooks: `whsec_` and base64 for cards, PKCS #8 PEM for the bank. */
+export async function sandboxWebhookSecrets(
+  database: Connection,
+): Promise<Pick<SandboxCredentials, 'lithicWebhookSecret' | 'bridgeWebhookPrivateKey'>> {
+  const newSecret = () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`
+  const newKey = () =>
+    generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { format: 'pem', type: 'spki' },
+      privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
+    }).privateKey
+  return {
+    lithicWebhookSecret: await sandboxSecret(database, 'lithic-webhook', newSecret),
+    bridgeWebhookPrivateKey: await sandboxSecret(database, 'bridge-webhook', newKey),
+  }
 }
 
 /** Where the sandbox's identity provider is served, below the gateway's origin. */
@@ -150,13 +163,19 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       createdAt: at,
       expiresAt: null,
     })
-    await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
+    const address = await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
     await bookDeposit(
       { ...parts, database: connection },
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
     const card = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
     await issueCard({ ...parts, database: connection }, card, at)
+    const settings = { mode: 'sandbox', accountsPerCurrency: 1 } as const
+    const destination = { token: 'USDC', chain: parts.chain.name, address } as const
+    await openVirtualAccount(
+      { ...parts, settings, database: connection },
+      { holder: account, currency: 'USD', destination, at },
+    )
   })
 }
 

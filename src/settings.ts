@@ -36,6 +36,7 @@ export async function settingsOf(
     guests: config.guests,
     aml: amlLimitsOf(config),
     vasp: config.vasp,
+    accountsPerCurrency: config.banking.accountsPerCurrency,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }

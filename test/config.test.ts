@@ -91,6 +91,12 @@ describe('the configuration', () => {
         previous: null,
         treasury: null,
       },
+      banking: {
+        url: 'https://api.bridge.xyz',
+        apiKey: null,
+        webhookPublicKey: null,
+        accountsPerCurrency: 1,
+      },
       aml: { velocity: null, structuring: null, thresholds: null },
       vasp: { name: 'Bursar', lei: null },
     })

@@ -28,6 +28,8 @@ import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
+import bankingCreate from './banking/create.ts'
+import bankingList from './banking/list.ts'
 import cardsIssue from './cards/issue.ts'
 import cardsList from './cards/list.ts'
 import cardsSettings from './cards/settings.ts'
@@ -48,6 +50,7 @@ import railsList from './rails/list.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
+import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import securityLock from './security/lock.ts'
@@ -88,6 +91,8 @@ export const tools: readonly Tool[] = [
   authSessionsList,
   authSessionsRevoke,
   authWebauthn,
+  bankingCreate,
+  bankingList,
   cardsIssue,
   cardsList,
   cardsSettings,
@@ -108,6 +113,7 @@ export const tools: readonly Tool[] = [
   sandboxAdmin,
   sandboxAuthorizations,
   sandboxCredentials,
+  sandboxDeposits,
   sandboxFaucet,
   sandboxOutbox,
   securityLock,

@@ -6,6 +6,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { BankingProvider } from '../providers/banking.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
@@ -47,6 +48,8 @@ export interface Settings {
   readonly vasp: { readonly name: string; readonly lei: string | null }
   /** Where stablecoins go that cards have spent. */
   readonly cardTreasury: Address
+  /** Virtual accounts that an owner may have of one currency. */
+  readonly accountsPerCurrency: number
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
@@ -54,6 +57,8 @@ export interface SandboxCredentials {
   readonly demoApiKey: string
   /** Signs the card processor's webhooks: `whsec_` and base64. */
   readonly lithicWebhookSecret: string
+  /** Signs the banking provider's webhooks: PKCS #8 PEM. */
+  readonly bridgeWebhookPrivateKey: string
   /** Holds USDC on the sandbox chain. */
   readonly payer: { readonly address: Address; readonly privateKey: Hex }
 }
@@ -70,6 +75,7 @@ export interface Services {
   readonly sanctions: Sanctions
   readonly screening: AddressScreening
   readonly cardProcessor: CardProcessor
+  readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
   /** By the name in their route. */

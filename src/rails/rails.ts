@@ -16,7 +16,7 @@ export interface RailFee {
 /** A rail, whatever its control says. `min` and `max` are decimals of its tokens or currencies; null: no limit of its own. */
 export interface Rail {
   readonly id: RailId
-  readonly kind: 'onchain' | 'x402' | 'card'
+  readonly kind: 'onchain' | 'x402' | 'card' | 'bank'
   readonly directions: readonly ('in' | 'out')[]
   readonly currencies: readonly Asset[]
   readonly tokens: readonly Stablecoin[]
@@ -86,6 +86,18 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       max: null,
       fees: [],
       settlementTime: 'P2D',
+    },
+    'bank-deposit': {
+      id: 'bank-deposit',
+      kind: 'bank',
+      directions: ['in'],
+      currencies: ['USD', 'EUR', 'GBP', 'INR'],
+      tokens: stablecoins,
+      chains: [chain],
+      min: '0.01',
+      max: null,
+      fees: [],
+      settlementTime: 'P1D',
     },
   }
 }

@@ -12,6 +12,7 @@ import { payments } from './migrations/0010-payments.ts'
 import { cardApply } from './migrations/0014-card-apply.ts'
 import { cardAuthorize } from './migrations/0014-card-authorize.ts'
 import { cards } from './migrations/0014-cards.ts'
+import { banking } from './migrations/0015-banking.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -26,4 +27,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0009-compliance': compliance,
   '0010-payments': payments,
   '0014-cards': cards + cardAuthorize + cardApply,
+  '0015-banking': banking,
 }

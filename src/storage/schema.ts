@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type { DepositTable, PayoutTable, VirtualAccountTable } from './schema-banking.ts'
 import type {
   CardAuthorizationTable,
   CardEarlyTable,
@@ -71,6 +72,9 @@ export interface Schema {
   card_settlement: CardSettlementTable
   card_early: CardEarlyTable
   webhook_event: WebhookEventTable
+  virtual_account: VirtualAccountTable
+  deposit: DepositTable
+  payout: PayoutTable
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable

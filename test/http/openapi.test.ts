@@ -25,6 +25,7 @@ const settings = {
   aml: defaultAmlLimits,
   vasp: { name: 'Bursar', lei: null },
   cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  accountsPerCurrency: 1,
 } as const
 
 const schema = z.record(z.string(), z.unknown())

@@ -6,6 +6,7 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createBridgeBanking } from '../../src/providers/banking/bridge.ts'
 import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
@@ -43,6 +44,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       aml: defaultAmlLimits,
       vasp: { name: 'Bursar', lei: null },
       cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+      accountsPerCurrency: 1,
     },
     database,
     reserve: createReserveQueue(database).reserve,
@@ -57,6 +59,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       clock,
       newId,
     }),
+    bankingProvider: createBridgeBanking({ url: origin, apiKey: null, webhookKey: null, log: silentLog }),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),
     identityProviders: new Map(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { openVirtualAccount } from '../../src/banking/open-account.ts'
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
@@ -10,7 +11,7 @@ export default defineTool({
   title: 'Guest session',
   summary: 'Start a demo guest session with a funded wallet.',
   description:
-    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain; in production it is empty. A guest is never an administrator.',
+    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain; in production it is empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator.',
   route: 'POST /api/auth/guest',
   who: 'public',
   scopes: [],
@@ -29,6 +30,8 @@ export default defineTool({
     if (settings.mode === 'sandbox') {
       const card = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
       await issueCard(context, card, at)
+      const destination = { token: 'USDC', chain: chain.name, address: safeAddress } as const
+      await openVirtualAccount(context, { holder: account, currency: 'USD', destination, at })
       await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
       context.afterCommit(() =>
         chain.mint(demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))),

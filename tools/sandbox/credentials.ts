@@ -20,6 +20,7 @@ export default defineTool({
     lithicWebhookSecret: z
       .string()
       .describe('Signs webhooks to POST /api/webhooks/lithic (Standard Webhooks).'),
+    bridgeWebhookPrivateKey: z.string().describe('Signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM.'),
     chain: z
       .strictObject({
         rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null where it is simulated.'),
@@ -41,6 +42,7 @@ export default defineTool({
     return {
       demoApiKey: sandbox.demoApiKey,
       lithicWebhookSecret: sandbox.lithicWebhookSecret,
+      bridgeWebhookPrivateKey: sandbox.bridgeWebhookPrivateKey,
       chain: {
         rpcUrl: chain.rpcUrl,
         chainId: chain.id,

@@ -5,6 +5,7 @@
 import type { Hono } from 'hono'
 import type { Services } from '../../kernel/context.ts'
 import type { Env } from '../request.ts'
+import { bankingWebhook } from './banking-provider.ts'
 import { cardWebhook } from './card-processor.ts'
 
 /** Everything below this path is a provider's. */
@@ -13,4 +14,5 @@ export const WEBHOOKS = '/api/webhooks/'
 /** Adds the webhooks to the app. */
 export function routeWebhooks(app: Hono<Env>, services: Services): void {
   app.post(`${WEBHOOKS}lithic`, cardWebhook(services))
+  app.post(`${WEBHOOKS}bridge`, bankingWebhook(services))
 }
