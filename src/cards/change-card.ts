@@ -1,7 +1,8 @@
 /** A card that is about to be changed, and by whom: a key never loosens what it is bound by. */
+import { loosenedControls } from '../../policies/cards/loosening.ts'
 import { Failure } from '../failure.ts'
 import type { Connection } from '../storage/database.ts'
-import { type Card, findOwnCard, isOwnKey } from './store.ts'
+import { type Card, findOwnCard, isOwnKey, updateCard } from './store.ts'
 
 /** Who changes a card. @property keyId null: the owner. */
 export interface CardChanger {
@@ -27,6 +28,23 @@ export async function findCardToChange(
   if (card.status === 'canceled')
     throw new Failure('conflict', `Card ${cardId} was canceled; it never changes again.`)
   return card
+}
+
+/**
+ * Stores a card's new controls. Only its owner loosens any: a key would raise its own limits.
+ * @throws Failure `insufficient_scope` naming what a key would loosen.
+ */
+export async function changeCard(
+  database: Connection,
+  { keyId }: CardChanger,
+  { before, after }: { before: Card; after: Card },
+): Promise<Card> {
+  const loosened = keyId === null ? [] : loosenedControls(before, after)
+  if (loosened.length > 0)
+    throw new Failure('insufficient_scope', `Only the owner loosens ${loosened.join(', ')} of a card.`, {
+      hint: 'A key can freeze its card, lower its limits and shorten its lists. Ask the owner for more.',
+    })
+  return updateCard(database, after)
 }
 
 /**

@@ -179,6 +179,12 @@ describe('a card', () => {
       status: 404,
     })
     expect(await call('POST', '/api/cards', { agentId: null })).toMatchObject({ status: 403 })
+    const settings = (sent: Record<string, unknown>) =>
+      call('POST', '/api/cards/settings', { cardId, ...sent })
+    expect((await settings({ freeze: true, limits: { daily: 5 } })).status).toBe(200)
+    for (const looser of [{ freeze: false }, { limits: { daily: 6 } }, { limits: { daily: null } }])
+      expect(await settings(looser)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
+    expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
     const stranger = await newGuest(gateway.origin)
     expect((await stranger.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
     expect((await stranger.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
-import { findCardToChange } from '../../src/cards/change-card.ts'
-import { updateCard } from '../../src/cards/store.ts'
+import { changeCard, findCardToChange } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -12,7 +11,7 @@ export default defineTool({
   title: 'Card controls',
   summary: 'Freeze or unfreeze a card, and set its limits, channels and what it is paid from.',
   description:
-    'In real time: the very next purchase is decided by it, on every instance. What is absent stays. A key can change only cards that are bound to it.',
+    'In real time: the very next purchase is decided by it, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them.',
   route: 'POST /api/cards/settings',
   who: 'account',
   scopes: ['cards:write'],
@@ -31,17 +30,18 @@ export default defineTool({
     success: z.literal(true).describe('The controls hold.'),
     card: cardView.describe('The card as it is now.'),
   }),
-  failures: ['not_found', 'conflict'],
+  failures: ['not_found', 'conflict', 'insufficient_scope'],
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', freeze: true },
   run: async (context, { cardId, freeze, ...controls }) => {
     const { database } = context
     const caller = callerOf(context)
     const changer = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const card = await findCardToChange(database, changer, cardId)
-    const status = freeze === undefined ? card.status : freeze ? 'frozen' : 'active'
+    const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)
+    const after = { ...withControls(card, controls), status }
     return {
       success: true as const,
-      card: viewCard(await updateCard(database, { ...withControls(card, controls), status })),
+      card: viewCard(await changeCard(database, changer, { before: card, after })),
     }
   },
 })

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
-import { bindingOf, findCardToChange } from '../../src/cards/change-card.ts'
-import { updateCard } from '../../src/cards/store.ts'
+import { bindingOf, changeCard, findCardToChange } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -10,7 +9,7 @@ export default defineTool({
   title: 'Change a card',
   summary: 'Change a card’s name, limits, channels, merchants or key, or cancel it for good.',
   description:
-    'Binds the very next purchase, on every instance. What is absent stays. A key can change only cards that are bound to it.',
+    'Binds the very next purchase, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them.',
   route: 'PATCH /api/cards',
   who: 'account',
   scopes: ['cards:write'],
@@ -39,6 +38,6 @@ export default defineTool({
     const card = await findCardToChange(database, changer, cardId)
     const keyId = await bindingOf(database, changer, { wanted: agentId, before: card.keyId })
     const changed = { ...withControls(card, controls), keyId, status: status ?? card.status }
-    return viewCard(await updateCard(database, changed))
+    return viewCard(await changeCard(database, changer, { before: card, after: changed }))
   },
 })
