@@ -48,8 +48,28 @@ interface Row {
   readonly approved: bigint
 }
 
-/** Decides on an authorization request, once by its token. @throws Failure where it cannot be known: then nothing is approved. */
+/** What cannot be told at the moment: without it nothing is approved. */
+const unknowns: ReadonlySet<string> = new Set(['rates_unavailable', 'controls_unavailable', 'conflict'])
+
+/**
+ * Decides on an authorization request, once by its token. What cannot be known is declined. @throws Failure
+ * `provider_unavailable` where the database does not answer: the processor asks again, and finds what was decided.
+ */
 export async function authorizeCard(
+  parts: Authorizing,
+  request: CardAuthorization,
+  asked: { webhookId: string; now: Date },
+): Promise<CardAnswer> {
+  try {
+    return await authorize(parts, request, asked)
+  } catch (error) {
+    if (!(error instanceof Failure) || !unknowns.has(error.code)) throw error
+    parts.log.warn({ err: error, token: request.token }, 'a purchase could not be decided and was declined')
+    return { token: request.token, reason: 'unavailable', asked: request.units, approved: 0n }
+  }
+}
+
+async function authorize(
   parts: Authorizing,
   request: CardAuthorization,
   { webhookId, now }: { webhookId: string; now: Date },

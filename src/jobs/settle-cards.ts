@@ -56,8 +56,17 @@ async function applyEarly(parts: CardSettling, signal: AbortSignal): Promise<voi
     limit: BATCH,
   })) {
     if (signal.aborted) return
-    const transaction = parts.cardProcessor.read(message)
-    if (transaction.kind === 'transaction') await applyTransaction(parts, transaction, { isTakenAsItIs })
-    await forgetEarly(parts.database, webhookId)
+    await applyOne(parts, { message, isTakenAsItIs }).then(
+      () => forgetEarly(parts.database, webhookId),
+      (err: unknown) => parts.log.error({ err, webhookId }, 'an early message cannot be applied yet'),
+    )
   }
+}
+
+async function applyOne(
+  parts: CardSettling,
+  { message, isTakenAsItIs }: { message: unknown; isTakenAsItIs: boolean },
+): Promise<void> {
+  const transaction = parts.cardProcessor.read(message)
+  if (transaction.kind === 'transaction') await applyTransaction(parts, transaction, { isTakenAsItIs })
 }

@@ -68,6 +68,7 @@ export const cardReasons = [
   'rail_disabled',
   'unknown_card',
   'too_late',
+  'unavailable',
 ] as const
 
 /** One reason. */

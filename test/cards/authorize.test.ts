@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { type Card, findOwnCard, updateCard } from '../../src/cards/store.ts'
+import { Failure } from '../../src/failure.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import type { CardAuthorization } from '../../src/providers/card-processor.ts'
 import { onBothEngines } from '../engines.ts'
@@ -189,6 +190,28 @@ onBothEngines('a card decision', (database) => {
       reason: 'approved',
     })
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
+  })
+
+  it('declines while rates or rail controls cannot be read, and while the rail is off', async () => {
+    const owner = await newOwner(database(), { USDC: '10' })
+    const request = purchaseOf(await issue(database(), owner), '5')
+    const fails = (code: 'rates_unavailable' | 'controls_unavailable') => () =>
+      Promise.reject(new Failure(code, 'gone'))
+    const [noRates, noControls] = [
+      { latest: fails('rates_unavailable') },
+      { read: fails('controls_unavailable') },
+    ]
+    const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
+    expect(await decide(partsOn(database(), { rates: noRates }), request)).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(await decide(partsOn(database(), { railControls: noControls }), request)).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(await decide(partsOn(database(), { railControls: off }), request)).toMatchObject({
+      reason: 'rail_disabled',
+    })
+    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 
   it('takes back what it approved too late', async () => {

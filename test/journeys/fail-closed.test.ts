@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { railIds } from '../../src/providers/rail-controls.ts'
 import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { askJson } from './people.ts'
@@ -20,7 +21,7 @@ let say: { status: number; enabled?: boolean; retryAfter?: string } | 'nothing' 
 }
 const controlPlane = createServer((_request, response) => {
   if (say === 'nothing') return
-  const rails = ['wallet-transfer', 'x402-fx'].map((id) => ({
+  const rails = railIds.map((id) => ({
     id,
     enabled: say !== 'nothing' && say.enabled,
   }))

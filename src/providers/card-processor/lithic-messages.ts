@@ -159,6 +159,7 @@ const results: Readonly<Record<CardReason, string>> = {
   rail_disabled: 'CARD_PAUSED',
   unknown_card: 'CARD_PAUSED',
   too_late: 'CARD_PAUSED',
+  unavailable: 'CARD_PAUSED',
   channel_off: 'UNAUTHORIZED_MERCHANT',
   merchant_denied: 'UNAUTHORIZED_MERCHANT',
   policy_denied: 'UNAUTHORIZED_MERCHANT',
