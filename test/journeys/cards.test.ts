@@ -131,6 +131,26 @@ describe('a card', () => {
     expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.414293', 'PYUSD 0'])
   })
 
+  it('is no transfer in the eyes of the AML rules, although its money leaves the wallet', async () => {
+    const guest = await newGuest(gateway.origin)
+    const { body } = await guest.ask('GET', '/api/banking')
+    const [account] = z.array(z.looseObject({ id: z.string() })).parse(body.accounts)
+    await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
+      body: { accountId: account?.id, amount: '4000' },
+    })
+    const cardId = await cardOf(guest)
+    for (let times = 0; times < 4; times += 1) expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
+    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1400 + 0')
+    const transfer = {
+      destination: '0x000000000000000000000000000000000000dEaD',
+      amount: '900',
+      signature: 'sandbox',
+    }
+    expect((await guest.ask('POST', '/api/wallets/transfer', transfer)).body).toMatchObject({
+      status: 'confirmed',
+    })
+  }, 30_000)
+
   it('splits a purchase over several assets', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
