@@ -1,4 +1,5 @@
 /** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
+import { generateKeyPairSync } from 'node:crypto'
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
@@ -6,7 +7,7 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
-import { createBridgeBanking } from '../../src/providers/banking/bridge.ts'
+import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
@@ -17,6 +18,8 @@ import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
+
+const bankKey = generateKeyPairSync('ed25519').privateKey
 
 /** The moment of the tests. */
 export const noon = new Date('2026-11-20T12:00:00.000Z')
@@ -59,7 +62,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       clock,
       newId,
     }),
-    bankingProvider: createBridgeBanking({ url: origin, apiKey: null, webhookKey: null, log: silentLog }),
+    bankingProvider: createSandboxBanking({ webhookUrl: () => origin, key: bankKey, clock, newId }),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),
     identityProviders: new Map(),
