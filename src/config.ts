@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from './address-range.ts'
+import { address, type CardConfig, cardsOf, cardVariables } from './config-cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
 import { logLevels } from './log.ts'
@@ -12,7 +13,6 @@ const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => 
   const misfit = misfitOf(price, 'USDC')
   if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
 }
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
 
 const list = z
   .string()
@@ -91,6 +91,7 @@ const environment = z.object({
   LOG_LEVEL: z.enum(logLevels).default('info'),
   ...complianceVariables,
   ...investingVariables,
+  ...cardVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -107,7 +108,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig, InvestingConfig {
+export interface Config extends ComplianceConfig, InvestingConfig, CardConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -227,6 +228,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: settings.LOG_LEVEL,
     ...complianceOf(settings),
     ...investingOf(settings),
+    ...cardsOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))

@@ -12,10 +12,12 @@ import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
+import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createAlpacaBroker } from './providers/broker/alpaca.ts'
 import { noBroker } from './providers/broker/none.ts'
 import { createSandboxBroker } from './providers/broker/sandbox.ts'
 import type { Broker } from './providers/broker.ts'
+import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
@@ -54,7 +56,13 @@ import { createRelay } from './providers/swap-aggregator/relay.ts'
 import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
 import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
 import type { SwapAggregator } from './providers/swap-aggregator.ts'
-import { prepareSandbox, SANDBOX_OPENID_PATH, sandboxClientId, sandboxClientSecret } from './sandbox.ts'
+import {
+  prepareSandbox,
+  SANDBOX_OPENID_PATH,
+  sandboxClientId,
+  sandboxClientSecret,
+  sandboxWebhookSecrets,
+} from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { naming, partOf, startTogether } from './start-together.ts'
@@ -102,6 +110,9 @@ export async function createRuntime(
     const broker = createBroker(config, database, log)
     const parts = { database, chain, broker, clock: systemClock, newId, log }
     const sanctions = createSanctions(config, log)
+    const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
+    const cardProcessor = createConfiguredProcessor(config, { ...parts, ownOrigin, webhooks })
+    const bankingProvider = createConfiguredBanking(config, { ...parts, ownOrigin, webhooks })
     const services: Services = {
       ...parts,
       reserve: createReserveQueue(database).reserve,
@@ -114,8 +125,11 @@ export async function createRuntime(
       sanctions,
       identityReview: createIdentityReview(config),
       screening: createScreening(config, sanctions, log),
+      cardProcessor,
+      bankingProvider,
       rateLimiter,
-      sandbox: config.mode === 'sandbox' ? await prepareSandbox(parts) : null,
+      sandbox:
+        config.mode === 'sandbox' ? await prepareSandbox({ ...parts, cardProcessor, bankingProvider }) : null,
       operation: (name) => tools.find((tool) => tool.name === name),
     }
     return { services, close }

@@ -6,6 +6,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
+import { openVirtualAccount } from './banking/open-account.ts'
+import { issueCard, newCard } from './cards/issue-card.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
 import { policyHashOf } from './identity/agent-keys.ts'
@@ -15,7 +17,9 @@ import { type NewId, randomToken } from './ids.ts'
 import { openPortfolio } from './investing/open-portfolio.ts'
 import type { SandboxCredentials } from './kernel/context.ts'
 import type { Log } from './log.ts'
+import type { BankingProvider } from './providers/banking.ts'
 import type { Broker } from './providers/broker.ts'
+import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
 import { levelChain } from './wallets/level-chain.ts'
@@ -29,6 +33,8 @@ interface SandboxParts {
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
+  readonly cardProcessor: Pick<CardProcessor, 'issue'>
+  readonly bankingProvider: Pick<BankingProvider, 'open'>
 }
 
 /** The name of the secret that the demo account's key is. */
@@ -45,6 +51,10 @@ const demoScopes: readonly Scope[] = [
   'investing:read',
   'investing:trade',
   'swaps:quote',
+  'cards:read',
+  'cards:write',
+  'banking:read',
+  'banking:write',
   'compliance:write',
   'fx:pay',
 ]
@@ -53,7 +63,7 @@ const demoPolicy: Policy = {
   currency: 'USD',
   perTransaction: { max: '25' },
   dailyBudget: { max: '100' },
-  categories: { allow: ['transfer', 'x402', 'invest'] },
+  categories: { allow: ['transfer', 'card', 'invest', 'x402'] },
 }
 
 /** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
@@ -68,7 +78,7 @@ export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCreden
   }
   chain.onReset(bringUp)
   await bringUp()
-  return { demoApiKey, payer }
+  return { demoApiKey, payer, ...(await sandboxWebhookSecrets(database)) }
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
@@ -88,6 +98,23 @@ export async function sandboxSecret(
     .where('name', '=', name)
     .executeTakeFirstOrThrow()
   return value
+}
+
+/** By what the sandbox's providers sign their webhooks: `whsec_` and base64 for cards, PKCS #8 PEM for the bank. */
+export async function sandboxWebhookSecrets(
+  database: Connection,
+): Promise<Pick<SandboxCredentials, 'lithicWebhookSecret' | 'bridgeWebhookPrivateKey'>> {
+  const newSecret = () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`
+  const newKey = () =>
+    generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { format: 'pem', type: 'spki' },
+      privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
+    }).privateKey
+  return {
+    lithicWebhookSecret: await sandboxSecret(database, 'lithic-webhook', newSecret),
+    bridgeWebhookPrivateKey: await sandboxSecret(database, 'bridge-webhook', newKey),
+  }
 }
 
 /** Where the sandbox's identity provider is served, below the gateway's origin. */
@@ -126,8 +153,9 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { database: connection, newId },
       { displayName: 'Demo', guest: true, at },
     )
+    const keyId = newId('key', at)
     await insertKey(connection, account.id, {
-      id: newId('key', at),
+      id: keyId,
       kind: 'developer',
       name: 'Demo key',
       thumbprint: null,
@@ -141,12 +169,20 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       createdAt: at,
       expiresAt: null,
     })
-    await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
+    const address = await openWallet({ ...parts, database: connection }, { accountId: account.id, at })
     await bookDeposit(
       { ...parts, database: connection },
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
     await openPortfolio({ ...parts, database: connection }, { accountId: account.id, at })
+    const card = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
+    await issueCard({ ...parts, database: connection }, card, at)
+    const settings = { mode: 'sandbox', accountsPerCurrency: 1 } as const
+    const destination = { token: 'USDC', chain: parts.chain.name, address } as const
+    await openVirtualAccount(
+      { ...parts, settings, database: connection },
+      { holder: account, currency: 'USD', destination, at },
+    )
   })
 }
 

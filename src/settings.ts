@@ -39,6 +39,8 @@ export async function settingsOf(
     aml: amlLimitsOf(config),
     kycLimits: kycLimitsOf(config),
     vasp: config.vasp,
+    accountsPerCurrency: config.banking.accountsPerCurrency,
+    cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }
 
@@ -60,6 +62,9 @@ function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, '
 
 /** Who is paid for FX quotes in the sandbox: the development mnemonic's ninth account. */
 const SANDBOX_PAY_TO = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
+
+/** Where spent stablecoins go in the sandbox: the development mnemonic's tenth account. */
+const SANDBOX_TREASURY = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 function hexAddress(text: string): `0x${string}` {
   return `0x${text.slice(2)}`

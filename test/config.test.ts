@@ -87,6 +87,19 @@ describe('the configuration', () => {
       rates: {},
       sanctionsList: null,
       screening: null,
+      cards: {
+        url: 'https://api.lithic.com',
+        apiKey: null,
+        webhookSecret: null,
+        previous: null,
+        treasury: null,
+      },
+      banking: {
+        url: 'https://api.bridge.xyz',
+        apiKey: null,
+        webhookPublicKey: null,
+        accountsPerCurrency: 1,
+      },
       aml: { velocity: null, structuring: null, thresholds: null },
       vasp: { name: 'Bursar', lei: null },
     })

@@ -28,6 +28,13 @@ import authSession from './auth/session.ts'
 import authSessionsList from './auth/sessions/list.ts'
 import authSessionsRevoke from './auth/sessions/revoke.ts'
 import authWebauthn from './auth/webauthn.ts'
+import bankingCreate from './banking/create.ts'
+import bankingList from './banking/list.ts'
+import cardsIssue from './cards/issue.ts'
+import cardsList from './cards/list.ts'
+import cardsSettings from './cards/settings.ts'
+import cardsTransactions from './cards/transactions.ts'
+import cardsUpdate from './cards/update.ts'
 import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts'
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
 import complianceKyc from './compliance/kyc.ts'
@@ -47,7 +54,9 @@ import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
 import sandboxAdmin from './sandbox/admin.ts'
+import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
+import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import securityLock from './security/lock.ts'
@@ -98,6 +107,13 @@ export const tools: readonly Tool[] = [
   authSessionsList,
   authSessionsRevoke,
   authWebauthn,
+  bankingCreate,
+  bankingList,
+  cardsIssue,
+  cardsList,
+  cardsSettings,
+  cardsTransactions,
+  cardsUpdate,
   complianceBlockedAddressesGet,
   complianceBlockedAddressesSet,
   complianceKyc,
@@ -117,7 +133,9 @@ export const tools: readonly Tool[] = [
   railsControlsSet,
   railsList,
   sandboxAdmin,
+  sandboxAuthorizations,
   sandboxCredentials,
+  sandboxDeposits,
   sandboxFaucet,
   sandboxOutbox,
   securityLock,

@@ -14,6 +14,7 @@ import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { settleCards } from '../jobs/settle-cards.ts'
 import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
 import { settlePending } from '../jobs/settle-pending.ts'
@@ -120,6 +121,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
       round: () => payDividends(services),
       log,
     }),
+    every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',

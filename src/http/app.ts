@@ -17,6 +17,7 @@ import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
+import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
 /** A request that another transport answers, after the way in. */
@@ -67,12 +68,14 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     refuseQueryCredentials(rawTargetOf(c))
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
-    if (mutatingMethods.has(c.req.method))
+    const isWebhook = c.req.path.startsWith(WEBHOOKS)
+    if (mutatingMethods.has(c.req.method) && !isWebhook)
       await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
     c.set('body', await readBody(c))
     // A body may take its time: what is decided about a request is decided for the moment when all of it was there.
     c.set('now', services.clock())
-    c.set('caller', await authenticate(services, c))
+    // A webhook is known by its provider's signature, whatever else it carries.
+    if (!isWebhook) c.set('caller', await authenticate(services, c))
     await next()
   })
   health(app, services)
@@ -80,6 +83,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
+  routeWebhooks(app, services)
   routePages(app, services)
   for (const [path, handle] of mounts) {
     app.post(path, (c) =>

@@ -7,7 +7,9 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { BankingProvider } from '../providers/banking.ts'
 import type { Broker } from '../providers/broker.ts'
+import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { IdentityReview } from '../providers/identity-review.ts'
@@ -49,11 +51,19 @@ export interface Settings {
   readonly kycLimits: KycLimits
   /** The institution that originates transfers, as Travel Rule data names it. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
+  /** Where stablecoins go that cards have spent. */
+  readonly cardTreasury: Address
+  /** Virtual accounts that an owner may have of one currency. */
+  readonly accountsPerCurrency: number
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
 export interface SandboxCredentials {
   readonly demoApiKey: string
+  /** Signs the card processor's webhooks: `whsec_` and base64. */
+  readonly lithicWebhookSecret: string
+  /** Signs the banking provider's webhooks: PKCS #8 PEM. */
+  readonly bridgeWebhookPrivateKey: string
   /** Holds USDC on the sandbox chain. */
   readonly payer: { readonly address: Address; readonly privateKey: Hex }
 }
@@ -72,6 +82,8 @@ export interface Services {
   readonly sanctions: Sanctions
   readonly identityReview: IdentityReview
   readonly screening: AddressScreening
+  readonly cardProcessor: CardProcessor
+  readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
   /** By the name in their route. */

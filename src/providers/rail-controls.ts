@@ -1,7 +1,14 @@
 /** Rail controls: whether a way to move money is switched on. Where they cannot be read, nothing may move. */
 
 /** The rails of this deployment; every money operation names the one it runs on. */
-export const railIds = ['wallet-transfer', 'wallet-gasless', 'x402-fx', 'investing'] as const
+export const railIds = [
+  'wallet-transfer',
+  'wallet-gasless',
+  'x402-fx',
+  'investing',
+  'card-payments',
+  'bank-deposit',
+] as const
 
 /** One rail. */
 export type RailId = (typeof railIds)[number]

@@ -16,7 +16,7 @@ export interface RailFee {
 /** A rail, whatever its control says. `min` and `max` are decimals of its tokens or currencies; null: no limit of its own. */
 export interface Rail {
   readonly id: RailId
-  readonly kind: 'onchain' | 'x402' | 'brokerage'
+  readonly kind: 'onchain' | 'x402' | 'brokerage' | 'card' | 'bank'
   readonly directions: readonly ('in' | 'out')[]
   readonly currencies: readonly Asset[]
   readonly tokens: readonly Stablecoin[]
@@ -100,6 +100,30 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
       max: null,
       fees: [],
       settlementTime: 'PT5S',
+    },
+    'card-payments': {
+      id: 'card-payments',
+      kind: 'card',
+      directions: ['out'],
+      currencies: ['USD'],
+      tokens: stablecoins,
+      chains: [chain],
+      min: '0.01',
+      max: null,
+      fees: [],
+      settlementTime: 'P2D',
+    },
+    'bank-deposit': {
+      id: 'bank-deposit',
+      kind: 'bank',
+      directions: ['in'],
+      currencies: ['USD', 'EUR', 'GBP', 'INR'],
+      tokens: stablecoins,
+      chains: [chain],
+      min: '0.01',
+      max: null,
+      fees: [],
+      settlementTime: 'P1D',
     },
   }
 }

@@ -12,6 +12,10 @@ import { payments } from './migrations/0010-payments.ts'
 import { relays } from './migrations/0011-relays.ts'
 import { investing } from './migrations/0012-investing.ts'
 import { swaps } from './migrations/0013-swaps.ts'
+import { cardApply } from './migrations/0014-card-apply.ts'
+import { cardAuthorize } from './migrations/0014-card-authorize.ts'
+import { cards } from './migrations/0014-cards.ts'
+import { banking } from './migrations/0015-banking.ts'
 import { kyc } from './migrations/0016-kyc.ts'
 import { transferFailures } from './migrations/0018-transfer-failures.ts'
 
@@ -28,8 +32,10 @@ export const migrations: Readonly<Record<string, string>> = {
   '0009-compliance': compliance,
   '0010-payments': payments,
   '0011-relays': relays,
-  '0016-kyc': kyc,
-  '0018-transfer-failures': transferFailures,
   '0012-investing': investing,
   '0013-swaps': swaps,
+  '0014-cards': cards + cardAuthorize + cardApply,
+  '0015-banking': banking,
+  '0016-kyc': kyc,
+  '0018-transfer-failures': transferFailures,
 }

@@ -1,6 +1,15 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type { DepositTable, PayoutTable, VirtualAccountTable } from './schema-banking.ts'
+import type {
+  CardAuthorizationTable,
+  CardEarlyTable,
+  CardHoldTable,
+  CardSettlementTable,
+  CardTable,
+  WebhookEventTable,
+} from './schema-cards.ts'
 import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
@@ -60,6 +69,15 @@ export interface Schema extends InvestingTables {
   reservation: ReservationTable
   budget_usage: BudgetUsageTable
   payee: PayeeTable
+  card: CardTable
+  card_authorization: CardAuthorizationTable
+  card_hold: CardHoldTable
+  card_settlement: CardSettlementTable
+  card_early: CardEarlyTable
+  webhook_event: WebhookEventTable
+  virtual_account: VirtualAccountTable
+  deposit: DepositTable
+  payout: PayoutTable
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable

@@ -41,6 +41,8 @@ const statement: Statement = {
       (ordinal int, since timestamptz, token text, from_units bigint, below_units bigint, outside boolean)
     join transfer t on t.account_id = $1 and t.created_at > q.since and t.units >= 1000000
       and t.state <> 'failed' and t.units >= q.from_units
+      -- What a card has spent goes to the treasury: its owner transferred nothing.
+      and not exists (select 1 from card_settlement s where s.decision_id = t.decision_id)
       and (q.below_units is null or t.units < q.below_units) and (q.token is null or t.token = q.token)
     where not (q.outside and exists (select 1 from wallet w where w.address = t.destination))
     group by q.ordinal, t.token`,

@@ -1,6 +1,7 @@
 /** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
 
 import { createTestDatabase } from '../engines.ts'
+import { benchCards, cardBenchText } from './cards.ts'
 import { benchChain, chainBenchText } from './chain.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp, mcpBenchText } from './mcp.ts'
@@ -29,6 +30,9 @@ if (pgbench !== undefined && whole !== undefined)
   print(
     `  ${whole.name}, simulated chain: ${whole.rate.toFixed(0)}/s, ratio ${(whole.rate / pgbench.floor).toFixed(3)} to pgbench`,
   )
+
+print('Decisions on card purchases, open loop (PostgreSQL)')
+for (const line of await benchCards(serverUrl)) print(`  ${cardBenchText(line)}`)
 
 print('Confirmed transfers on the local chain against its own rate for the same ERC-20 transfer (64 senders)')
 for (const line of await benchChain(serverUrl)) print(`  ${chainBenchText(line)}`)

@@ -26,6 +26,8 @@ const settings = {
   aml: defaultAmlLimits,
   kycLimits: defaultKycLimits.sandbox,
   vasp: { name: 'Bursar', lei: null },
+  cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  accountsPerCurrency: 1,
 } as const
 
 const schema = z.record(z.string(), z.unknown())

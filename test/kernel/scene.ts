@@ -1,4 +1,5 @@
 /** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
+import { generateKeyPairSync } from 'node:crypto'
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { defaultKycLimits } from '../../policies/kyc.ts'
@@ -7,7 +8,9 @@ import { newId } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
+import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
@@ -19,6 +22,8 @@ import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
+
+const bankKey = generateKeyPairSync('ed25519').privateKey
 
 /** The moment of the tests. */
 export const noon = new Date('2026-11-20T12:00:00.000Z')
@@ -46,6 +51,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       aml: defaultAmlLimits,
       kycLimits: defaultKycLimits.sandbox,
       vasp: { name: 'Bursar', lei: null },
+      cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+      accountsPerCurrency: 1,
     },
     database,
     reserve: createReserveQueue(database).reserve,
@@ -57,6 +64,13 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     sanctions: createOfacExcerpt(),
     identityReview: createSandboxReview(clock),
     screening: createSandboxScreening(screenSandboxSuffix),
+    cardProcessor: createSandboxProcessor({
+      webhookUrl: () => origin,
+      secretsAt: () => [],
+      clock,
+      newId,
+    }),
+    bankingProvider: createSandboxBanking({ webhookUrl: () => origin, key: bankKey, clock, newId }),
     rateLimiter: createMemoryRateLimiter(),
     messages: createOutboxMessages({ database, newId }),
     identityProviders: new Map(),

@@ -359,6 +359,14 @@ const objects: Readonly<
         ),
     }
   },
+  'GET /api/cards/{id}/transactions': async (owner) => {
+    const { body } = await owner.ask('GET', '/api/cards')
+    const [first] = z.array(z.object({ id: z.string() })).parse(body.cards)
+    return {
+      id: first?.id ?? '',
+      isThere: async () => (await owner.ask('GET', '/api/cards')).body.cards !== undefined,
+    }
+  },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {

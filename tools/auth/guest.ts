@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { openVirtualAccount } from '../../src/banking/open-account.ts'
+import { issueCard, newCard } from '../../src/cards/issue-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
@@ -10,7 +12,7 @@ export default defineTool({
   title: 'Guest session',
   summary: 'Start a demo guest session with a funded wallet.',
   description:
-    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. A guest is never an administrator.',
+    'The wallet holds 1,000 USDC, 500 EURC, 250 USDT and 250 PYUSD on the sandbox chain, the portfolio 500 USD and a few shares; in production both are empty. In the sandbox a guest has a virtual card and a USD virtual account too. A guest is never an administrator.',
   route: 'POST /api/auth/guest',
   who: 'public',
   scopes: [],
@@ -27,6 +29,10 @@ export default defineTool({
     const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
     const safeAddress = await openWallet(context, { accountId: account.id, at })
     if (settings.mode === 'sandbox') {
+      const card = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
+      await issueCard(context, card, at)
+      const destination = { token: 'USDC', chain: chain.name, address: safeAddress } as const
+      await openVirtualAccount(context, { holder: account, currency: 'USD', destination, at })
       await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
       await openPortfolio(context, { accountId: account.id, at })
       context.afterCommit(() =>

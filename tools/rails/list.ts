@@ -5,7 +5,7 @@ import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
 
 const rail = z.strictObject({
   id: z.enum(railIds).describe('The rail.'),
-  kind: z.enum(['onchain', 'x402', 'brokerage']).describe('What it runs on.'),
+  kind: z.enum(['onchain', 'x402', 'brokerage', 'card', 'bank']).describe('What it runs on.'),
   directions: z.array(z.enum(['in', 'out'])).describe('Whether money comes in by it or goes out.'),
   currencies: z.array(z.string()).describe('ISO 4217 currencies that it moves.'),
   tokens: z.array(z.string()).describe('Stablecoins that it moves, by symbol.'),

@@ -17,6 +17,10 @@ export default defineTool({
   input: z.strictObject({}),
   output: z.strictObject({
     demoApiKey: z.string().describe('Developer API key of the demo account.'),
+    lithicWebhookSecret: z
+      .string()
+      .describe('Signs webhooks to POST /api/webhooks/lithic (Standard Webhooks).'),
+    bridgeWebhookPrivateKey: z.string().describe('Signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM.'),
     chain: z
       .strictObject({
         rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null where it is simulated.'),
@@ -37,6 +41,8 @@ export default defineTool({
     if (sandbox === null) throw new Failure('not_found', 'There is no sandbox here.')
     return {
       demoApiKey: sandbox.demoApiKey,
+      lithicWebhookSecret: sandbox.lithicWebhookSecret,
+      bridgeWebhookPrivateKey: sandbox.bridgeWebhookPrivateKey,
       chain: {
         rpcUrl: chain.rpcUrl,
         chainId: chain.id,

@@ -157,6 +157,8 @@ describe('a deployment’s sign-in page', () => {
     aml: defaultAmlLimits,
     kycLimits: defaultKycLimits.sandbox,
     vasp: { name: 'Bursar', lei: null },
+    cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+    accountsPerCurrency: 1,
   }
 
   it('shows the ways in that there are, and no others', async () => {

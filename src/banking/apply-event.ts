@@ -1,0 +1,194 @@
+/** What the banking provider tells, applied once: states only go up, and the last one moves money. */
+import { convertDown, crossRateDown } from '../cross-rate.ts'
+import { currencyOf } from '../currencies.ts'
+import { Failure } from '../failure.ts'
+import { available, external, revenue } from '../ledger/accounts.ts'
+import { post } from '../ledger/post.ts'
+import type { Log } from '../log.ts'
+import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf, type Stablecoin } from '../money.ts'
+import type { BankingEvent } from '../providers/banking.ts'
+import type { Address } from '../providers/chain.ts'
+import type { Rates } from '../providers/rates.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import { applyPayout } from './apply-payout.ts'
+import { findVirtualAccount, setVirtualAccountStatus, type VirtualAccount } from './store.ts'
+
+/** What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there. */
+export interface BankApplying {
+  readonly database: Database
+  readonly rates: Rates
+  readonly isBookedHere: boolean
+  readonly log: Log
+}
+
+/** Money that is to be put on the chain, because the books have it. */
+export interface OwedMint {
+  readonly token: Stablecoin
+  readonly to: Address
+  readonly units: bigint
+}
+
+/** Where a deposit stands; a higher rank never gives way to a lower one. */
+const ranks: Readonly<Record<string, number>> = {
+  funds_scheduled: 1,
+  in_review: 2,
+  funds_received: 3,
+  payment_submitted: 4,
+  payment_processed: 5,
+  refund_in_flight: 6,
+  refunded: 7,
+  returned: 7,
+}
+const PROCESSED = 5
+const BANK = 'bank'
+
+const statusOf: ReadonlyMap<string, VirtualAccount['status']> = new Map([
+  ['deactivation', 'deactivated'],
+  ['deactivated', 'deactivated'],
+  ['reactivation', 'active'],
+  ['activated', 'active'],
+])
+
+/** Applies an event, in one transaction with the record of it. @returns what is to be minted after the commit. */
+export async function applyBankingEvent(
+  parts: BankApplying,
+  event: BankingEvent,
+  at: Date,
+): Promise<OwedMint | null> {
+  const table = event.kind === 'deposit' ? await parts.rates.latest(at) : null
+  return parts.database.transaction(async (connection) => {
+    const { eventId: id, type } = event
+    const noted = await connection.kysely
+      .insertInto('webhook_event')
+      .values({ provider: 'bridge', id, type, received_at: at })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (noted === undefined) return null
+    if (event.kind === 'payout') await applyPayout(connection, event, at)
+    if (event.virtualAccount === null) return null
+    const account = await findVirtualAccount(connection, { providerId: event.virtualAccount })
+    if (account === undefined) return null
+    const status = event.kind === 'account' ? statusOf.get(event.state) : undefined
+    if (status !== undefined) await setVirtualAccountStatus(connection, { id: account.id, status })
+    if (event.kind !== 'deposit' || table === null) return null
+    return applyDeposit(
+      { ...parts, connection, worthOf: (money) => converted(money, account, table) },
+      account,
+      event,
+      at,
+    )
+  })
+}
+
+async function applyDeposit(
+  {
+    connection,
+    isBookedHere,
+    worthOf,
+    log,
+  }: BankApplying & { connection: Connection; worthOf: (money: Money) => Money },
+  account: VirtualAccount,
+  event: BankingEvent,
+  at: Date,
+): Promise<OwedMint | null> {
+  const { objectId: id, state } = event
+  const rank = ranks[state] ?? 0
+  await connection.kysely
+    .insertInto('deposit')
+    .values({
+      id,
+      virtual_account_id: account.id,
+      account_id: account.accountId,
+      state,
+      rank: 0,
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const before = await connection.kysely
+    .selectFrom('deposit')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  if (before.virtual_account_id !== account.id || rank <= before.rank) return null
+  const change = connection.kysely
+    .updateTable('deposit')
+    .set({ state, rank, updated_at: at })
+    .where('id', '=', id)
+  const { destination } = account
+  if (rank === PROCESSED && (isBookedHere || destination === null)) {
+    const money = worthOf(amountOf(event, account))
+    const place = destination?.chain ?? BANK
+    await post(connection, {
+      id: `deposit:${id}`,
+      kind: 'deposit',
+      reference: id,
+      at,
+      postings: [{ source: external(place), destination: available(account.accountId, place), money }],
+    })
+    await change.set({ place, asset: money.asset, units: money.units }).execute()
+    return destination === null
+      ? null
+      : { token: destination.token, to: destination.address, units: money.units }
+  }
+  await change.execute()
+  if (rank > PROCESSED && before.units !== null && before.place === BANK)
+    await takeBack({ connection, log }, { id, account, units: before.units, at })
+  else if (rank > PROCESSED && before.units !== null)
+    log.error({ depositId: id, state }, 'a deposit was taken back that is on the chain already')
+  return null
+}
+
+/** A deposit that the bank takes back. Nobody's balance falls below zero: what is spent already is the gateway's loss. */
+async function takeBack(
+  { connection, log }: { connection: Connection; log: Log },
+  { id, account, units, at }: { id: string; account: VirtualAccount; units: bigint; at: Date },
+): Promise<void> {
+  const money = { asset: account.currency, units }
+  const book = (source: ReturnType<typeof available> | ReturnType<typeof revenue>) =>
+    post(connection, {
+      id: `deposit:${id}:returned`,
+      kind: 'deposit_return',
+      reference: id,
+      at,
+      postings: [{ source, destination: external(BANK), money }],
+    })
+  try {
+    await book(available(account.accountId, BANK))
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'insufficient_funds') throw error
+    log.error({ depositId: id }, 'a deposit was taken back that is spent already')
+    await book(revenue('deposit-loss'))
+  }
+}
+
+/** @throws Failure `invalid_request` where a deposit is final and says no amount of its account's currency. */
+function amountOf({ amount }: BankingEvent, { currency }: VirtualAccount): Money {
+  const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
+  const misfit = parsed.success ? misfitOf(parsed.data, currency) : 'is not an amount'
+  if (!parsed.success || misfit !== undefined)
+    throw new Failure('invalid_request', `event_object.amount: ${misfit}`, {
+      issues: [{ path: 'event_object.amount', message: misfit ?? 'is not an amount' }],
+    })
+  return moneyOf(currency, parsed.data)
+}
+
+/** What a deposit becomes, at the rate of the moment and rounded down. @throws Failure `rates_unavailable`. */
+function converted(
+  money: Money,
+  { destination }: VirtualAccount,
+  table: Awaited<ReturnType<Rates['latest']>>,
+): Money {
+  if (destination === null) return money
+  const asset = destination.token
+  const [from, to] = [currencyOf(table, money.asset), currencyOf(table, asset)]
+  if (from === undefined || to === undefined)
+    throw new Failure('rates_unavailable', `There is no rate from ${money.asset} to ${asset}.`, {
+      retryAfter: 60,
+    })
+  const rate = crossRateDown(from, to, 0)
+  return { asset, units: convertDown(money.units, assetDecimals[money.asset], rate, assetDecimals[asset]) }
+}

@@ -1,0 +1,74 @@
+/** How a payout ended: its money has left, or it comes back. */
+import { available, external } from '../ledger/accounts.ts'
+import { post } from '../ledger/post.ts'
+import { type Asset, assetDecimals } from '../money.ts'
+import type { BankingEvent } from '../providers/banking.ts'
+import { releaseSpend } from '../spending/release.ts'
+import { settleSpend } from '../spending/settle.ts'
+import type { Connection } from '../storage/database.ts'
+
+/** Where a payout stands; a higher rank never gives way to a lower one. */
+const ranks: Readonly<Record<string, number>> = {
+  awaiting_funds: 1,
+  in_review: 2,
+  funds_received: 3,
+  payment_submitted: 4,
+  payment_processed: 5,
+  refund_failed: 6,
+  refund_in_flight: 6,
+  undeliverable: 6,
+  error: 7,
+  canceled: 7,
+  returned: 7,
+  refunded: 7,
+}
+const PROCESSED = 5
+const ENDED = 7
+const BANK = 'bank'
+
+/** Applies what the provider says of a payout. One that is none of ours changes nothing. */
+export async function applyPayout(connection: Connection, event: BankingEvent, at: Date): Promise<void> {
+  const rank = ranks[event.state] ?? 0
+  const before = await connection.kysely
+    .selectFrom('payout')
+    .selectAll()
+    .where('id', '=', event.objectId)
+    .forUpdate()
+    .executeTakeFirst()
+  if (before === undefined || rank <= before.rank) return
+  const { decision_id: decisionId, id } = before
+  await connection.kysely
+    .updateTable('payout')
+    .set({ state: event.state, rank, updated_at: at })
+    .where('id', '=', id)
+    .execute()
+  if (rank === PROCESSED) await settleSpend(connection, { decisionId, destination: external(BANK), at })
+  if (rank !== ENDED) return
+  const verdict = await releaseSpend(connection, { decisionId, at })
+  if (verdict === 'already_settled')
+    await giveBack(connection, { id, decisionId, accountId: before.account_id, at })
+}
+
+/** It had left, and came back from the bank. */
+async function giveBack(
+  connection: Connection,
+  { id, decisionId, accountId, at }: { id: string; decisionId: string; accountId: string; at: Date },
+): Promise<void> {
+  const { asset, units } = await connection.kysely
+    .selectFrom('reservation')
+    .select(['asset', 'units'])
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirstOrThrow()
+  if (!isAsset(asset)) throw new Error(`a payout of ${asset} is stored, which is no asset of ours`)
+  await post(connection, {
+    id: `payout:${id}:returned`,
+    kind: 'payout_return',
+    reference: id,
+    at,
+    postings: [{ source: external(BANK), destination: available(accountId, BANK), money: { asset, units } }],
+  })
+}
+
+function isAsset(text: string): text is Asset {
+  return Object.hasOwn(assetDecimals, text)
+}

@@ -1,0 +1,178 @@
+/**
+ * Banking: virtual accounts, and the deposits and payouts that the provider tells of. May import base, ports, ledger, spending
+ * and policies. Invariants: an event counts once, a state never goes back, and a deposit is booked at most once, whatever
+ * comes twice or in another order.
+ */
+import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import { type Stablecoin, stablecoins } from '../money.ts'
+import type { Page } from '../page.ts'
+import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
+import type { Address } from '../providers/chain.ts'
+import type { Connection } from '../storage/database.ts'
+import type { VirtualAccountTable } from '../storage/schema-banking.ts'
+
+const rails = z.array(z.string()).describe('Ways to pay in.')
+
+/** Where a payer sends money, by currency. */
+export const instructionsView = z
+  .union([
+    z.strictObject({
+      routingNumber: z.string().describe('ABA routing number.'),
+      accountNumber: z.string().describe('Account number.'),
+      rails,
+    }),
+    z.strictObject({ iban: z.string().describe('IBAN.'), bic: z.string().describe('BIC.'), rails }),
+    z.strictObject({
+      sortCode: z.string().describe('Sort code, six digits.'),
+      accountNumber: z.string().describe('Account number, eight digits.'),
+      rails,
+    }),
+    z.strictObject({
+      accountNumber: z.string().describe('Account number.'),
+      ifsc: z.string().describe('IFSC of the branch.'),
+      vpa: z.string().describe('Virtual payment address for UPI.'),
+      rails,
+    }),
+  ])
+  .describe('What a payer needs: by currency a routing number, an IBAN, a sort code or an IFSC.')
+
+/** What deposits become. */
+export interface Destination {
+  readonly token: Stablecoin
+  readonly chain: string
+  readonly address: Address
+}
+
+/** A virtual account as it is stored. @property destination null: deposits stay cash at the bank. */
+export interface VirtualAccount {
+  readonly id: string
+  readonly accountId: string
+  readonly currency: BankCurrency
+  readonly ordinal: number
+  readonly status: 'pending' | 'active' | 'deactivated'
+  readonly providerId: string
+  readonly customer: string | null
+  readonly holderName: string
+  readonly bankName: string
+  readonly bankAddress: string
+  readonly instructions: z.output<typeof instructionsView>
+  readonly reference: string
+  readonly destination: Destination | null
+  readonly createdAt: Date
+}
+
+/** An account's virtual accounts, newest first: one more than the page's limit. */
+export async function listVirtualAccounts(
+  database: Connection,
+  { accountId, page }: { accountId: string; page: Page },
+): Promise<VirtualAccount[]> {
+  const query = database.kysely.selectFrom('virtual_account').selectAll().where('account_id', '=', accountId)
+  const rows = await (page.after === null ? query : query.where('id', '<', page.after))
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  return rows.map(virtualAccountOf)
+}
+
+/** An account's virtual accounts of a currency, the oldest first; nobody opens another before the transaction's end. */
+export async function lockVirtualAccounts(
+  database: Connection,
+  { accountId, currency }: { accountId: string; currency: BankCurrency },
+): Promise<VirtualAccount[]> {
+  await database.kysely
+    .selectFrom('account')
+    .select('id')
+    .where('id', '=', accountId)
+    .forNoKeyUpdate()
+    .execute()
+  const rows = await database.kysely
+    .selectFrom('virtual_account')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('currency', '=', currency)
+    .orderBy('ordinal')
+    .execute()
+  return rows.map(virtualAccountOf)
+}
+
+/** How the provider knows an account's holder, if it does. */
+export async function findCustomer(database: Connection, accountId: string): Promise<string | null> {
+  const row = await database.kysely
+    .selectFrom('virtual_account')
+    .select('provider_customer')
+    .where('account_id', '=', accountId)
+    .where('provider_customer', 'is not', null)
+    .executeTakeFirst()
+  return row?.provider_customer ?? null
+}
+
+/** A virtual account by our name or the provider's, or undefined. */
+export async function findVirtualAccount(
+  database: Connection,
+  by: { id: string } | { providerId: string },
+): Promise<VirtualAccount | undefined> {
+  const query = database.kysely.selectFrom('virtual_account').selectAll()
+  const row = await ('id' in by
+    ? query.where('id', '=', by.id)
+    : query.where('provider_id', '=', by.providerId)
+  ).executeTakeFirst()
+  return row === undefined ? undefined : virtualAccountOf(row)
+}
+
+/** Stores a new virtual account. */
+export async function insertVirtualAccount(database: Connection, account: VirtualAccount): Promise<void> {
+  await database.kysely
+    .insertInto('virtual_account')
+    .values({
+      id: account.id,
+      account_id: account.accountId,
+      currency: account.currency,
+      ordinal: account.ordinal,
+      status: account.status,
+      provider_id: account.providerId,
+      provider_customer: account.customer,
+      holder_name: account.holderName,
+      bank_name: account.bankName,
+      bank_address: account.bankAddress,
+      instructions: JSON.stringify(account.instructions),
+      reference: account.reference,
+      token: account.destination?.token ?? null,
+      chain: account.destination?.chain ?? null,
+      address: account.destination?.address ?? null,
+      created_at: account.createdAt,
+    })
+    .execute()
+}
+
+/** Moves a virtual account to another status. */
+export async function setVirtualAccountStatus(
+  database: Connection,
+  { id, status }: Pick<VirtualAccount, 'id' | 'status'>,
+): Promise<void> {
+  await database.kysely.updateTable('virtual_account').set({ status }).where('id', '=', id).execute()
+}
+
+function virtualAccountOf(row: Selectable<VirtualAccountTable>): VirtualAccount {
+  const token = stablecoins.find((symbol) => symbol === row.token)
+  const { chain, address } = row
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    currency: z.enum(bankCurrencies).parse(row.currency),
+    ordinal: row.ordinal,
+    status: row.status,
+    providerId: row.provider_id,
+    customer: row.provider_customer,
+    holderName: row.holder_name,
+    bankName: row.bank_name,
+    bankAddress: row.bank_address,
+    instructions: instructionsView.parse(row.instructions),
+    reference: row.reference,
+    destination:
+      token === undefined || chain === null || address === null
+        ? null
+        : { token, chain, address: `0x${address.slice(2)}` },
+    createdAt: row.created_at,
+  }
+}

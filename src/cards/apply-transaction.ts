@@ -1,0 +1,146 @@
+/** What becomes of a purchase after its decision: clearing, reversal, refund and its end. Each event moves money once. */
+import type { Clock } from '../clock.ts'
+import type { NewId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import type { CardTransaction } from '../providers/card-processor.ts'
+import type { Rates } from '../providers/rates.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import { type Funding, fundingsOf } from './fundings.ts'
+import { findJudgedCard, type JudgedCard } from './store.ts'
+
+/** What applying needs. */
+export interface Applying {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+  readonly rates: Rates
+  readonly newId: NewId
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** As many settlements as one event can make: each asset once from what is held and once from what is not. */
+const MOST_SETTLEMENTS = 10
+
+const statement: Statement = {
+  name: 'card_apply',
+  text: 'select * from card_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+}
+
+interface Row {
+  readonly verdict: 'applied' | 'repeated' | 'unknown'
+  readonly shortfall: bigint
+}
+
+/**
+ * Applies all that has happened to a transaction.
+ * @returns `early` where its authorization is not there yet, `unknown` where the card is none of ours.
+ */
+export async function applyTransaction(
+  parts: Applying,
+  transaction: CardTransaction,
+  { isTakenAsItIs }: { isTakenAsItIs: boolean },
+): Promise<'applied' | 'early' | 'unknown'> {
+  const { database, log, clock, rates, chain } = parts
+  const { token, cardToken, events, status } = transaction
+  const card = await findJudgedCard(database, cardToken)
+  if (card === undefined) return 'unknown'
+  if (!(await isKnown(database, token))) {
+    if (transaction.wasAuthorized && !isTakenAsItIs) return 'early'
+    if (events.length === 0) return 'applied'
+    await openUnasked(parts, card, transaction)
+  }
+  const fundings = events.some(({ kind }) => kind === 'clearing')
+    ? fundingsOf(card, await rates.latest(clock()), chain.name)
+    : []
+  for (const event of events) {
+    const { shortfall } = await apply(parts, {
+      ...event,
+      event: event.token,
+      token,
+      status: null,
+      fundings,
+      at: clock(),
+    })
+    if (shortfall > 0n)
+      log.error({ token, cents: shortfall.toString() }, 'a clearing was not covered: the gateway paid it')
+  }
+  if (status !== 'pending') await closeAuthorization(parts, { token, status, at: clock() })
+  return 'applied'
+}
+
+/** Ends an authorization: what it still holds goes back. Twice changes nothing. */
+export async function closeAuthorization(
+  parts: Pick<Applying, 'database' | 'newId'>,
+  { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
+): Promise<void> {
+  const event = `${token}:${status}`
+  await apply(parts, { event, token, kind: 'close', units: 0n, status, fundings: [], at })
+}
+
+async function apply(
+  { database, newId }: Pick<Applying, 'database' | 'newId'>,
+  change: {
+    readonly event: string
+    readonly token: string
+    readonly kind: string
+    readonly units: bigint
+    readonly status: string | null
+    readonly fundings: readonly Funding[]
+    readonly at: Date
+  },
+): Promise<Row> {
+  const { fundings, at } = change
+  const [row] = await database.call<Row>(statement, [
+    change.event,
+    change.token,
+    change.kind,
+    change.units,
+    change.status,
+    at,
+    fundings.map(({ place }) => place),
+    fundings.map(({ asset }) => asset),
+    fundings.map(({ rate }) => rate.toString()),
+    Array.from({ length: MOST_SETTLEMENTS }, () => newId('dec', at)),
+  ])
+  if (row === undefined) throw new Error('card_apply answered no row')
+  return row
+}
+
+async function isKnown(database: Connection, token: string): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('card_authorization')
+    .select('id')
+    .where('processor_token', '=', token)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** A transaction that nobody was asked about: the network has moved the money, so it is taken as it is. */
+async function openUnasked(
+  { database, newId, clock }: Applying,
+  card: JudgedCard,
+  { token, merchantName }: CardTransaction,
+): Promise<void> {
+  const at = clock()
+  await database.kysely
+    .insertInto('card_authorization')
+    .values({
+      id: newId('tx', at),
+      processor_token: token,
+      webhook_id: null,
+      card_id: card.id,
+      account_id: card.accountId,
+      key_id: card.keyId,
+      decision_id: null,
+      day: at.toISOString().slice(0, 10),
+      reason: 'approved',
+      status: 'pending',
+      units: 0n,
+      approved: 0n,
+      about: JSON.stringify({ merchant: merchantName }),
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}

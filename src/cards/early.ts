@@ -1,0 +1,47 @@
+/** Messages that came before what they belong to, and webhooks that are only remembered. */
+import { z } from 'zod'
+import type { Connection } from '../storage/database.ts'
+
+/** Keeps a transaction's message until its authorization is there, as the processor sent it. */
+export async function keepEarly(
+  database: Connection,
+  { webhookId, token, message, at }: { webhookId: string; token: string; message: unknown; at: Date },
+): Promise<void> {
+  await database.kysely
+    .insertInto('card_early')
+    .values({
+      webhook_id: webhookId,
+      processor_token: token,
+      message: JSON.stringify(message),
+      received_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Messages whose authorization has come, and those that have waited since before a moment. */
+export async function earlyMessages(
+  database: Connection,
+  { before, limit }: { before: Date; limit: number },
+): Promise<readonly { webhookId: string; message: unknown; isTakenAsItIs: boolean }[]> {
+  const rows = await database.kysely
+    .selectFrom('card_early')
+    .leftJoin('card_authorization', 'card_authorization.processor_token', 'card_early.processor_token')
+    .select(['card_early.webhook_id', 'card_early.message', 'card_early.received_at'])
+    .where(({ eb, or }) =>
+      or([eb('card_authorization.id', 'is not', null), eb('card_early.received_at', '<', before)]),
+    )
+    .orderBy('card_early.received_at')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    webhookId: row.webhook_id,
+    message: z.unknown().parse(row.message),
+    isTakenAsItIs: row.received_at < before,
+  }))
+}
+
+/** Forgets a message that was applied. */
+export async function forgetEarly(database: Connection, webhookId: string): Promise<void> {
+  await database.kysely.deleteFrom('card_early').where('webhook_id', '=', webhookId).execute()
+}

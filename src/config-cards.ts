@@ -1,0 +1,101 @@
+/** The part of the configuration that cards and banking read: who issues them, and by which secrets their webhooks are known. */
+import { createPublicKey } from 'node:crypto'
+import { z } from 'zod'
+
+const url = z.url({ protocol: /^https?$/, abort: true })
+const webhookSecret = z
+  .string()
+  .regex(/^(whsec_)?[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and base64 of 24 bytes or more')
+const apiKey = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+
+/** An address on an EVM chain. */
+export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
+
+/** Its variables. */
+export const cardVariables = {
+  LITHIC_API_URL: url.default('https://api.lithic.com'),
+  LITHIC_API_KEY: apiKey.optional(),
+  LITHIC_WEBHOOK_SECRET: webhookSecret.optional(),
+  LITHIC_WEBHOOK_SECRET_PREVIOUS: webhookSecret.optional(),
+  LITHIC_WEBHOOK_SECRET_ROTATED_AT: z.iso.datetime().optional(),
+  CARD_TREASURY: address.optional(),
+  BRIDGE_API_URL: url.default('https://api.bridge.xyz'),
+  BRIDGE_API_KEY: apiKey.optional(),
+  BRIDGE_WEBHOOK_PUBLIC_KEY: z
+    .string()
+    // One line in most environments: written with \n where the lines end.
+    .transform((text) => text.replaceAll('\\n', '\n'))
+    .refine(isPublicKey, 'must be an RSA public key in PEM')
+    .optional(),
+  VIRTUAL_ACCOUNTS_PER_CURRENCY: z
+    .string()
+    .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
+    .transform(Number)
+    .default(1),
+}
+
+function isPublicKey(pem: string): boolean {
+  try {
+    return createPublicKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
+}
+
+const variables = z.object(cardVariables)
+
+/** What the environment decides of cards. */
+export interface CardConfig {
+  readonly cards: {
+    readonly url: string
+    readonly apiKey: string | null
+    readonly webhookSecret: string | null
+    /** The secret before, which still holds for a day after the rotation. */
+    readonly previous: { readonly secret: string; readonly rotatedAt: Date } | null
+    /** Where spent stablecoins go on the chain. */
+    readonly treasury: string | null
+  }
+  readonly banking: {
+    readonly url: string
+    readonly apiKey: string | null
+    /** PEM. */
+    readonly webhookPublicKey: string | null
+    readonly accountsPerCurrency: number
+  }
+}
+
+/** The cards' part of the settings. */
+export function cardsOf(settings: z.output<typeof variables>): CardConfig {
+  const { LITHIC_WEBHOOK_SECRET_PREVIOUS: secret, LITHIC_WEBHOOK_SECRET_ROTATED_AT: rotatedAt } = settings
+  return {
+    cards: {
+      url: settings.LITHIC_API_URL,
+      apiKey: settings.LITHIC_API_KEY ?? null,
+      webhookSecret: settings.LITHIC_WEBHOOK_SECRET ?? null,
+      // Without the moment of the rotation nobody knows when it ends: then it does not hold.
+      previous:
+        secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
+      treasury: settings.CARD_TREASURY ?? null,
+    },
+    banking: {
+      url: settings.BRIDGE_API_URL,
+      apiKey: settings.BRIDGE_API_KEY ?? null,
+      webhookPublicKey: settings.BRIDGE_WEBHOOK_PUBLIC_KEY ?? null,
+      accountsPerCurrency: settings.VIRTUAL_ACCOUNTS_PER_CURRENCY,
+    },
+  }
+}
+
+const ROTATION_MS = 24 * 60 * 60 * 1000
+
+/** The secrets that hold at a moment, the newest first. @param sandbox the sandbox's own, where none is given. */
+export function webhookSecretsOf(
+  { webhookSecret, previous }: CardConfig['cards'],
+  sandbox: string | null,
+): (now: Date) => readonly string[] {
+  const current = webhookSecret ?? sandbox
+  return (now) => {
+    const isOver = previous !== null && now.getTime() - previous.rotatedAt.getTime() > ROTATION_MS
+    return [...(current === null ? [] : [current]), ...(previous === null || isOver ? [] : [previous.secret])]
+  }
+}

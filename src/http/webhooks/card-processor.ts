@@ -1,0 +1,37 @@
+/** The card processor's webhook: asks us to decide on purchases, and tells us what became of them. */
+import { applyTransaction } from '../../cards/apply-transaction.ts'
+import { authorizeCard } from '../../cards/authorize.ts'
+import { keepEarly } from '../../cards/early.ts'
+import type { Services } from '../../kernel/context.ts'
+import { policyOf } from '../../kernel/gates/policy.ts'
+import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { noteWebhook } from './note.ts'
+
+/** The handler of POST /api/webhooks/lithic. */
+export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
+  const { cardProcessor, database } = services
+  return async (c) => {
+    const now = c.get('now')
+    const header = (name: string) => c.req.header(name)
+    const webhookId = cardProcessor.verify({ header, body: c.get('body') }, now)
+    const body = jsonBodyOf(c)
+    const message = cardProcessor.read(body)
+    if (message.kind === 'authorization')
+      return c.json(
+        cardProcessor.answer(await authorizeCard({ ...services, policyOf }, message, { webhookId, now })),
+      )
+    if (message.kind === 'transaction') {
+      const outcome = await applyTransaction(services, message, { isTakenAsItIs: false })
+      if (outcome === 'early')
+        await keepEarly(database, { webhookId, token: message.token, message: body, at: now })
+      if (outcome === 'unknown')
+        await noteWebhook(database, {
+          provider: 'lithic',
+          id: webhookId,
+          type: 'card_transaction.updated',
+          at: now,
+        })
+    } else await noteWebhook(database, { provider: 'lithic', id: webhookId, type: message.type, at: now })
+    return c.json({ received: true, eventId: webhookId })
+  }
+}

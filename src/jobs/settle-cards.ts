@@ -1,0 +1,72 @@
+/** Finishes what cards leave behind: messages that came too early, approvals that nobody claims, and stablecoins for the treasury. */
+import { type Applying, applyTransaction, closeAuthorization } from '../cards/apply-transaction.ts'
+import { earlyMessages, forgetEarly } from '../cards/early.ts'
+import { forgottenAuthorizations, retakeSettlements, unsentSettlements } from '../cards/settlements.ts'
+import type { Log } from '../log.ts'
+import type { CardProcessor } from '../providers/card-processor.ts'
+import type { Address, Chain } from '../providers/chain.ts'
+import type { Database } from '../storage/database.ts'
+import { sendTransfer } from '../wallets/send-transfer.ts'
+
+const BATCH = 100
+/** Longer than a processor takes to ask us again. */
+const EARLY_MS = 10 * 60_000
+/** Networks let an approval live for about a week. */
+const APPROVAL_MS = 8 * 24 * 60 * 60_000
+
+/** What the round needs. */
+export interface CardSettling extends Applying {
+  readonly database: Database
+  readonly chain: Chain
+  readonly cardProcessor: Pick<CardProcessor, 'read'>
+  readonly settings: { readonly cardTreasury: Address }
+}
+
+/** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
+export async function settleCards(parts: CardSettling, signal: AbortSignal): Promise<void> {
+  const { log } = parts
+  await applyEarly(parts, signal)
+  const before = new Date(parts.clock().getTime() - APPROVAL_MS)
+  for (const token of await forgottenAuthorizations(parts.database, { before, limit: BATCH }))
+    await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
+  const missing = await retakeSettlements(parts, parts.clock())
+  if (missing > 0)
+    log.error({ settlements: missing }, 'card settlements that the chain refused are not covered any more')
+  const unsent = await unsentSettlements(parts.database, BATCH)
+  const send = (settlement: (typeof unsent)[number]) =>
+    sendTransfer(parts, {
+      word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
+      ...settlement,
+      destination: parts.settings.cardTreasury,
+      at: parts.clock(),
+    }).catch((err: unknown) => tellUnsent(log, settlement.decisionId, err))
+  for (let at = 0; at < unsent.length && !signal.aborted; at += 16)
+    await Promise.all(unsent.slice(at, at + 16).map(send))
+}
+
+/** Another gateway may have sent it, and settle-pending follows whatever was sent. */
+function tellUnsent(log: Log, decisionId: string, err: unknown): void {
+  log.warn({ err, decisionId }, 'a card settlement was not confirmed by this round')
+}
+
+async function applyEarly(parts: CardSettling, signal: AbortSignal): Promise<void> {
+  const before = new Date(parts.clock().getTime() - EARLY_MS)
+  for (const { webhookId, message, isTakenAsItIs } of await earlyMessages(parts.database, {
+    before,
+    limit: BATCH,
+  })) {
+    if (signal.aborted) return
+    await applyOne(parts, { message, isTakenAsItIs }).then(
+      () => forgetEarly(parts.database, webhookId),
+      (err: unknown) => parts.log.error({ err, webhookId }, 'an early message cannot be applied yet'),
+    )
+  }
+}
+
+async function applyOne(
+  parts: CardSettling,
+  { message, isTakenAsItIs }: { message: unknown; isTakenAsItIs: boolean },
+): Promise<void> {
+  const transaction = parts.cardProcessor.read(message)
+  if (transaction.kind === 'transaction') await applyTransaction(parts, transaction, { isTakenAsItIs })
+}

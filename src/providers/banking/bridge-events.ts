@@ -1,0 +1,55 @@
+/** Bridge's webhooks in our words. @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/structure */
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type { BankingEvent } from '../banking.ts'
+
+const text = z.string().min(1).max(255)
+const envelope = z.object({
+  event_id: text,
+  event_category: text,
+  event_type: text,
+  event_object_id: text,
+  event_object_status: text.nullish(),
+  event_object: z
+    .object({
+      type: text.nullish(),
+      state: text.nullish(),
+      virtual_account_id: text.nullish(),
+      amount: z.string().max(64).nullish(),
+    })
+    .nullish(),
+})
+
+const kinds: ReadonlyMap<string, BankingEvent['kind']> = new Map([
+  ['virtual_account.activity', 'deposit'],
+  ['virtual_account', 'account'],
+  ['transfer', 'payout'],
+])
+
+/** Activities of the account itself, which are no deposit. */
+const aboutAccounts = new Set(['account_update', 'deactivation', 'reactivation'])
+
+/** @throws Failure `invalid_request`. */
+export function readEvent(message: unknown): BankingEvent {
+  const parsed = envelope.safeParse(message)
+  if (!parsed.success) {
+    const issues = parsed.error.issues.map(({ path, message: said }) => ({
+      path: path.map(String).join('.'),
+      message: said,
+    }))
+    throw new Failure('invalid_request', `${issues[0]?.path}: ${issues[0]?.message}`, { issues })
+  }
+  const { data } = parsed
+  const told = data.event_object
+  const state = data.event_object_status ?? told?.state ?? told?.type ?? ''
+  const kind = kinds.get(data.event_category) ?? 'other'
+  return {
+    eventId: data.event_id,
+    type: data.event_type,
+    kind: kind === 'deposit' && aboutAccounts.has(state) ? 'account' : kind,
+    objectId: data.event_object_id,
+    state,
+    virtualAccount: told?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
+    amount: told?.amount ?? null,
+  }
+}

@@ -1,0 +1,118 @@
+/** The banking provider port over Bridge. @see https://apidocs.bridge.xyz/api-reference/virtual-accounts/create-a-virtual-account */
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type { Log } from '../../log.ts'
+import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
+import { readEvent } from './bridge-events.ts'
+import { verifyBankingWebhook } from './signature.ts'
+
+const TIMEOUT_MS = 15_000
+
+/** How a deployment knows Bridge. @property apiKey null: accounts cannot be opened. @property webhookKey null: no webhook holds. */
+export interface BridgeParts {
+  readonly url: string
+  readonly apiKey: string | null
+  readonly webhookKey: KeyObject | null
+  readonly log: Log
+}
+
+const text = z.string().min(1).max(255)
+const customer = z.object({ id: text })
+const account = z.object({
+  id: text,
+  status: z.string(),
+  source_deposit_instructions: z.object({
+    payment_rails: z.array(text).optional(),
+    bank_name: text.optional(),
+    bank_address: text.optional(),
+    bank_routing_number: text.optional(),
+    bank_account_number: text.optional(),
+    iban: text.optional(),
+    bic: text.optional(),
+    account_number: text.optional(),
+    sort_code: text.optional(),
+  }),
+})
+type Instructions = z.output<typeof account>['source_deposit_instructions']
+
+/** Bridge as the banking provider. */
+export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgeParts): BankingProvider {
+  const send = async <Shape extends z.ZodType>(
+    path: string,
+    key: string,
+    body: unknown,
+    shape: Shape,
+  ): Promise<z.output<Shape>> => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'api-key': apiKey ?? '', 'content-type': 'application/json', 'idempotency-key': key },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (!response.ok) throw new Error(`the provider answered ${response.status}`)
+    return shape.parse(await response.json())
+  }
+  return {
+    name: 'bridge',
+    deliversOnChain: true,
+    verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKey, now),
+    read: readEvent,
+    open: async ({ id, currency, holder, destination }) => {
+      if (apiKey === null || destination === null || currency === 'INR')
+        throw new Failure(
+          'provider_unavailable',
+          `The banking provider opens no such account in ${currency}.`,
+          {
+            isFinal: true,
+          },
+        )
+      try {
+        const [firstName = holder.name, ...rest] = holder.name.split(' ')
+        const person = { type: 'individual', first_name: firstName, last_name: rest.join(' ') }
+        const holderId =
+          holder.customer ?? (await send('/v0/customers', holder.accountId, person, customer)).id
+        const order = {
+          source: { currency: currency.toLowerCase() },
+          destination: {
+            currency: destination.token.toLowerCase(),
+            payment_rail: destination.chain.replace('-', '_'),
+            address: destination.address,
+          },
+        }
+        const opened = await send(`/v0/customers/${holderId}/virtual_accounts`, id, order, account)
+        const told = opened.source_deposit_instructions
+        return {
+          providerId: opened.id,
+          customer: holderId,
+          status: opened.status === 'activated' ? 'active' : 'pending',
+          bankName: told.bank_name ?? '',
+          bankAddress: told.bank_address ?? '',
+          instructions: instructionsOf(currency, told),
+        }
+      } catch (cause) {
+        log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
+        throw new Failure(
+          'provider_unavailable',
+          'The banking provider did not open the account.',
+          { retryAfter: 5, hint: 'Send the request again.' },
+          { cause },
+        )
+      }
+    },
+    play: null,
+  }
+}
+
+/** @throws Error where the provider left out what a payer needs. */
+function instructionsOf(currency: AccountOrder['currency'], told: Instructions): BankInstructions {
+  const rails = (told.payment_rails ?? []).map((rail) => rail.replace(/_push$/, ''))
+  const need = (name: keyof Instructions): string => {
+    const value = told[name]
+    if (typeof value !== 'string') throw new Error(`the provider told no ${name}`)
+    return value
+  }
+  if (currency === 'EUR') return { iban: need('iban'), bic: need('bic'), rails }
+  if (currency === 'GBP') return { sortCode: need('sort_code'), accountNumber: need('account_number'), rails }
+  return { routingNumber: need('bank_routing_number'), accountNumber: need('bank_account_number'), rails }
+}

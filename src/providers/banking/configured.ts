@@ -1,0 +1,33 @@
+/** The banking provider of a configuration: without a key of Bridge's the sandbox is the bank itself, and production opens nothing. */
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import type { CardConfig } from '../../config-cards.ts'
+import type { NewId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import type { BankingProvider } from '../banking.ts'
+import { createBridgeBanking } from './bridge.ts'
+import { createSandboxBanking } from './sandbox.ts'
+
+/** @param webhooks what the sandbox's webhooks are signed by; null in production. */
+export function createConfiguredBanking(
+  { banking }: CardConfig,
+  {
+    webhooks,
+    ownOrigin,
+    clock,
+    newId,
+    log,
+  }: {
+    webhooks: { readonly bridgeWebhookPrivateKey: string } | null
+    ownOrigin: () => string
+    clock: Clock
+    newId: NewId
+    log: Log
+  },
+): BankingProvider {
+  const { webhookPublicKey: pem } = banking
+  if (webhooks === null || banking.apiKey !== null)
+    return createBridgeBanking({ ...banking, webhookKey: pem === null ? null : createPublicKey(pem), log })
+  const key = createPrivateKey(webhooks.bridgeWebhookPrivateKey)
+  return createSandboxBanking({ webhookUrl: () => `${ownOrigin()}/api/webhooks/bridge`, key, clock, newId })
+}

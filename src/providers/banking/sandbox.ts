@@ -1,0 +1,100 @@
+/** The banking provider port in the sandbox: it makes up accounts with right check digits, and plays the bank against our own webhook. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { Failure } from '../../failure.ts'
+import { type NewId, randomDigits } from '../../ids.ts'
+import type { BankCurrency, BankInstructions, BankingProvider } from '../banking.ts'
+import { readEvent } from './bridge-events.ts'
+import { abaCheckDigit, ibanOf, ukCheckDigit } from './check-digits.ts'
+import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
+
+const TIMEOUT_MS = 10_000
+
+/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property key signs its webhooks. */
+export interface SandboxBankingParts {
+  readonly webhookUrl: () => string
+  readonly key: KeyObject
+  readonly clock: Clock
+  readonly newId: NewId
+}
+
+/** The states of a deposit that goes well. */
+const states = ['funds_received', 'payment_submitted', 'payment_processed'] as const
+
+/** The sandbox's bank. It speaks as Bridge does. */
+export function createSandboxBanking({
+  webhookUrl,
+  key,
+  clock,
+  newId,
+}: SandboxBankingParts): BankingProvider {
+  const publicKey = createPublicKey(key)
+  const send = async (event: Record<string, unknown>): Promise<void> => {
+    const body = JSON.stringify(event)
+    const response = await fetch(webhookUrl(), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-webhook-signature': signBankingWebhook(body, { key, at: clock() }),
+      },
+      body,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (!response.ok)
+      throw new Failure('provider_unavailable', `The webhook answered ${response.status}.`, { retryAfter: 1 })
+  }
+  return {
+    name: 'sandbox',
+    deliversOnChain: false,
+    verify: (delivery, now) => verifyBankingWebhook(delivery, publicKey, now),
+    read: readEvent,
+    open: async ({ id, currency }) => ({
+      providerId: id,
+      customer: null,
+      status: 'active',
+      bankName: 'Bursar Sandbox Bank',
+      bankAddress: '1 Sandbox Square, Nowhere',
+      instructions: instructions[currency](),
+    }),
+    play: async ({ providerId, amount, currency }) => {
+      const at = clock()
+      const depositId = newId('evt', at)
+      for (const state of states)
+        await send({
+          api_version: 'v0',
+          event_id: newId('evt', clock()),
+          event_category: 'virtual_account.activity',
+          event_type: state === 'funds_received' ? 'created' : 'updated.status_transitioned',
+          event_object_id: depositId,
+          event_object_status: state,
+          event_object: {
+            id: depositId,
+            type: state,
+            virtual_account_id: providerId,
+            amount,
+            currency: currency.toLowerCase(),
+          },
+          event_object_changes: {},
+          event_created_at: clock().toISOString(),
+        })
+      return depositId
+    },
+  }
+}
+
+const instructions: Readonly<Record<BankCurrency, () => BankInstructions>> = {
+  USD: () => ({
+    routingNumber: `12300001${abaCheckDigit('12300001')}`,
+    accountNumber: randomDigits(12),
+    rails: ['ach', 'wire'],
+  }),
+  EUR: () => ({ iban: ibanOf('DE', `99999999${randomDigits(10)}`), bic: 'BRSRDEFFXXX', rails: ['sepa'] }),
+  GBP: () => {
+    const digits = randomDigits(7)
+    return { sortCode: '089999', accountNumber: `${digits}${ukCheckDigit(digits)}`, rails: ['fps'] }
+  },
+  INR: () => {
+    const accountNumber = randomDigits(14)
+    return { accountNumber, ifsc: 'BRSR0000001', vpa: `${accountNumber}@bursar`, rails: ['imps', 'upi'] }
+  },
+}

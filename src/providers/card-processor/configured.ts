@@ -1,0 +1,31 @@
+/** The card processor of a configuration: without a key of Lithic's the sandbox issues cards itself, and production issues none. */
+import type { Clock } from '../../clock.ts'
+import { type CardConfig, webhookSecretsOf } from '../../config-cards.ts'
+import type { NewId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import type { CardProcessor } from '../card-processor.ts'
+import { createLithicProcessor } from './lithic.ts'
+import { createSandboxProcessor } from './sandbox.ts'
+
+/** @param webhooks what the sandbox's webhooks are signed by; null in production. */
+export function createConfiguredProcessor(
+  { cards }: CardConfig,
+  {
+    webhooks,
+    ownOrigin,
+    clock,
+    newId,
+    log,
+  }: {
+    webhooks: { readonly lithicWebhookSecret: string } | null
+    ownOrigin: () => string
+    clock: Clock
+    newId: NewId
+    log: Log
+  },
+): CardProcessor {
+  const secretsAt = webhookSecretsOf(cards, webhooks?.lithicWebhookSecret ?? null)
+  if (webhooks === null || cards.apiKey !== null) return createLithicProcessor({ ...cards, secretsAt, log })
+  const webhookUrl = () => `${ownOrigin()}/api/webhooks/lithic`
+  return createSandboxProcessor({ webhookUrl, secretsAt, clock, newId })
+}

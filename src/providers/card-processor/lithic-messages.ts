@@ -1,0 +1,192 @@
+/**
+ * Lithic's webhooks in our words: Auth Stream Access requests and transaction updates. Only what decides is read; amounts are
+ * whole cents. @see https://docs.lithic.com/docs/auth-stream-access-asa @see https://docs.lithic.com/docs/transaction-webhooks
+ */
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type {
+  CardAnswer,
+  CardAuthorization,
+  CardEvent,
+  CardMessage,
+  CardReason,
+  CardTransaction,
+} from '../card-processor.ts'
+
+/** Far above any purchase, far below what a column holds. */
+const LARGEST_CENTS = 100_000_000_000
+
+const cents = z.int().min(-LARGEST_CENTS).max(LARGEST_CENTS)
+const token = z.string().min(1).max(64)
+const merchant = z.object({
+  acceptor_id: z.string().max(255).nullish(),
+  descriptor: z.string().max(255).nullish(),
+  mcc: z.string().max(10).nullish(),
+  country: z.string().max(10).nullish(),
+})
+
+const authorization = z.object({
+  event_type: z.literal('card_authorization.approval_request'),
+  token,
+  status: z.enum([
+    'AUTHORIZATION',
+    'CREDIT_AUTHORIZATION',
+    'FINANCIAL_AUTHORIZATION',
+    'FINANCIAL_CREDIT_AUTHORIZATION',
+    'BALANCE_INQUIRY',
+  ]),
+  amount: cents.nonnegative(),
+  cardholder_currency: z.string().max(3).nullish(),
+  card: z.object({ token }),
+  merchant,
+  pos: z
+    .object({
+      entry_mode: z.object({ pan: z.string().nullish() }).nullish(),
+      terminal: z
+        .object({ partial_approval_capable: z.boolean().nullish(), type: z.string().nullish() })
+        .nullish(),
+    })
+    .nullish(),
+})
+
+const transaction = z.object({
+  event_type: z.literal('card_transaction.updated'),
+  token,
+  card_token: token,
+  status: z.enum(['PENDING', 'SETTLED', 'VOIDED', 'EXPIRED', 'DECLINED']),
+  merchant: merchant.nullish(),
+  events: z
+    .array(z.object({ token, type: z.string().max(64), amount: cents, result: z.string().nullish() }))
+    .max(1000),
+})
+
+/** @throws Failure `invalid_request`. */
+export function readMessage(message: unknown): CardMessage {
+  const type = z.object({ event_type: z.string().min(1).max(100) }).safeParse(message)
+  if (!type.success) throw unreadable(type.error)
+  if (type.data.event_type === authorization.shape.event_type.value) return authorizationOf(message)
+  if (type.data.event_type === transaction.shape.event_type.value) return transactionOf(message)
+  return { kind: 'other', type: type.data.event_type }
+}
+
+function authorizationOf(message: unknown): CardAuthorization {
+  const parsed = authorization.safeParse(message)
+  if (!parsed.success) throw unreadable(parsed.error)
+  const { data } = parsed
+  if ((data.cardholder_currency ?? 'USD') !== 'USD')
+    throw new Failure('invalid_request', 'cardholder_currency: our cards are in USD.')
+  const { pos } = data
+  return {
+    kind: 'authorization',
+    token: data.token,
+    cardToken: data.card.token,
+    type:
+      data.status === 'BALANCE_INQUIRY' ? 'inquiry' : data.status.includes('CREDIT') ? 'credit' : 'purchase',
+    units: BigInt(data.amount),
+    merchant: {
+      id: data.merchant.acceptor_id ?? '',
+      name: data.merchant.descriptor ?? '',
+      mcc: data.merchant.mcc ?? null,
+      country: data.merchant.country ?? null,
+    },
+    channel: pos?.terminal?.type === 'ATM' ? 'atm' : (channels.get(pos?.entry_mode?.pan ?? '') ?? null),
+    allowsPartial: pos?.terminal?.partial_approval_capable ?? false,
+  }
+}
+
+/** How the number came to the merchant. What is in none of ours is not known. */
+const channels: ReadonlyMap<string, CardAuthorization['channel']> = new Map([
+  ['ECOMMERCE', 'ecommerce'],
+  ['CREDENTIAL_ON_FILE', 'ecommerce'],
+  ['KEY_ENTERED', 'ecommerce'],
+  ['MANUAL', 'ecommerce'],
+  ['SECURE_CARDLESS', 'ecommerce'],
+  ['CONTACTLESS', 'contactless'],
+  ['MAGNETIC_STRIPE', 'magstripe'],
+  ['ERROR_MAGNETIC_STRIPE', 'magstripe'],
+  ['ICC', 'chip'],
+])
+
+/** Events that move money; all others only tell. */
+const kinds: ReadonlyMap<string, CardEvent['kind']> = new Map([
+  ['CLEARING', 'clearing'],
+  ['FINANCIAL_AUTHORIZATION', 'clearing'],
+  ['CORRECTION_DEBIT', 'clearing'],
+  ['RETURN_REVERSAL', 'clearing'],
+  ['AUTHORIZATION_REVERSAL', 'reversal'],
+  ['RETURN', 'refund'],
+  ['FINANCIAL_CREDIT_AUTHORIZATION', 'refund'],
+  ['CORRECTION_CREDIT', 'refund'],
+])
+
+const statuses = {
+  PENDING: 'pending',
+  SETTLED: 'settled',
+  VOIDED: 'voided',
+  EXPIRED: 'expired',
+  DECLINED: 'declined',
+} as const
+
+function transactionOf(message: unknown): CardTransaction {
+  const parsed = transaction.safeParse(message)
+  if (!parsed.success) throw unreadable(parsed.error)
+  const { data } = parsed
+  return {
+    kind: 'transaction',
+    token: data.token,
+    cardToken: data.card_token,
+    status: statuses[data.status],
+    merchantName: data.merchant?.descriptor ?? '',
+    wasAuthorized: data.events.some(({ type }) => /AUTHORIZATION$/.test(type)),
+    events: data.events.flatMap(({ token, type, amount, result }) => {
+      const kind = kinds.get(type)
+      const isDone = (result ?? 'APPROVED') === 'APPROVED'
+      return kind === undefined || amount === 0 || !isDone
+        ? []
+        : [{ token, kind, units: BigInt(Math.abs(amount)) }]
+    }),
+  }
+}
+
+/** The codes that an answer may have; every one but the first declines. */
+const results: Readonly<Record<CardReason, string>> = {
+  approved: 'APPROVED',
+  insufficient_funds: 'INSUFFICIENT_FUNDS',
+  card_frozen: 'CARD_PAUSED',
+  card_canceled: 'CARD_PAUSED',
+  account_locked: 'CARD_PAUSED',
+  key_not_active: 'CARD_PAUSED',
+  rail_disabled: 'CARD_PAUSED',
+  unknown_card: 'CARD_PAUSED',
+  too_late: 'CARD_PAUSED',
+  unavailable: 'CARD_PAUSED',
+  channel_off: 'UNAUTHORIZED_MERCHANT',
+  merchant_denied: 'UNAUTHORIZED_MERCHANT',
+  policy_denied: 'UNAUTHORIZED_MERCHANT',
+  approval_required: 'UNAUTHORIZED_MERCHANT',
+  purchase_limit: 'VELOCITY_EXCEEDED',
+  daily_limit: 'VELOCITY_EXCEEDED',
+  budget_exceeded: 'VELOCITY_EXCEEDED',
+}
+
+/** Our decision as Lithic reads it. `approved_amount` says that less than all was approved. */
+export function answerOf({ token, reason, asked, approved, balance }: CardAnswer): Record<string, unknown> {
+  const isPartial = reason === 'approved' && approved < asked
+  return {
+    result: results[reason],
+    token,
+    ...(isPartial ? { approved_amount: Number(approved) } : {}),
+    ...(balance === undefined ? {} : { balance: { amount: Number(balance), available: Number(balance) } }),
+  }
+}
+
+function unreadable(error: z.ZodError): Failure {
+  const issues = error.issues.map((issue) => ({
+    path: issue.path.map(String).join('.'),
+    message: issue.message,
+  }))
+  const [first] = issues
+  return new Failure('invalid_request', `${first?.path ?? ''}: ${first?.message ?? 'cannot be read'}`, {
+    issues,
+  })
+}

@@ -1,0 +1,78 @@
+/** The card processor port over Lithic. @see https://docs.lithic.com/reference/postcards */
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import type { Log } from '../../log.ts'
+import type { CardProcessor } from '../card-processor.ts'
+import { answerOf, readMessage } from './lithic-messages.ts'
+import { verifyWebhook } from './standard-webhooks.ts'
+
+const TIMEOUT_MS = 10_000
+
+/** How a deployment knows Lithic. @property secretsAt the webhook secrets that hold at a moment. @property apiKey null: cards cannot be issued. */
+export interface LithicParts {
+  readonly url: string
+  readonly apiKey: string | null
+  readonly secretsAt: (now: Date) => readonly string[]
+  readonly log: Log
+}
+
+const created = z.object({
+  token: z.string().min(1).max(64),
+  last_four: z.string().regex(/^\d{4}$/),
+  exp_month: z.string().regex(/^\d{1,2}$/),
+  exp_year: z.string().regex(/^\d{4}$/),
+})
+
+/** Lithic as the card processor. */
+export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicParts): CardProcessor {
+  return {
+    name: 'lithic',
+    verify: (delivery, now) => verifyWebhook(delivery, secretsAt(now), now),
+    read: readMessage,
+    answer: answerOf,
+    issue: async ({ cardId, nickname }) => {
+      if (apiKey === null)
+        throw new Failure('provider_unavailable', 'Cards are not issued here.', { isFinal: true })
+      try {
+        const response = await fetch(`${url}/v1/cards`, {
+          method: 'POST',
+          headers: {
+            authorization: apiKey,
+            'content-type': 'application/json',
+            'idempotency-key': uuidOf(cardId),
+          },
+          body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        })
+        if (!response.ok) throw new Error(`the processor answered ${response.status}`)
+        const card = created.parse(await response.json())
+        return {
+          token: card.token,
+          brand: 'Visa',
+          last4: card.last_four,
+          expMonth: Number(card.exp_month),
+          expYear: Number(card.exp_year),
+        }
+      } catch (cause) {
+        log.error({ err: cause, cardId }, 'a card could not be issued')
+        throw new Failure(
+          'provider_unavailable',
+          'The card processor did not issue the card.',
+          { retryAfter: 5, hint: 'Send the request again.' },
+          { cause },
+        )
+      }
+    },
+    play: null,
+  }
+}
+
+/** The processor wants a UUID for its idempotency: ours is one in base32. */
+function uuidOf(cardId: string): string {
+  const digits = [...cardId.slice(-26)].reduce(
+    (value, digit) => value * 32n + BigInt('0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit)),
+    0n,
+  )
+  const hex = digits.toString(16).padStart(32, '0')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}

@@ -1,0 +1,120 @@
+/** The card processor port in the sandbox: it issues cards of its own, and plays the card network against our own webhook. */
+import { z } from 'zod'
+import type { Clock } from '../../clock.ts'
+import { Failure } from '../../failure.ts'
+import { type NewId, randomDigits } from '../../ids.ts'
+import type { CardProcessor, PlayedPurchase } from '../card-processor.ts'
+import { answerOf, readMessage } from './lithic-messages.ts'
+import { signWebhook, verifyWebhook } from './standard-webhooks.ts'
+
+const TIMEOUT_MS = 10_000
+
+/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property secretsAt the newest first. */
+export interface SandboxCardParts {
+  readonly webhookUrl: () => string
+  readonly secretsAt: (now: Date) => readonly string[]
+  readonly clock: Clock
+  readonly newId: NewId
+}
+
+const decision = z.object({ result: z.string(), approved_amount: z.int().optional() })
+
+const entryModes = {
+  ecommerce: 'ECOMMERCE',
+  contactless: 'CONTACTLESS',
+  atm: 'ICC',
+  magstripe: 'MAGNETIC_STRIPE',
+  chip: 'ICC',
+} as const
+
+/** The sandbox's processor. It speaks as Lithic does. */
+export function createSandboxProcessor({
+  webhookUrl,
+  secretsAt,
+  clock,
+  newId,
+}: SandboxCardParts): CardProcessor {
+  const send = async (message: Record<string, unknown>): Promise<unknown> => {
+    const at = clock()
+    const body = JSON.stringify(message)
+    const [secret = ''] = secretsAt(at)
+    const response = await fetch(webhookUrl(), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...signWebhook({ id: newId('evt', at), body, at }, secret),
+      },
+      body,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (!response.ok)
+      throw new Failure('provider_unavailable', `The webhook answered ${response.status}.`, { retryAfter: 1 })
+    return response.json()
+  }
+  return {
+    name: 'sandbox',
+    verify: (delivery, now) => verifyWebhook(delivery, secretsAt(now), now),
+    read: readMessage,
+    answer: answerOf,
+    issue: async ({ cardId, at }) => ({
+      token: cardId,
+      brand: 'Visa',
+      last4: randomDigits(4),
+      expMonth: at.getUTCMonth() + 1,
+      expYear: at.getUTCFullYear() + 4,
+    }),
+    play: async (purchase) => {
+      const token = newId('evt', clock())
+      const { result, approved_amount } = decision.parse(await send(requestOf(purchase, token)))
+      const isApproved = result === 'APPROVED'
+      const approved = isApproved ? BigInt(approved_amount ?? purchase.units) : 0n
+      const isCleared = isApproved && purchase.cleared !== null
+      if (isCleared) await send(clearingOf(purchase, token, approved))
+      return { token, result, approved, isCleared }
+    },
+  }
+}
+
+function merchantOf({ merchant, mcc }: PlayedPurchase) {
+  const acceptor = merchant
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]/g, '')
+    .slice(0, 15)
+  return { acceptor_id: acceptor, descriptor: merchant, mcc, country: 'USA' }
+}
+
+function requestOf(purchase: PlayedPurchase, token: string) {
+  const { channel } = purchase
+  return {
+    event_type: 'card_authorization.approval_request',
+    token,
+    status: 'AUTHORIZATION',
+    amount: Number(purchase.units),
+    cardholder_currency: 'USD',
+    card: { token: purchase.cardToken },
+    merchant: merchantOf(purchase),
+    pos: {
+      entry_mode: { pan: channel === null ? 'UNKNOWN' : entryModes[channel] },
+      terminal: { partial_approval_capable: false, type: channel === 'atm' ? 'ATM' : 'UNKNOWN' },
+    },
+  }
+}
+
+function clearingOf(purchase: PlayedPurchase, token: string, approved: bigint) {
+  return {
+    event_type: 'card_transaction.updated',
+    token,
+    card_token: purchase.cardToken,
+    status: 'SETTLED',
+    merchant: merchantOf(purchase),
+    events: [
+      { token: `${token}-a`, type: 'AUTHORIZATION', amount: Number(approved), result: 'APPROVED' },
+      {
+        token: `${token}-c`,
+        type: 'CLEARING',
+        amount: Number(purchase.cleared ?? approved),
+        result: 'APPROVED',
+      },
+    ],
+  }
+}

@@ -1,0 +1,46 @@
+/** The tables of migration `0015-banking` as Kysely sees them. */
+import type { JsonColumn } from './schema.ts'
+
+/** A virtual account. `token`, `chain` and `address`: what deposits become; null where they stay cash. */
+export interface VirtualAccountTable {
+  id: string
+  account_id: string
+  currency: string
+  ordinal: number
+  status: 'pending' | 'active' | 'deactivated'
+  provider_id: string
+  provider_customer: string | null
+  holder_name: string
+  bank_name: string
+  bank_address: string
+  instructions: JsonColumn<Record<string, unknown>>
+  reference: string
+  token: string | null
+  chain: string | null
+  address: string | null
+  created_at: Date
+}
+
+/** A deposit by the provider's name, its state, and what was booked for it. */
+export interface DepositTable {
+  id: string
+  virtual_account_id: string
+  account_id: string
+  state: string
+  rank: number
+  place: string | null
+  asset: string | null
+  units: bigint | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** A payout by the provider's name, under the decision that holds its money. */
+export interface PayoutTable {
+  id: string
+  account_id: string
+  decision_id: string
+  state: string
+  rank: number
+  updated_at: Date
+}

@@ -1,0 +1,87 @@
+/** The tables of migration `0014-cards` as Kysely sees them. */
+import type { Generated } from 'kysely'
+import type { Json } from '../json.ts'
+import type { JsonColumn } from './schema.ts'
+
+/** A card and its controls. Limits are smallest units of its currency; `version` counts every change of a control. */
+export interface CardTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  processor_token: string
+  type: 'virtual' | 'physical'
+  status: Generated<'active' | 'frozen' | 'canceled'>
+  brand: string
+  last4: string
+  exp_month: number
+  exp_year: number
+  currency: string
+  cardholder_name: string
+  nickname: string | null
+  daily_max: bigint | null
+  purchase_max: bigint | null
+  channels: string[]
+  mcc_allow: string[] | null
+  mcc_deny: Generated<string[]>
+  priority: string[]
+  version: Generated<number>
+  created_at: Date
+}
+
+/** What was asked of a card, and what came of it. Amounts are smallest units of the card's currency. */
+export interface CardAuthorizationTable {
+  id: string
+  processor_token: string
+  webhook_id: string | null
+  card_id: string
+  account_id: string
+  key_id: string | null
+  decision_id: string | null
+  day: string
+  reason: string
+  status: 'pending' | 'settled' | 'voided' | 'expired' | 'declined'
+  units: bigint
+  approved: bigint
+  cleared: Generated<bigint>
+  refunded: Generated<bigint>
+  shortfall: Generated<bigint>
+  about: JsonColumn<Record<string, Json>>
+  created_at: Date
+  updated_at: Date
+}
+
+/** What is still held for an authorization; `micros` is its worth in millionths of a USD. */
+export interface CardHoldTable {
+  authorization_id: string
+  ordinal: number
+  place: string
+  asset: string
+  units: bigint
+  micros: bigint
+}
+
+/** Spent stablecoins on their way to the treasury. */
+export interface CardSettlementTable {
+  decision_id: string
+  authorization_id: string
+  place: string
+  asset: string
+  units: bigint
+  retried_by: string | null
+}
+
+/** A transaction's message that came before its authorization. */
+export interface CardEarlyTable {
+  webhook_id: string
+  processor_token: string
+  message: JsonColumn<unknown>
+  received_at: Date
+}
+
+/** A webhook that had no effect. */
+export interface WebhookEventTable {
+  provider: string
+  id: string
+  type: string
+  received_at: Date
+}

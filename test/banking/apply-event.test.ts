@@ -1,0 +1,221 @@
+import { expect, it } from 'vitest'
+import { applyBankingEvent } from '../../src/banking/apply-event.ts'
+import { openVirtualAccount } from '../../src/banking/open-account.ts'
+import type { Destination, VirtualAccount } from '../../src/banking/store.ts'
+import { newId } from '../../src/ids.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import type { BankCurrency, BankingEvent } from '../../src/providers/banking.ts'
+import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { fund, newOwner, noon, owned } from '../cards/scene.ts'
+import { onBothEngines } from '../engines.ts'
+import { spendOf } from '../spending/scene.ts'
+
+const bank = {
+  open: async ({ id }: { id: string }) => ({
+    providerId: id,
+    customer: null,
+    status: 'active' as const,
+    bankName: 'Bank',
+    bankAddress: 'Street',
+    instructions: { routingNumber: '123000013', accountNumber: '1', rails: ['ach'] },
+  }),
+}
+
+function open(
+  database: Database,
+  accountId: string,
+  {
+    currency = 'USD',
+    destination = null,
+    mode = 'sandbox',
+  }: { currency?: BankCurrency; destination?: Destination | null; mode?: 'sandbox' | 'production' } = {},
+): Promise<VirtualAccount> {
+  const holder = { id: accountId, displayName: 'Ada', kycLevel: 'none' }
+  return database.transaction((connection) =>
+    openVirtualAccount(
+      { database: connection, bankingProvider: bank, newId, settings: { mode, accountsPerCurrency: 1 } },
+      { holder, currency, destination, at: noon },
+    ),
+  )
+}
+
+const wallet: Destination = {
+  token: 'USDC',
+  chain: 'base-sepolia',
+  address: '0x000000000000000000000000000000000000dEaD',
+}
+
+function tell(
+  database: Database,
+  account: VirtualAccount,
+  state: string,
+  changes: Partial<BankingEvent> = {},
+  isBookedHere = true,
+) {
+  const parts = { database, rates: createSandboxRates(), isBookedHere, log: silentLog }
+  const event = {
+    eventId: newId('evt', noon),
+    type: 'updated',
+    kind: 'deposit',
+    objectId: `deposit-${account.id}`,
+    state,
+    virtualAccount: account.providerId,
+    amount: '12.50',
+    ...changes,
+  } as const
+  return applyBankingEvent(parts, event, noon)
+}
+
+onBothEngines('a virtual account', (database) => {
+  it('is one a currency, however often and however many ask', async () => {
+    const owner = await newOwner(database(), {})
+    const opened = await Promise.all(Array.from({ length: 5 }, () => open(database(), owner)))
+    expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
+    expect((await open(database(), owner, { currency: 'EUR' })).id).not.toBe(opened[0]?.id)
+    await expect(open(database(), owner, { currency: 'GBP', mode: 'production' })).rejects.toMatchObject({
+      code: 'kyc_required',
+    })
+  })
+
+  it('credits a deposit once, at its final state, as cash or as the token of its destination', async () => {
+    const owner = await newOwner(database(), {})
+    const cash = await open(database(), owner)
+    for (const state of ['funds_received', 'payment_submitted'])
+      expect(await tell(database(), cash, state)).toBeNull()
+    expect(await owned(database(), owner)).toEqual([])
+    await Promise.all(Array.from({ length: 5 }, () => tell(database(), cash, 'payment_processed')))
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
+    expect(await tell(database(), pounds, 'payment_processed')).toEqual({
+      token: 'USDC',
+      to: wallet.address,
+      units: 15_809_978n,
+    })
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0', 'USDC 15.809978 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('leaves to the chain’s own watch what the provider delivers there', async () => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner, { destination: wallet })
+    expect(await tell(database(), account, 'payment_processed', {}, false)).toBeNull()
+    expect(await owned(database(), owner)).toEqual([])
+  })
+
+  it('ends in the same books in every order, and never goes back', async () => {
+    const orders = [
+      ['funds_received', 'payment_processed', 'refunded'],
+      ['refunded', 'payment_processed', 'funds_received'],
+      ['payment_processed', 'refunded', 'payment_processed'],
+      ['payment_processed', 'funds_received', 'refunded'],
+    ]
+    for (const states of orders) {
+      const owner = await newOwner(database(), { USD: '1' })
+      const account = await open(database(), owner)
+      for (const state of states) await tell(database(), account, state)
+      expect([states, await owned(database(), owner)]).toEqual([states, ['USD 1 + 0']])
+    }
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    for (const state of ['payment_processed', 'in_review', 'funds_received'])
+      await tell(database(), account, state)
+    const row = await database()
+      .kysely.selectFrom('deposit')
+      .select('state')
+      .where('id', '=', `deposit-${account.id}`)
+      .executeTakeFirst()
+    expect(row?.state).toBe('payment_processed')
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+  })
+
+  it('takes the loss of a deposit that came back after it was spent', async () => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    await tell(database(), account, 'payment_processed')
+    const spend = spendOf({ accountId: owner, keyId: null }, 1000n, {
+      money: { asset: 'USD', units: 1000n },
+      place: 'bank',
+    })
+    expect(await reserveSpend(database(), spend)).toMatchObject({ verdict: 'allow' })
+    await tell(database(), account, 'returned')
+    expect(await owned(database(), owner)).toEqual(['USD 2.5 + 10'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('counts an event once, and nothing of what it does not know', async () => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    const eventId = newId('evt', noon)
+    await tell(database(), account, 'payment_processed', { eventId, objectId: 'one' })
+    await tell(database(), account, 'payment_processed', { eventId, objectId: 'two' })
+    await tell(database(), account, 'payment_processed', { virtualAccount: 'nobody', objectId: 'three' })
+    await tell(database(), account, 'a new state', { objectId: 'four' })
+    await tell(database(), account, 'x', { kind: 'other', virtualAccount: null })
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+    for (const amount of ['12.501', '0', '-1', 'x', null])
+      await expect(
+        tell(database(), account, 'payment_processed', { objectId: `bad ${amount}`, amount }),
+      ).rejects.toMatchObject({
+        code: 'invalid_request',
+      })
+  })
+
+  it('is deactivated and reactivated by the provider', async () => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    const status = async () =>
+      (
+        await database()
+          .kysely.selectFrom('virtual_account')
+          .select('status')
+          .where('id', '=', account.id)
+          .executeTakeFirst()
+      )?.status
+    await tell(database(), account, 'deactivation', { kind: 'account' })
+    expect(await status()).toBe('deactivated')
+    await tell(database(), account, 'reactivation', { kind: 'account' })
+    expect(await status()).toBe('active')
+  })
+
+  it('settles a payout, releases one that never left, and takes back one that returned, each once', async () => {
+    const ends = []
+    for (const states of [
+      ['payment_processed'],
+      ['canceled'],
+      ['payment_processed', 'returned'],
+      ['returned', 'payment_processed'],
+    ]) {
+      const owner = await newOwner(database(), {})
+      const account = await open(database(), owner)
+      await fund(database(), owner, { USD: '30' })
+      const spend = spendOf({ accountId: owner, keyId: null }, 1000n, {
+        money: { asset: 'USD', units: 1000n },
+        place: 'bank',
+      })
+      await reserveSpend(database(), spend)
+      await database()
+        .kysely.insertInto('payout')
+        .values({
+          id: `payout ${owner}`,
+          account_id: owner,
+          decision_id: spend.decisionId,
+          state: 'awaiting_funds',
+          rank: 0,
+          updated_at: noon,
+        })
+        .execute()
+      for (const state of states.flatMap((each) => [each, each]))
+        await tell(database(), account, state, {
+          kind: 'payout',
+          objectId: `payout ${owner}`,
+          virtualAccount: null,
+        })
+      ends.push(...(await owned(database(), owner)))
+    }
+    expect(ends).toEqual(['USD 20 + 0', 'USD 30 + 0', 'USD 30 + 0', 'USD 30 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+})

@@ -1,0 +1,142 @@
+/**
+ * What a decision on a card purchase takes, beside the bare spend call, on PostgreSQL: open loop at 500 a second, so that a
+ * slow answer does not slow the next question, and then as many as it can. `npx tsx test/bench/cards.ts`, about 20 seconds.
+ */
+import { pathToFileURL } from 'node:url'
+import { authorizeCard } from '../../src/cards/authorize.ts'
+import type { Card } from '../../src/cards/store.ts'
+import { newId } from '../../src/ids.ts'
+import { readMessage } from '../../src/providers/card-processor/lithic-messages.ts'
+import { signWebhook, verifyWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
+import type { CardAuthorization } from '../../src/providers/card-processor.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { issue, newKey, newOwner, noon, partsOn } from '../cards/scene.ts'
+import { createTestDatabase } from '../engines.ts'
+import { spendOf, unlimited } from '../spending/scene.ts'
+
+const CARDS = 500
+const PER_SECOND = 500
+const SECONDS = 4
+const LANES = 16
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+/** One measurement. @property p50 milliseconds, at {@link PER_SECOND}. @property rate decisions a second at saturation. */
+export interface CardBenchLine {
+  readonly name: string
+  readonly p50: number
+  readonly p99: number
+  readonly rate: number
+}
+
+/** Measures both, in turns. @param serverUrl a PostgreSQL server. */
+export async function benchCards(serverUrl: string): Promise<readonly CardBenchLine[]> {
+  const { url, drop } = await createTestDatabase(serverUrl)
+  const database = await openPostgres({ url })
+  try {
+    await database.migrate()
+    const cards = await Promise.all(Array.from({ length: CARDS }, () => boundCard(database)))
+    const spend = (index: number) => bareSpend(database, cards[index % CARDS])
+    const decide = (index: number) => webhook(database, cards[index % CARDS])
+    for (const ask of [spend, decide]) await saturate(ask, 1)
+    return [
+      { name: 'the bare spend call', ...(await openLoop(spend)), rate: await saturate(spend, 3) },
+      {
+        name: 'a card decision (signature, card, policy, limits, hold)',
+        ...(await openLoop(decide)),
+        rate: await saturate(decide, 3),
+      },
+    ]
+  } finally {
+    await database.close()
+    await drop()
+  }
+}
+
+/** A card that is bound to a key, with money in two assets. */
+async function boundCard(database: Database): Promise<Card> {
+  const owner = await newOwner(database, { USDC: '100000', USD: '100000' })
+  const keyId = await newKey(database, owner, {
+    perTransaction: { max: '50' },
+    dailyBudget: { max: '100000' },
+  })
+  return issue(database, owner, { keyId, dailyMax: 100_000_000n })
+}
+
+async function bareSpend(database: Database, card: Card | undefined): Promise<void> {
+  const { accountId = '', keyId = '' } = card ?? {}
+  const { verdict } = await reserveSpend(database, spendOf({ accountId, keyId, limits: unlimited }, 10_000n))
+  if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
+}
+
+/** What the webhook does with a request, from its bytes to the answer. */
+async function webhook(database: Database, card: Card | undefined): Promise<void> {
+  const body = JSON.stringify({
+    event_type: 'card_authorization.approval_request',
+    token: newId('evt', noon),
+    status: 'AUTHORIZATION',
+    amount: 1,
+    card: { token: card?.token },
+    merchant: { acceptor_id: 'SHOP', descriptor: 'Shop', mcc: '5411', country: 'USA' },
+    pos: { entry_mode: { pan: 'ECOMMERCE' } },
+  })
+  const id = newId('evt', noon)
+  const headers: Readonly<Record<string, string>> = signWebhook({ id, body, at: noon }, secret)
+  const webhookId = verifyWebhook(
+    { header: (name) => headers[name], body: Buffer.from(body) },
+    [secret],
+    noon,
+  )
+  const request = readMessage(JSON.parse(body))
+  if (!isAuthorization(request)) throw new Error('the bench sent something else')
+  const { reason } = await authorizeCard(partsOn(database), request, { webhookId, now: noon })
+  if (reason !== 'approved') throw new Error(`the bench expected an approval and got ${reason}`)
+}
+
+function isAuthorization(message: ReturnType<typeof readMessage>): message is CardAuthorization {
+  return message.kind === 'authorization'
+}
+
+async function openLoop(ask: (index: number) => Promise<void>): Promise<{ p50: number; p99: number }> {
+  const times: number[] = []
+  const asked: Promise<void>[] = []
+  const start = performance.now()
+  for (let index = 0; index < PER_SECOND * SECONDS; index += 1) {
+    const due = start + (index * 1_000) / PER_SECOND
+    while (performance.now() < due) await new Promise((resolve) => setTimeout(resolve, 1))
+    asked.push(
+      ask(index).then(() => {
+        times.push(performance.now() - due)
+      }),
+    )
+  }
+  await Promise.all(asked)
+  times.sort((left, right) => left - right)
+  const at = (part: number) => times[Math.floor(times.length * part)] ?? 0
+  return { p50: at(0.5), p99: at(0.99) }
+}
+
+async function saturate(ask: (index: number) => Promise<void>, seconds: number): Promise<number> {
+  const end = performance.now() + seconds * 1_000
+  let done = 0
+  const lane = async (first: number) => {
+    for (let index = first; performance.now() < end; index += LANES) {
+      await ask(index)
+      done += 1
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)))
+  return done / seconds
+}
+
+/** A line as it is printed. */
+export function cardBenchText({ name, p50, p99, rate }: CardBenchLine): string {
+  return `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms at ${PER_SECOND}/s; ${rate.toFixed(0)}/s at most`
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  for (const line of await benchCards(
+    process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres',
+  ))
+    process.stdout.write(`${cardBenchText(line)}\n`)

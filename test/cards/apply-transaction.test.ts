@@ -1,0 +1,182 @@
+import { expect, it } from 'vitest'
+import { closeAuthorization } from '../../src/cards/apply-transaction.ts'
+import { forgottenAuthorizations, retakeSettlements, unsentSettlements } from '../../src/cards/settlements.ts'
+import { external } from '../../src/ledger/accounts.ts'
+import { balanceOfSystem } from '../../src/ledger/balances.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { onBothEngines } from '../engines.ts'
+import { usageOf } from '../spending/scene.ts'
+import { decide, fund, issue, newKey, newOwner, noon, owned, partsOn, purchaseOf, tell } from './scene.ts'
+
+/** Lets the chain take every settlement of an owner. @returns what went to the treasury. */
+async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
+  const unsent = (await unsentSettlements(database, 100)).filter((each) => each.accountId === accountId)
+  for (const { decisionId } of unsent)
+    await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
+  return unsent.map(({ token, units }) => `${token} ${units}`).sort()
+}
+
+onBothEngines('what becomes of a purchase', (database) => {
+  it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
+    const owner = await newOwner(database(), { USDC: '5', USD: '10' })
+    const request = purchaseOf(await issue(database(), owner), '8')
+    const before = await balanceOfSystem(database(), external('cards'), 'USD')
+    await decide(partsOn(database()), request)
+    for (let times = 0; times < 3; times += 1)
+      await tell(partsOn(database()), request, 'settled', [['clearing', '8']])
+    expect(await owned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
+    expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
+    expect(await owned(database(), owner)).toEqual(['USD 7 + 0'])
+    expect((await balanceOfSystem(database(), external('cards'), 'USD')) - before).toBe(300n)
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is cleared for less: the rest goes back, to the budget too', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    const keyId = await newKey(database(), owner)
+    const request = purchaseOf(await issue(database(), owner, { keyId }), '10')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'pending', [['clearing', '4']])
+    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    await tell(partsOn(database()), request, 'settled', [['clearing', '4']])
+    expect(await owned(database(), owner)).toEqual(['USDC 16 + 4'])
+    await settleAll(database(), owner)
+    expect(await owned(database(), owner)).toEqual(['USDC 16 + 0'])
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
+  })
+
+  it('is cleared for more: from whatever there is, and then by the gateway', async () => {
+    const owner = await newOwner(database(), { USDC: '10', USD: '1.50' })
+    const keyId = await newKey(database(), owner)
+    const request = purchaseOf(await issue(database(), owner, { keyId }), '9')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'settled', [['clearing', '13']])
+    expect(await settleAll(database(), owner)).toEqual(['USDC 1000000', 'USDC 9000000'])
+    expect(await owned(database(), owner)).toEqual([])
+    const row = await database()
+      .kysely.selectFrom('card_authorization')
+      .selectAll()
+      .where('account_id', '=', owner)
+      .executeTakeFirstOrThrow()
+    expect(row).toMatchObject({ status: 'settled', cleared: 1300n, shortfall: 150n })
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 13_000_000n, count: 1 })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is reversed in part and then in full: the last asset comes back first', async () => {
+    const owner = await newOwner(database(), { USDC: '5', USD: '10' })
+    const keyId = await newKey(database(), owner)
+    const request = purchaseOf(await issue(database(), owner, { keyId, dailyMax: 800n }), '8')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'pending', [['reversal', '4']])
+    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
+    await tell(partsOn(database()), request, 'voided', [
+      ['reversal', '4'],
+      ['reversal', '4'],
+    ])
+    await tell(partsOn(database()), request, 'voided', [
+      ['reversal', '4'],
+      ['reversal', '4'],
+    ])
+    expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    const again = purchaseOf({ ...(await issue(database(), owner)), token: request.cardToken }, '8')
+    expect(await decide(partsOn(database()), again)).toMatchObject({ reason: 'approved' })
+  })
+
+  it('is refunded in cash', async () => {
+    const owner = await newOwner(database(), { USDC: '5' })
+    const request = purchaseOf(await issue(database(), owner), '5')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'settled', [
+      ['clearing', '5'],
+      ['refund', '2'],
+    ])
+    await tell(partsOn(database()), request, 'settled', [
+      ['clearing', '5'],
+      ['refund', '2'],
+      ['refund', '3'],
+    ])
+    await settleAll(database(), owner)
+    expect(await owned(database(), owner)).toEqual(['USD 5 + 0'])
+  })
+
+  it('waits where it comes before its authorization, and is taken as it is where none comes', async () => {
+    const owner = await newOwner(database(), { USDC: '9' })
+    const card = await issue(database(), owner)
+    const early = purchaseOf(card, '5')
+    expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('early')
+    await decide(partsOn(database()), early)
+    expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('applied')
+    const unasked = purchaseOf(card, '3')
+    expect(await tell(partsOn(database()), unasked, 'settled', [['clearing', '3']], true)).toBe('applied')
+    expect(await owned(database(), owner)).toEqual(['USDC 1 + 8'])
+    expect(
+      await tell(partsOn(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [['clearing', '3']]),
+    ).toBe('unknown')
+  })
+
+  it('expires: what nobody claims goes back, and a late clearing still finds its money', async () => {
+    const owner = await newOwner(database(), { USDC: '9' })
+    const request = purchaseOf(await issue(database(), owner), '5')
+    await decide(partsOn(database()), request)
+    const before = new Date(noon.getTime() + 1)
+    expect(await forgottenAuthorizations(database(), { before, limit: 1000 })).toContain(request.token)
+    await closeAuthorization(partsOn(database()), { token: request.token, status: 'expired', at: noon })
+    expect(await forgottenAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
+    expect(await owned(database(), owner)).toEqual(['USDC 9 + 0'])
+    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
+    expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])
+  })
+
+  it('is tried again where the chain refused the way to the treasury', async () => {
+    const owner = await newOwner(database(), { USDC: '5' })
+    const request = purchaseOf(await issue(database(), owner), '5')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
+    const [first] = (await unsentSettlements(database(), 100)).filter(({ accountId }) => accountId === owner)
+    await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
+    expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
+    await retakeSettlements(partsOn(database()), noon)
+    await retakeSettlements(partsOn(database()), noon)
+    expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
+    expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('ends in the same books in whatever order and however often it is told', async () => {
+    const told = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
+      const owner = await newOwner(database(), { USDC: '100' })
+      const card = await issue(database(), owner)
+      const steps = Array.from({ length: 12 }, (_, index) => {
+        const request = purchaseOf(card, `${index + 1}`)
+        const ask = () => decide(partsOn(database()), request)
+        const clear = async () => {
+          while ((await tell(partsOn(database()), request, 'settled', [['clearing', '1']])) === 'early')
+            await ask()
+        }
+        return index % 3 === 0
+          ? [ask, clear, clear]
+          : [
+              ask,
+              ask,
+              async () => {
+                await ask()
+                await tell(partsOn(database()), request, 'voided', [['reversal', `${index + 1}`]])
+              },
+            ]
+      })
+      await Promise.all(shuffle(steps.flat()).map((step) => step()))
+      await settleAll(database(), owner)
+      return owned(database(), owner)
+    }
+    const ordered = await told((steps) => steps)
+    expect(await told((steps) => steps.toReversed())).toEqual(ordered)
+    expect(ordered).toEqual(['USDC 96 + 0'])
+    await fund(database(), await newOwner(database(), {}), { USD: '1' })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+})

@@ -1,0 +1,226 @@
+import { expect, it } from 'vitest'
+import { type Card, findOwnCard, updateCard } from '../../src/cards/store.ts'
+import { Failure } from '../../src/failure.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import type { CardAuthorization } from '../../src/providers/card-processor.ts'
+import { onBothEngines } from '../engines.ts'
+import { capAccount, usageOf } from '../spending/scene.ts'
+import { decide, fund, issue, newKey, newOwner, noon, owned, partsOn, purchaseOf } from './scene.ts'
+
+onBothEngines('a card decision', (database) => {
+  it('holds the first asset of the priority and says so once, however often it is asked', async () => {
+    const owner = await newOwner(database(), { USDC: '100', USD: '50' })
+    const card = await issue(database(), owner)
+    const request = purchaseOf(card, '12.50')
+    const first = await decide(partsOn(database()), request, 'evt_one')
+    expect(first).toMatchObject({ reason: 'approved', approved: 1250n })
+    const again = await Promise.all(
+      Array.from({ length: 5 }, () => decide(partsOn(database()), request, 'evt_one')),
+    )
+    expect(new Set(again.map(({ reason, approved }) => `${reason} ${approved}`))).toEqual(
+      new Set(['approved 1250']),
+    )
+    expect(await decide(partsOn(database()), { ...request, token: 'another' }, 'evt_one')).toMatchObject({
+      approved: 1250n,
+    })
+    expect(await owned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
+  })
+
+  it('splits over several assets at the rate of the moment, rounding the hold up', async () => {
+    const owner = await newOwner(database(), { USDC: '5', EURC: '2', USD: '10' })
+    const card = await issue(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })
+    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({ reason: 'approved' })
+    // 2 EURC are 2.141 USD, 5 USDC are 5 USD; 2.859 USD are 2.86 in cents.
+    expect(await owned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('never touches what the priority does not name, nor a wallet that the gateway cannot move', async () => {
+    const owner = await newOwner(database(), { USDC: '100', USD: '1' })
+    const card = await issue(database(), owner, { priority: ['USD'] })
+    expect(await decide(partsOn(database()), purchaseOf(card, '2'))).toMatchObject({
+      reason: 'insufficient_funds',
+    })
+    const own = await newOwner(database(), { USDC: '100' }, 'passkey')
+    expect(await decide(partsOn(database()), purchaseOf(await issue(database(), own), '2'))).toMatchObject({
+      reason: 'insufficient_funds',
+    })
+  })
+
+  it('approves a part where the terminal can take one', async () => {
+    const owner = await newOwner(database(), { USDC: '7.777777' })
+    const card = await issue(database(), owner)
+    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({
+      reason: 'insufficient_funds',
+    })
+    expect(await decide(partsOn(database()), purchaseOf(card, '10', { allowsPartial: true }))).toMatchObject({
+      reason: 'approved',
+      asked: 1000n,
+      approved: 777n,
+    })
+    expect(await owned(database(), owner)).toEqual(['USDC 0.007777 + 7.77'])
+  })
+
+  it.each<[string, Partial<Card>, Partial<CardAuthorization>]>([
+    ['card_frozen', { status: 'frozen' }, {}],
+    ['card_canceled', { status: 'canceled' }, {}],
+    ['channel_off', { channels: ['contactless'] }, {}],
+    ['channel_off', { channels: ['ecommerce'] }, { channel: null }],
+    ['merchant_denied', { mccDeny: ['5411'] }, {}],
+    ['merchant_denied', { mccAllow: ['5812'] }, {}],
+    ['purchase_limit', { purchaseMax: 999n }, {}],
+    ['daily_limit', { dailyMax: 999n }, {}],
+  ])('declines with %s', async (reason, controls, request) => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const card = await issue(database(), owner, controls)
+    if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
+    expect(await decide(partsOn(database()), purchaseOf(card, '10', request))).toMatchObject({
+      reason,
+      approved: 0n,
+    })
+    expect(await owned(database(), owner)).toEqual(['USDC 100 + 0'])
+  })
+
+  it('counts the day’s limit to the cent', async () => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const card = await issue(database(), owner, { dailyMax: 2000n })
+    const answers = []
+    for (const amount of ['12', '8.01', '8', '0.01'])
+      answers.push((await decide(partsOn(database()), purchaseOf(card, amount))).reason)
+    expect(answers).toEqual(['approved', 'daily_limit', 'approved', 'daily_limit'])
+  })
+
+  it('a frozen card declines the very next purchase', async () => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const card = await issue(database(), owner)
+    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
+    await updateCard(database(), { ...card, status: 'frozen' })
+    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'card_frozen' })
+    const frozen = await findOwnCard(database(), { accountId: owner, id: card.id })
+    await updateCard(database(), { ...card, ...frozen, status: 'active' })
+    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
+  })
+
+  it('is judged by the policy of the key it is bound to, in the key’s own budget', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const keyId = await newKey(database(), owner, { mcc: { deny: ['7995'] } })
+    const card = await issue(database(), owner, { keyId })
+    const ask = async (amount: string, changes = {}) =>
+      (await decide(partsOn(database()), purchaseOf(card, amount, changes))).reason
+    expect(await ask('50.01')).toBe('budget_exceeded')
+    expect(await ask('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } })).toBe(
+      'policy_denied',
+    )
+    expect(await ask('50')).toBe('approved')
+    expect(await ask('50')).toBe('approved')
+    expect(await ask('0.01')).toBe('budget_exceeded')
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 100_000_000n, count: 2 })
+    const decisions = await database()
+      .kysely.selectFrom('decision')
+      .selectAll()
+      .where('key_id', '=', keyId)
+      .orderBy('id')
+      .execute()
+    expect(decisions.map(({ verdict }) => verdict).sort()).toEqual(['allow', 'allow', 'deny', 'deny', 'deny'])
+    expect(decisions.every(({ operation }) => operation === 'cards.authorize')).toBe(true)
+  })
+
+  it('keeps to the assets and chains that the policy allows', async () => {
+    const owner = await newOwner(database(), { USDC: '100', PYUSD: '100' })
+    const keyId = await newKey(database(), owner, { assets: ['PYUSD'] })
+    const card = await issue(database(), owner, { keyId })
+    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({ reason: 'approved' })
+    expect(await owned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
+    const nowhere = await issue(database(), owner, { keyId: await newKey(database(), owner, { assets: [] }) })
+    expect(await decide(partsOn(database()), purchaseOf(nowhere, '10'))).toMatchObject({
+      reason: 'policy_denied',
+    })
+  })
+
+  it('stops with the key: paused, revoked, ended, over the owner’s cap, or in need of a word', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const set = (keyId: string, values: Record<string, unknown>) =>
+      database().kysely.updateTable('access_key').set(values).where('id', '=', keyId).execute()
+    const ask = async (keyId: string) =>
+      (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '10'))).reason
+    const [paused, revoked, ended, fresh] = await Promise.all(
+      Array.from({ length: 4 }, () => newKey(database(), owner)),
+    )
+    await set(paused ?? '', { status: 'paused' })
+    await set(revoked ?? '', { status: 'revoked' })
+    await set(ended ?? '', { expires_at: noon })
+    expect(await ask(paused ?? '')).toBe('policy_denied')
+    expect(await ask(revoked ?? '')).toBe('key_not_active')
+    expect(await ask(ended ?? '')).toBe('key_not_active')
+    expect(await ask(await newKey(database(), owner, { approval: { above: '5' } }))).toBe('approval_required')
+    await capAccount(database(), owner, 9_000_000n)
+    expect(await ask(fresh ?? '')).toBe('budget_exceeded')
+    await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
+    expect(await ask(fresh ?? '')).toBe('account_locked')
+    expect(await owned(database(), owner)).toEqual(['USDC 1000 + 0'])
+  })
+
+  it('never approves more than the balance or the limit, however many ask at once', async () => {
+    const owner = await newOwner(database(), { USDC: '50', USDT: '10.5', USD: '4' })
+    const card = await issue(database(), owner)
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => decide(partsOn(database()), purchaseOf(card, '3'))),
+    )
+    expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(21)
+    expect(await owned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
+    await fund(database(), owner, { USDC: '1000' })
+    const limited = await issue(database(), owner, { dailyMax: 1000n })
+    const more = await Promise.all(
+      Array.from({ length: 20 }, () => decide(partsOn(database()), purchaseOf(limited, '1.50'))),
+    )
+    expect(more.filter(({ reason }) => reason === 'approved')).toHaveLength(6)
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('answers the balance without holding anything, and takes nothing for money that comes', async () => {
+    const owner = await newOwner(database(), { USDC: '10', EURC: '10' })
+    const card = await issue(database(), owner)
+    expect(
+      await decide(partsOn(database()), purchaseOf(card, '0', { type: 'inquiry', units: 0n })),
+    ).toMatchObject({
+      reason: 'approved',
+      balance: 2070n,
+    })
+    expect(await decide(partsOn(database()), purchaseOf(card, '5', { type: 'credit' }))).toMatchObject({
+      reason: 'approved',
+    })
+    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
+  })
+
+  it('declines while rates or rail controls cannot be read, and while the rail is off', async () => {
+    const owner = await newOwner(database(), { USDC: '10' })
+    const request = purchaseOf(await issue(database(), owner), '5')
+    const fails = (code: 'rates_unavailable' | 'controls_unavailable') => () =>
+      Promise.reject(new Failure(code, 'gone'))
+    const [noRates, noControls] = [
+      { latest: fails('rates_unavailable') },
+      { read: fails('controls_unavailable') },
+    ]
+    const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
+    expect(await decide(partsOn(database(), { rates: noRates }), request)).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(await decide(partsOn(database(), { railControls: noControls }), request)).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(await decide(partsOn(database(), { railControls: off }), request)).toMatchObject({
+      reason: 'rail_disabled',
+    })
+    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+  })
+
+  it('takes back what it approved too late', async () => {
+    const owner = await newOwner(database(), { USDC: '10' })
+    const card = await issue(database(), owner)
+    const late = partsOn(database(), { clock: () => new Date(noon.getTime() + 5_000) })
+    const request = purchaseOf(card, '5')
+    expect(await decide(late, request)).toMatchObject({ reason: 'too_late', approved: 0n })
+    expect(await decide(partsOn(database()), request)).toMatchObject({ reason: 'too_late' })
+    expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
+  })
+})

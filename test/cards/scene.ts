@@ -1,0 +1,188 @@
+/** A card with an owner, money and a processor that asks, for tests of decisions. */
+import { type Policy, spendPolicy } from '../../policies/policy.ts'
+import { applyTransaction } from '../../src/cards/apply-transaction.ts'
+import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
+import { newCard } from '../../src/cards/issue-card.ts'
+import { type Card, insertCard } from '../../src/cards/store.ts'
+import { newId } from '../../src/ids.ts'
+import { policyOf } from '../../src/kernel/gates/policy.ts'
+import { available, external } from '../../src/ledger/accounts.ts'
+import { balances } from '../../src/ledger/balances.ts'
+import { post } from '../../src/ledger/post.ts'
+import { silentLog } from '../../src/log.ts'
+import { type Asset, decimalOf, moneyOf } from '../../src/money.ts'
+import type { CardAuthorization, CardTransaction } from '../../src/providers/card-processor.ts'
+import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
+import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import type { Database } from '../../src/storage/database.ts'
+
+export const noon = new Date('2026-11-20T12:00:00.000Z')
+const chain = { name: 'base-sepolia' }
+
+/** What deciding needs, over a real database. */
+export function partsOn(database: Database, changes: Partial<Authorizing> = {}): Authorizing {
+  return {
+    database,
+    chain,
+    rates: createSandboxRates(),
+    railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
+    policyOf,
+    newId,
+    clock: () => noon,
+    log: silentLog,
+    ...changes,
+  }
+}
+
+/** A new owner with a wallet of the gateway's and this money, such as `{ USDC: '100' }`. */
+export async function newOwner(
+  database: Database,
+  funds: Partial<Record<Asset, string>>,
+  walletOwner: 'gateway' | 'passkey' = 'gateway',
+): Promise<string> {
+  const id = newId('acct', noon)
+  await database.kysely.insertInto('account').values({ id, display_name: 'Ada', created_at: noon }).execute()
+  await database.call(
+    {
+      name: 'test_wallet',
+      text: 'insert into wallet (account_id, address, chain, created_at, owner) values ($1, $2, $3, $4, $5)',
+    },
+    [id, `0x${id}`, chain.name, noon, JSON.stringify({ kind: walletOwner })],
+  )
+  await fund(database, id, funds)
+  return id
+}
+
+/** Money from outside: dollars at the bank, stablecoins on the chain. */
+export async function fund(
+  database: Database,
+  accountId: string,
+  funds: Partial<Record<Asset, string>>,
+): Promise<void> {
+  for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD'] as const) {
+    const amount = funds[asset]
+    if (amount === undefined) continue
+    const place = asset === 'USD' ? 'bank' : chain.name
+    await post(database, {
+      id: newId('tx', noon),
+      kind: 'deposit',
+      reference: 'test',
+      at: noon,
+      postings: [
+        { source: external(place), destination: available(accountId, place), money: moneyOf(asset, amount) },
+      ],
+    })
+  }
+}
+
+/** A new card of an owner. */
+export async function issue(
+  database: Database,
+  accountId: string,
+  controls: Partial<Card> = {},
+): Promise<Card> {
+  const id = newId('card', noon)
+  return insertCard(database, {
+    ...newCard,
+    id,
+    accountId,
+    keyId: null,
+    type: 'virtual',
+    cardholderName: 'Ada',
+    createdAt: noon,
+    ...controls,
+    issued: { token: id, brand: 'Visa', last4: '4242', expMonth: 11, expYear: 2030 },
+  })
+}
+
+/** A key of an owner with a policy. */
+export async function newKey(
+  database: Database,
+  accountId: string,
+  policy: Record<string, unknown> = {},
+): Promise<string> {
+  const id = newId('key', noon)
+  const document: Policy = spendPolicy.parse({
+    perTransaction: { max: '50' },
+    dailyBudget: { max: '100' },
+    categories: { allow: ['card'] },
+    ...policy,
+  })
+  await database.kysely
+    .insertInto('access_key')
+    .values({
+      id,
+      account_id: accountId,
+      kind: 'agent',
+      name: 'agent',
+      scopes: [],
+      policy: JSON.stringify(document),
+      policy_hash: 'hash',
+      created_at: noon,
+    })
+    .execute()
+  return id
+}
+
+/** A request for a decision. @param dollars such as `12.50`. */
+export function purchaseOf(
+  card: Card,
+  dollars: string,
+  changes: Partial<CardAuthorization> = {},
+): CardAuthorization {
+  return {
+    kind: 'authorization',
+    token: newId('evt', noon),
+    cardToken: card.token,
+    type: 'purchase',
+    units: moneyOf('USD', dollars).units,
+    merchant: { id: 'SHOP', name: 'Corner Shop', mcc: '5411', country: 'USA' },
+    channel: 'ecommerce',
+    allowsPartial: false,
+    ...changes,
+  }
+}
+
+/** Decides as the webhook does. */
+export function decide(parts: Authorizing, request: CardAuthorization, webhookId = newId('evt', noon)) {
+  return authorizeCard(parts, request, { webhookId, now: noon })
+}
+
+/** Tells what became of a transaction. @param events such as `['clearing', '12.50']`, in their order. */
+export function tell(
+  parts: Authorizing,
+  { token, cardToken }: Pick<CardAuthorization, 'token' | 'cardToken'>,
+  status: CardTransaction['status'],
+  events: readonly (readonly [kind: CardTransaction['events'][number]['kind'], dollars: string])[],
+  isTakenAsItIs = false,
+) {
+  return applyTransaction(
+    parts,
+    {
+      kind: 'transaction',
+      token,
+      cardToken,
+      status,
+      merchantName: 'Corner Shop',
+      wasAuthorized: true,
+      events: events.map(([kind, dollars], index) => ({
+        token: `${token}-${index}`,
+        kind,
+        units: moneyOf('USD', dollars).units,
+      })),
+    },
+    { isTakenAsItIs },
+  )
+}
+
+/** What an owner has, as `USDC 87.5 + 12.5` (available + held). */
+export async function owned(database: Database, accountId: string): Promise<readonly string[]> {
+  const rows = await balances(database, accountId)
+  return rows
+    .filter(({ available, held }) => available + held > 0n)
+    .map(
+      ({ asset, available, held }) =>
+        `${asset} ${decimalOf({ asset, units: available })} + ${decimalOf({ asset, units: held })}`,
+    )
+    .sort()
+}

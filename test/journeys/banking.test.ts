@@ -1,0 +1,150 @@
+/** Banking over real HTTP, on the built gateway: accounts in four currencies, deposits by signed webhooks, and what they buy. */
+import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const accounts = z.object({
+  accounts: z.array(z.looseObject({ id: z.string(), currency: z.string(), status: z.string() })),
+})
+const wallet = z.object({ balances: z.array(z.object({ token: z.string(), amount: z.string() })) })
+const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
+
+let gateway: Gateway
+let key: KeyObject
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '300/60' })
+  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  key = createPrivateKey(
+    z.object({ bridgeWebhookPrivateKey: z.string() }).parse(body).bridgeWebhookPrivateKey,
+  )
+})
+afterAll(() => gateway?.stop())
+
+async function balanceOf(person: Person, token: string): Promise<string | undefined> {
+  const { body } = await person.ask('GET', '/api/wallets')
+  return wallet.parse(body).balances.find((each) => each.token === token)?.amount
+}
+
+const accountsOf = async (person: Person) =>
+  accounts.parse((await person.ask('GET', '/api/banking')).body).accounts
+
+async function hook(
+  event: Record<string, unknown>,
+  { at = new Date(), sentBody }: { at?: Date; sentBody?: string } = {},
+) {
+  const body = JSON.stringify({
+    api_version: 'v0',
+    event_id: randomUUID(),
+    event_category: 'virtual_account.activity',
+    event_type: 'updated.status_transitioned',
+    event_object_id: randomUUID(),
+    ...event,
+  })
+  const response = await fetch(`${gateway.origin}/api/webhooks/bridge`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-webhook-signature': signBankingWebhook(body, { key, at }),
+    },
+    body: sentBody ?? body,
+  })
+  return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+}
+
+describe('virtual accounts', () => {
+  it('are opened once a currency, with instructions of their kind', async () => {
+    const guest = await newGuest(gateway.origin)
+    expect(await accountsOf(guest)).toMatchObject([{ currency: 'USD', status: 'active' }])
+    for (const currency of ['EUR', 'GBP', 'INR', 'USD', 'EUR'])
+      await guest.ask('POST', '/api/banking', { currency })
+    const open = await accountsOf(guest)
+    expect(open.map(({ currency }) => currency).sort()).toEqual(['EUR', 'GBP', 'INR', 'USD'])
+    expect((await guest.ask('POST', '/api/banking', { currency: 'CHF' })).status).toBe(400)
+    expect((await guest.ask('POST', '/api/banking', { currency: 'EUR', bank: 'x' })).status).toBe(400)
+  })
+
+  it('take a deposit to the wallet once, which then buys something; chain and ledger agree', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    const { status } = await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
+      body: { accountId: account?.id, amount: '250.25' },
+    })
+    expect([status, await balanceOf(guest, 'USDC')]).toEqual([200, '1250.25'])
+    const { body } = await guest.ask('GET', '/api/cards')
+    const cardId = cards.parse(body).cards[0]?.id ?? ''
+    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDC'] })
+    const buy = (amount: string) =>
+      askJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount } })
+    expect((await buy('1250.25')).body.result).toBe('APPROVED')
+    expect((await buy('0.01')).body.result).toBe('INSUFFICIENT_FUNDS')
+    await sleep(8_000)
+    expect(await balanceOf(guest, 'USDC')).toBe('0')
+  }, 30_000)
+
+  it('in another currency arrive converted, and as cash where the owner says so', async () => {
+    const guest = await newGuest(gateway.origin)
+    const { body: euros } = await guest.ask('POST', '/api/banking', { currency: 'EUR' })
+    const { body: rupees } = await guest.ask('POST', '/api/banking', {
+      currency: 'INR',
+      destination: { token: 'USDT' },
+    })
+    const { body: pounds } = await guest.ask('POST', '/api/banking', { currency: 'GBP', destination: null })
+    expect(pounds.destination).toBeNull()
+    for (const accountId of [euros.id, rupees.id, pounds.id])
+      await askJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId, amount: '100' } })
+    expect([
+      await balanceOf(guest, 'EURC'),
+      await balanceOf(guest, 'USDT'),
+      await balanceOf(guest, 'USDC'),
+    ]).toEqual(['600', '251.199446', '1000'])
+  })
+})
+
+describe('the banking provider’s webhook', () => {
+  const eventOf = (account: string | undefined, state: string, more: Record<string, unknown> = {}) => ({
+    event_object_status: state,
+    event_object: { virtual_account_id: account, amount: '10.00' },
+    ...more,
+  })
+
+  it('credits once, whatever comes twice, out of order or at once', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    const object = { event_object_id: randomUUID() }
+    const eventId = randomUUID()
+    const final = eventOf(account?.id, 'payment_processed', { ...object, event_id: eventId })
+    const answers = await Promise.all(
+      [final, final, final, eventOf(account?.id, 'funds_received', object)].map((event) => hook(event)),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(answers[0]?.body).toEqual({ received: true, eventId })
+    await hook(eventOf(account?.id, 'payment_processed', object))
+    expect(await balanceOf(guest, 'USDC')).toBe('1010')
+  })
+
+  it('refuses what is not signed, is signed for another body, or is old', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    const event = eventOf(account?.id, 'payment_processed')
+    const refused = [
+      await hook(event, { sentBody: JSON.stringify(event) }),
+      await hook(event, { at: new Date(Date.now() - 601_000) }),
+      await askJson(gateway.origin, 'POST', '/api/webhooks/bridge', { body: event }),
+    ]
+    expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+      Array(3).fill('401 signature_invalid'),
+    )
+    expect(await balanceOf(guest, 'USDC')).toBe('1000')
+  })
+
+  it('remembers what it does not know, without any effect', async () => {
+    expect((await hook({ event_category: 'card_account', event_type: 'created' })).status).toBe(200)
+    expect((await hook(eventOf('nobody', 'payment_processed'))).status).toBe(200)
+    expect((await hook({ event_id: null })).status).toBe(400)
+    expect((await hook({ event_id: 'x', padding: 'x'.repeat(70_000) })).status).toBe(413)
+  })
+})

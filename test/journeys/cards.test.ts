@@ -1,0 +1,297 @@
+/** Cards over real HTTP, on the built gateway with its chain: bought by a webhook, frozen, limited, cleared, settled. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
+import { newAgent } from './agent.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
+const wallet = z.object({
+  balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
+})
+
+let gateway: Gateway
+let secret = ''
+beforeAll(async () => {
+  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '200/60' })
+  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  secret = z.object({ lithicWebhookSecret: z.string() }).parse(body).lithicWebhookSecret
+})
+afterAll(() => gateway?.stop())
+
+async function cardOf(person: Person): Promise<string> {
+  const { body } = await person.ask('GET', '/api/cards')
+  return cards.parse(body).cards[0]?.id ?? ''
+}
+
+async function usdcOf(person: Person): Promise<string> {
+  const { body } = await person.ask('GET', '/api/wallets')
+  const row = wallet.parse(body).balances.find(({ token }) => token === 'USDC')
+  return `${row?.amount} + ${row?.held}`
+}
+
+const buy = (cardId: string, amount: string, more: Record<string, unknown> = {}) =>
+  askJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount, ...more } })
+
+/** Sends a webhook as the processor does. */
+async function hook(
+  message: Record<string, unknown>,
+  { id = randomUUID(), at = new Date(), signedBody }: { id?: string; at?: Date; signedBody?: string } = {},
+) {
+  const body = JSON.stringify(message)
+  const response = await fetch(`${gateway.origin}/api/webhooks/lithic`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...signWebhook({ id, body: signedBody ?? body, at }, secret),
+    },
+    body,
+  })
+  return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+}
+
+const requestOf = (card: string, cents: number, more: Record<string, unknown> = {}) => ({
+  event_type: 'card_authorization.approval_request',
+  token: randomUUID(),
+  status: 'AUTHORIZATION',
+  amount: cents,
+  card: { token: card },
+  merchant: { acceptor_id: 'SHOP', descriptor: 'Corner Shop', mcc: '5411', country: 'USA' },
+  pos: { entry_mode: { pan: 'ECOMMERCE' }, terminal: { partial_approval_capable: false, type: 'UNKNOWN' } },
+  ...more,
+})
+
+describe('a card', () => {
+  it('is a guest’s from the start, buys, and is settled on the chain', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const { body } = await buy(cardId, '12.50')
+    expect(body).toMatchObject({ result: 'APPROVED', approved: '12.5', cleared: true })
+    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('987.5 + 0')
+    // Longer than a difference between ledger and chain is believed.
+    await sleep(8_000)
+    expect(await usdcOf(guest)).toBe('987.5 + 0')
+    const { body: told } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
+    expect(told).toMatchObject({
+      transactions: [{ status: 'settled', reason: 'approved', cleared: '12.5', held: [] }],
+    })
+  }, 30_000)
+
+  it('declines the very next purchase once it is frozen, and pays again when it is not', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const results = [(await buy(cardId, '1')).body.result]
+    const { body } = await guest.ask('POST', '/api/cards/settings', { cardId, freeze: true })
+    expect(body).toMatchObject({ success: true, card: { id: cardId, status: 'frozen' } })
+    results.push((await buy(cardId, '1')).body.result)
+    await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })
+    results.push((await buy(cardId, '1')).body.result)
+    await guest.ask('PATCH', '/api/cards', { cardId, status: 'canceled' })
+    results.push((await buy(cardId, '1')).body.result)
+    expect(results).toEqual(['APPROVED', 'CARD_PAUSED', 'APPROVED', 'CARD_PAUSED'])
+    expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(409)
+  })
+
+  it('keeps limits, channels, merchants and what it is paid from', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const { body } = await guest.ask('POST', '/api/cards/settings', {
+      cardId,
+      limits: { daily: 100, perPurchase: '60' },
+      channels: { atm: false },
+      priority: ['EURC', 'USDT'],
+    })
+    expect(body).toMatchObject({
+      card: { limits: { daily: '100', perPurchase: '60' }, priority: ['EURC', 'USDT'] },
+    })
+    await guest.ask('PATCH', '/api/cards', { cardId, nickname: 'Travel', mcc: { deny: ['7995'] } })
+    const results = []
+    for (const [amount, more] of [
+      ['60.01', {}],
+      ['50', { channel: 'atm' }],
+      ['50', { mcc: '7995' }],
+      ['60', { clear: false }],
+      ['40.01', {}],
+      ['40', { clear: false }],
+    ] as const)
+      results.push((await buy(cardId, amount, more)).body.result)
+    expect(results).toEqual([
+      'VELOCITY_EXCEEDED',
+      'UNAUTHORIZED_MERCHANT',
+      'UNAUTHORIZED_MERCHANT',
+      'APPROVED',
+      'VELOCITY_EXCEEDED',
+      'APPROVED',
+    ])
+    const { body: read } = await guest.ask('GET', '/api/wallets')
+    const held = wallet.parse(read).balances.map(({ token, held }) => `${token} ${held}`)
+    expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.414293', 'PYUSD 0'])
+  })
+
+  it('is no transfer in the eyes of the AML rules, although its money leaves the wallet', async () => {
+    const guest = await newGuest(gateway.origin)
+    const { body } = await guest.ask('GET', '/api/banking')
+    const [account] = z.array(z.looseObject({ id: z.string() })).parse(body.accounts)
+    await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
+      body: { accountId: account?.id, amount: '4000' },
+    })
+    const cardId = await cardOf(guest)
+    for (let times = 0; times < 4; times += 1) expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
+    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1400 + 0')
+    const transfer = {
+      destination: '0x000000000000000000000000000000000000dEaD',
+      amount: '900',
+      signature: 'sandbox',
+    }
+    expect((await guest.ask('POST', '/api/wallets/transfer', transfer)).body).toMatchObject({
+      status: 'confirmed',
+    })
+  }, 30_000)
+
+  it('splits a purchase over several assets', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDT', 'PYUSD', 'USDC'] })
+    expect((await buy(cardId, '600', { clear: false })).body.result).toBe('APPROVED')
+    const { body: read } = await guest.ask('GET', '/api/wallets')
+    const held = wallet.parse(read).balances.map(({ token, held }) => `${token} ${held}`)
+    expect(held).toEqual(['USDC 100', 'USDT 250', 'EURC 0', 'PYUSD 250'])
+    expect((await buy(cardId, '900.01')).body.result).toBe('INSUFFICIENT_FUNDS')
+    expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
+  })
+
+  it('of an agent is stopped by the agent’s daily budget, and the agent cannot loosen that', async () => {
+    const guest = await newGuest(gateway.origin)
+    const own = await cardOf(guest)
+    const agent = await newAgent()
+    const { body: made } = await guest.ask('POST', '/api/agents/keys', {
+      name: 'Shopper',
+      publicKey: agent.jwk,
+      scopes: ['cards:read', 'cards:write'],
+      policy: { perTransaction: { max: '20' }, dailyBudget: { max: '30' }, categories: { allow: ['card'] } },
+    })
+    const call = async (method: string, path: string, sent?: unknown) => {
+      const response = await agent.fetch({
+        method,
+        url: `${gateway.origin}${path}`,
+        ...(sent === undefined ? {} : { body: JSON.stringify(sent) }),
+      })
+      return { status: response.status, body: z.looseObject({}).parse(await response.json()) }
+    }
+    const { body: card } = await call('POST', '/api/cards', { nickname: 'Agent' })
+    expect(card).toMatchObject({ agentId: made.agentId })
+    const cardId = String(card.id)
+    const results = []
+    for (const amount of ['20.01', '20', '10.01', '10', '0.01'])
+      results.push((await buy(cardId, amount)).body.result)
+    expect(results).toEqual([
+      'VELOCITY_EXCEEDED',
+      'APPROVED',
+      'VELOCITY_EXCEEDED',
+      'APPROVED',
+      'VELOCITY_EXCEEDED',
+    ])
+    expect(await call('PATCH', '/api/cards', { cardId, agentId: null })).toMatchObject({ status: 403 })
+    expect(await call('PATCH', '/api/cards', { cardId: own, nickname: 'Mine' })).toMatchObject({
+      status: 404,
+    })
+    expect(await call('POST', '/api/cards', { agentId: null })).toMatchObject({ status: 403 })
+    const settings = (sent: Record<string, unknown>) =>
+      call('POST', '/api/cards/settings', { cardId, ...sent })
+    expect((await settings({ freeze: true, limits: { daily: 5 } })).status).toBe(200)
+    for (const looser of [{ freeze: false }, { limits: { daily: 6 } }, { limits: { daily: null } }])
+      expect(await settings(looser)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
+    expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
+    const stranger = await newGuest(gateway.origin)
+    expect((await stranger.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
+    expect((await stranger.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
+    expect(
+      (await stranger.ask('PATCH', '/api/cards', { cardId: await cardOf(stranger), agentId: made.agentId }))
+        .status,
+    ).toBe(404)
+  })
+})
+
+describe('the card processor’s webhook', () => {
+  it('answers the same twice, and a part where a part can be taken', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const request = requestOf(cardId, 1000)
+    const [first, second] = await Promise.all([hook(request), hook(request)])
+    expect(first).toEqual({ status: 200, body: { result: 'APPROVED', token: request.token } })
+    expect(second).toEqual(first)
+    expect(await usdcOf(guest)).toBe('990 + 10')
+    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDT'] })
+    const terminal = { partial_approval_capable: true, type: 'UNKNOWN' }
+    const partial = requestOf(cardId, 30_000, { pos: { entry_mode: { pan: 'CONTACTLESS' }, terminal } })
+    expect((await hook(partial)).body).toEqual({
+      result: 'APPROVED',
+      token: partial.token,
+      approved_amount: 25_000,
+    })
+    const inquiry = requestOf(cardId, 0, { status: 'BALANCE_INQUIRY' })
+    expect((await hook(inquiry)).body).toEqual({
+      result: 'APPROVED',
+      token: inquiry.token,
+      balance: { amount: 0, available: 0 },
+    })
+  })
+
+  it('keeps what comes before its authorization until that is there', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const request = requestOf(cardId, 1000)
+    const events = [
+      { token: randomUUID(), type: 'AUTHORIZATION', amount: 1000, result: 'APPROVED' },
+      { token: randomUUID(), type: 'AUTHORIZATION_REVERSAL', amount: -1000, result: 'APPROVED' },
+    ]
+    const { token } = request
+    await hook({
+      event_type: 'card_transaction.updated',
+      token,
+      card_token: cardId,
+      status: 'VOIDED',
+      events,
+    })
+    expect((await hook(request)).body.result).toBe('APPROVED')
+    await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1000 + 0')
+  })
+
+  it('refuses what is not signed, is signed for another body, or is old; nothing changes', async () => {
+    const guest = await newGuest(gateway.origin)
+    const cardId = await cardOf(guest)
+    const request = requestOf(cardId, 1000)
+    const refused = [
+      await hook(request, { signedBody: JSON.stringify({ ...request, amount: 1 }) }),
+      await hook(request, { at: new Date(Date.now() - 301_000) }),
+      await hook(request, { at: new Date(Date.now() + 330_000) }),
+      await askJson(gateway.origin, 'POST', '/api/webhooks/lithic', { body: request }),
+    ]
+    expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
+      Array(4).fill('401 signature_invalid'),
+    )
+    expect(await usdcOf(guest)).toBe('1000 + 0')
+  })
+
+  it('declines an unknown card, refuses what it cannot read, and only remembers what it does not know', async () => {
+    expect((await hook(requestOf('card_nobody', 100))).body.result).toBe('CARD_PAUSED')
+    expect((await hook({ event_type: 'card.created', token: 'x' })).body).toMatchObject({ received: true })
+    expect((await hook(requestOf('card_nobody', 1.5))).body).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+    })
+    expect((await hook(requestOf('card_nobody', -1))).body).toMatchObject({ status: 400 })
+    expect((await hook(requestOf('card_nobody', 1, { cardholder_currency: 'EUR' }))).body).toMatchObject({
+      status: 400,
+    })
+    expect((await hook({ ...requestOf('x', 1), padding: 'x'.repeat(70_000) })).status).toBe(413)
+  })
+
+  it('is not counted in any caller’s limit', async () => {
+    const answers = await Promise.all(Array.from({ length: 300 }, () => hook({ event_type: 'card.created' })))
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+  })
+})

@@ -1,0 +1,137 @@
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { silentLog } from '../../../src/log.ts'
+import { createLithicProcessor } from '../../../src/providers/card-processor/lithic.ts'
+import { cardReasons } from '../../../src/providers/card-processor.ts'
+
+const noon = new Date('2026-11-20T12:00:00.000Z')
+const request = {
+  event_type: 'card_authorization.approval_request',
+  token: 'b120c880-05a2-45f9-8ba4-1bb1ff6ebf55',
+  status: 'AUTHORIZATION',
+  amount: 1250,
+  cardholder_currency: 'USD',
+  card: { token: 'card', last_four: '4242', state: 'OPEN', type: 'VIRTUAL' },
+  merchant: { acceptor_id: 'OSKZTBBBBMU', descriptor: 'COFFEE', mcc: '5814', country: 'USA', city: 'NYC' },
+  pos: {
+    entry_mode: { pan: 'CONTACTLESS', pin_entered: false },
+    terminal: { partial_approval_capable: true, type: 'POINT_OF_SALE' },
+  },
+  network: 'VISA',
+}
+
+let server: Server
+let url = ''
+let answer: { status: number; body: unknown }
+const requests: { headers: Record<string, unknown>; url: string | undefined; body: unknown }[] = []
+beforeAll(async () => {
+  server = createServer((incoming, response) => {
+    let text = ''
+    incoming.on('data', (part: Buffer) => {
+      text += part.toString()
+    })
+    incoming.on('end', () => {
+      requests.push({ headers: incoming.headers, url: incoming.url, body: JSON.parse(text) })
+      response
+        .writeHead(answer.status, { 'content-type': 'application/json' })
+        .end(JSON.stringify(answer.body))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+})
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+
+const lithic = (apiKey: string | null = 'secret') =>
+  createLithicProcessor({ url, apiKey, secretsAt: () => [], log: silentLog })
+
+describe('Lithic', () => {
+  it('issues a card by its own shape, once an idempotency key', async () => {
+    answer = {
+      status: 200,
+      body: { token: 'tok', last_four: '4242', exp_month: '06', exp_year: '2030', pan: '4' },
+    }
+    const card = { cardId: 'card_01h455vb4pex5vsknk084sn02q', nickname: null, at: noon }
+    expect(await lithic().issue(card)).toEqual({
+      token: 'tok',
+      brand: 'Visa',
+      last4: '4242',
+      expMonth: 6,
+      expYear: 2030,
+    })
+    expect(requests[0]).toMatchObject({
+      url: '/v1/cards',
+      headers: {
+        authorization: 'secret',
+        'idempotency-key': expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+      },
+      body: { type: 'VIRTUAL', state: 'OPEN' },
+    })
+    answer = { status: 500, body: {} }
+    await expect(lithic().issue(card)).rejects.toMatchObject({ code: 'provider_unavailable' })
+    await expect(lithic(null).issue(card)).rejects.toMatchObject({ code: 'provider_unavailable' })
+  })
+
+  it('reads an authorization request, whatever else is in it', () => {
+    expect(lithic().read(request)).toEqual({
+      kind: 'authorization',
+      token: request.token,
+      cardToken: 'card',
+      type: 'purchase',
+      units: 1250n,
+      merchant: { id: 'OSKZTBBBBMU', name: 'COFFEE', mcc: '5814', country: 'USA' },
+      channel: 'contactless',
+      allowsPartial: true,
+    })
+  })
+
+  it.each([
+    ['ECOMMERCE', 'POS', 'ecommerce'],
+    ['CREDENTIAL_ON_FILE', 'POS', 'ecommerce'],
+    ['MAGNETIC_STRIPE', 'POS', 'magstripe'],
+    ['ICC', 'POS', 'chip'],
+    ['ICC', 'ATM', 'atm'],
+    ['SOMETHING_NEW', 'POS', null],
+  ])('takes %s at %s for %s', (pan, type, channel) => {
+    expect(lithic().read({ ...request, pos: { entry_mode: { pan }, terminal: { type } } })).toMatchObject({
+      channel,
+    })
+  })
+
+  it('reads what became of a transaction: only what moved money', () => {
+    const events = [
+      { token: 'a', type: 'AUTHORIZATION', amount: 1250, result: 'APPROVED' },
+      { token: 'b', type: 'AUTHORIZATION_REVERSAL', amount: -250, result: 'APPROVED' },
+      { token: 'c', type: 'CLEARING', amount: 1000, result: 'APPROVED' },
+      { token: 'd', type: 'RETURN', amount: -300, result: 'APPROVED' },
+      { token: 'e', type: 'FINANCIAL_AUTHORIZATION', amount: 5, result: 'INSUFFICIENT_FUNDS' },
+      { token: 'f', type: 'BALANCE_INQUIRY', amount: 0, result: 'APPROVED' },
+    ]
+    const told = {
+      event_type: 'card_transaction.updated',
+      token: 't',
+      card_token: 'card',
+      status: 'SETTLED',
+      events,
+    }
+    expect(lithic().read(told)).toMatchObject({
+      status: 'settled',
+      wasAuthorized: true,
+      events: [
+        { token: 'b', kind: 'reversal', units: 250n },
+        { token: 'c', kind: 'clearing', units: 1000n },
+        { token: 'd', kind: 'refund', units: 300n },
+      ],
+    })
+  })
+
+  it('answers in codes that the processor knows, and APPROVED for approvals alone', () => {
+    const known = ['CARD_PAUSED', 'INSUFFICIENT_FUNDS', 'UNAUTHORIZED_MERCHANT', 'VELOCITY_EXCEEDED']
+    for (const reason of cardReasons.filter((each) => each !== 'approved'))
+      expect(known).toContain(lithic().answer({ token: 't', reason, asked: 1n, approved: 0n }).result)
+    const approved = { token: 't', reason: 'approved', asked: 10n } as const
+    expect(lithic().answer({ ...approved, approved: 10n })).toEqual({ result: 'APPROVED', token: 't' })
+    expect(lithic().answer({ ...approved, approved: 4n })).toMatchObject({ approved_amount: 4 })
+  })
+})

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { openVirtualAccount, viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
+import { Failure } from '../../src/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { stablecoins } from '../../src/money.ts'
+import { bankCurrencies } from '../../src/providers/banking.ts'
+import { findWallet } from '../../src/wallets/store.ts'
+
+export default defineTool({
+  name: 'banking.create',
+  title: 'Open a virtual account',
+  summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
+  description:
+    'Asked again for the same currency, it answers the account that is there. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another, or is null: then they stay cash.',
+  route: 'POST /api/banking',
+  who: 'account',
+  scopes: ['banking:write'],
+  effect: 'write',
+  mcp: true,
+  rail: 'bank-deposit',
+  input: z.strictObject({
+    currency: z.enum(bankCurrencies).describe('What it takes.'),
+    destination: z
+      .strictObject({ token: z.enum(stablecoins).describe('Stablecoin by symbol.') })
+      .nullable()
+      .optional()
+      .describe('What deposits become; null: they stay cash.'),
+  }),
+  output: virtualAccountView,
+  failures: ['kyc_required', 'provider_unavailable', 'not_found'],
+  example: { currency: 'EUR' },
+  run: async (context, { currency, destination }) => {
+    const { account } = callerOf(context)
+    const address = await findWallet(context.database, account.id)
+    if (address === undefined) throw new Failure('not_found', 'The account has no wallet to pay into.')
+    const token = destination?.token ?? (currency === 'EUR' ? 'EURC' : 'USDC')
+    const opened = await openVirtualAccount(context, {
+      holder: account,
+      currency,
+      destination: destination === null ? null : { token, chain: context.chain.name, address },
+      at: context.now,
+    })
+    return viewVirtualAccount(opened)
+  },
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
+import { listVirtualAccounts } from '../../src/banking/store.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
+
+export default defineTool({
+  name: 'banking.list',
+  title: 'Virtual accounts',
+  summary: 'List the virtual bank accounts with their deposit instructions, newest first.',
+  route: 'GET /api/banking',
+  who: 'account',
+  scopes: ['banking:read'],
+  effect: 'read',
+  mcp: true,
+  input: z.strictObject(pageMembers),
+  output: z.strictObject({ accounts: z.array(virtualAccountView).describe('The accounts.'), nextCursor }),
+  failures: [],
+  example: {},
+  run: async (context, input) => {
+    const page = pageOf(input)
+    const accountId = callerOf(context).account.id
+    const { rows, nextCursor } = onePage(
+      await listVirtualAccounts(context.database, { accountId, page }),
+      page,
+    )
+    return { accounts: rows.map(viewVirtualAccount), nextCursor }
+  },
+})

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { listTransactions, transactionView } from '../../src/cards/list-transactions.ts'
+import { findOwnCard } from '../../src/cards/store.ts'
+import { Failure } from '../../src/failure.ts'
+import { callerOf } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
+
+export default defineTool({
+  name: 'cards.transactions',
+  title: 'Card transactions',
+  summary: 'List what was paid with a card and what was refused, with the reason, newest first.',
+  route: 'GET /api/cards/{id}/transactions',
+  who: 'account',
+  scopes: ['cards:read'],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`card_…`'), ...pageMembers }),
+  output: z.strictObject({
+    transactions: z.array(transactionView).describe('The transactions.'),
+    nextCursor,
+  }),
+  failures: ['not_found'],
+  example: { id: 'card_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id, ...input }) => {
+    const { database } = context
+    const card = await findOwnCard(database, { accountId: callerOf(context).account.id, id })
+    if (card === undefined) throw new Failure('not_found', 'There is no such card of yours.')
+    const page = pageOf(input)
+    const { rows, nextCursor } = onePage(await listTransactions(database, { cardId: card.id, page }), page)
+    return { transactions: [...rows], nextCursor }
+  },
+})
