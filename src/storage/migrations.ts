@@ -11,6 +11,7 @@ import { compliance } from './migrations/0009-compliance.ts'
 import { payments } from './migrations/0010-payments.ts'
 import { relays } from './migrations/0011-relays.ts'
 import { kyc } from './migrations/0016-kyc.ts'
+import { relayRejections } from './migrations/0017-relays.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -26,4 +27,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0010-payments': payments,
   '0011-relays': relays,
   '0016-kyc': kyc,
+  '0017-relays': relayRejections,
 }
