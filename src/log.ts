@@ -1,5 +1,6 @@
 /** The log: JSON lines on standard error. Nothing that is secret or personal is ever given to it; redaction is the last net. */
 import { pino, stdTimeFunctions } from 'pino'
+import { plainError } from './plain-error.ts'
 
 /** What a room needs of a log. */
 export interface Log {
@@ -31,6 +32,7 @@ export function createLog(level: (typeof logLevels)[number]): Log {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
+      serializers: { err: plainError },
       redact: secrets.flatMap((name) => [name, `*.${name}`, `headers["${name}"]`]),
     },
     pino.destination(2),

@@ -1,5 +1,6 @@
 /** Finishes relays that a crash, a lost connection or a slow chain left open. Asks the chain before it sends anything again. */
-import { type Relaying, resumeRelay } from '../wallets/relay-payment.ts'
+import type { Relaying } from '../wallets/relay-end.ts'
+import { resumeRelay } from '../wallets/relay-payment.ts'
 import { claimRelay, openRelays } from '../wallets/relay-store.ts'
 
 /** A relay that was touched more recently may still be in the hands of the request that made it. */

@@ -127,9 +127,22 @@ export interface ContractCall {
   readonly dataSuffix?: Hex | undefined
 }
 
+const REFUSED_CALL = 'RefusedCall'
+
+/** What a signer throws where a call would revert: nothing was broadcast. @param reason the contract's own words. */
+export function refusedCall(reason: string, options?: ErrorOptions): Error {
+  return Object.assign(new Error(reason, options), { name: REFUSED_CALL })
+}
+
+/** Whether an error is a {@link refusedCall}. */
+export function isRefusedCall(error: unknown): error is Error {
+  return error instanceof Error && error.name === REFUSED_CALL
+}
+
 /** What an x402 facilitator needs of a chain: reads, typed-data checks, and writes paid by the sponsor. */
 export interface EvmSigner {
   readonly address: Address
+  /** What a call would answer; a write is only simulated. @throws {@link refusedCall} where it would revert. */
   readContract(call: ContractCall): Promise<unknown>
   verifyTypedData(input: {
     address: Address
@@ -139,6 +152,7 @@ export interface EvmSigner {
     message: Record<string, unknown>
     signature: Hex
   }): Promise<boolean>
+  /** Simulated first. @throws {@link refusedCall} where it would revert; after any other error it may be on its way. */
   writeContract(call: ContractCall): Promise<Hex>
   sendTransaction(transaction: { to: Address; data: Hex }): Promise<Hex>
   waitForTransactionReceipt(input: { hash: Hex; timeout?: number }): Promise<{ status: string }>

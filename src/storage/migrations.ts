@@ -17,6 +17,7 @@ import { cardAuthorize } from './migrations/0014-card-authorize.ts'
 import { cards } from './migrations/0014-cards.ts'
 import { banking } from './migrations/0015-banking.ts'
 import { kyc } from './migrations/0016-kyc.ts'
+import { relayRejections } from './migrations/0017-relays.ts'
 import { transferFailures } from './migrations/0018-transfer-failures.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -37,5 +38,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0014-cards': cards + cardAuthorize + cardApply,
   '0015-banking': banking,
   '0016-kyc': kyc,
+  '0017-relays': relayRejections,
   '0018-transfer-failures': transferFailures,
 }

@@ -86,6 +86,15 @@ export interface RelayTable {
   state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
   transaction_hash: string | null
   failure: string | null
+  rejection:
+    | 'expired'
+    | 'not_yet_valid'
+    | 'nonce_used'
+    | 'signature'
+    | 'domain'
+    | 'balance'
+    | 'refused'
+    | null
   created_at: Date
   updated_at: Date
 }

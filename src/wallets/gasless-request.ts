@@ -19,6 +19,9 @@ const integer = (longest: number) =>
     ])
     .transform((value) => BigInt(value))
 
+/** What a contract can hold. */
+const uint256 = integer(78).refine((value) => value < 2n ** 256n, 'must be below 2^256')
+
 const units = integer(19)
   .refine((value) => value > 0n, 'must be above zero')
   .refine((value) => value <= LARGEST_UNITS, 'must not be over 1000000000000000000')
@@ -38,8 +41,8 @@ const authorization = z.strictObject({
   from: evmAddress.describe('Who pays, and has signed.'),
   to: evmAddress.describe('Who is paid.'),
   value: units.describe('How much, in smallest units.'),
-  validAfter: integer(78).describe('It holds after this second.'),
-  validBefore: integer(78).describe('It holds before this second.'),
+  validAfter: uint256.describe('It holds after this second.'),
+  validBefore: uint256.describe('It holds before this second.'),
   nonce: hexOf(32).describe('32 random bytes, 0x hex.'),
   signature: signature.describe('The payer’s EIP-712 signature of a TransferWithAuthorization, 0x hex.'),
 })
@@ -49,7 +52,7 @@ const permit = z
     owner: evmAddress.describe('Who pays, and has signed.'),
     spender: evmAddress.optional().describe('The sponsor, who takes the money. Absent: it is.'),
     value: units.describe('How much, in smallest units.'),
-    deadline: integer(78).describe('It holds until this second.'),
+    deadline: uint256.describe('It holds until this second.'),
     signature: signature
       .optional()
       .describe('The payer’s EIP-712 signature of a Permit, 0x hex; or `v`, `r`, `s`.'),

@@ -12,8 +12,9 @@ import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { bookDeposit } from './open-wallet.ts'
-import { isArriving } from './relay-store.ts'
+import { openRelaysTo, type Relay } from './relay-store.ts'
 import { addressOf, openTransfersOf, stablecoinOf } from './store.ts'
+import { isUsed } from './token-authorization.ts'
 
 /** What reconciling needs. */
 export interface Reconciling {
@@ -37,6 +38,9 @@ export interface Position {
   readonly onChain: bigint
 }
 
+/** A relay that nobody saw being broadcast is waited for so long; after that the token is asked whether it has paid. */
+const RELAYING_MS = 30_000
+
 /** How long a difference must stay the same before it is believed. */
 const BELIEVED_MS = 5_000
 
@@ -49,11 +53,12 @@ export async function reconcileWallet(
   wallet: ReconciledWallet,
 ): Promise<readonly Position[]> {
   const { database, chain, clock } = parts
-  if (await isUnderWay(database, wallet)) return []
+  if (await isUnderWay(parts, wallet)) return []
   const before = await bookedOf(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
   const after = await bookedOf(database, chain, wallet.accountId)
-  if (await isUnderWay(database, wallet)) return []
+  // After the balances were read: what no token has executed by now is in none of them.
+  if ((await isUnderWay(parts, wallet)) || (await isPaidBySlowRelay(parts, wallet))) return []
   const missing: Position[] = []
   for (const [index, token] of stablecoins.entries()) {
     const position = { token, booked: before.get(token) ?? 0n, onChain: onChain[index] ?? 0n }
@@ -116,7 +121,8 @@ async function credit(
       .forUpdate()
       .execute()
     const now = await bookedOf(connection, chain, accountId)
-    if (now.get(token) !== booked || (await isUnderWay(connection, wallet))) return false
+    if (now.get(token) !== booked || (await isUnderWay({ ...parts, database: connection }, wallet)))
+      return false
     const reference = `chain ${address}`
     await bookDeposit({ ...parts, database: connection }, { accountId, funds, reference, at })
     await forget(connection, accountId, token)
@@ -126,10 +132,28 @@ async function credit(
   if (isCredited) log.info({ address, token, amount }, 'a deposit straight onto a wallet was credited')
 }
 
-/** Whether a transfer to or from the wallet, or a relay to it, has not ended. */
-async function isUnderWay(database: Connection, wallet: ReconciledWallet): Promise<boolean> {
+/** Whether a transfer to or from the wallet, or a relay to it that may well arrive at any moment, has not ended. */
+async function isUnderWay(
+  { database, clock }: { database: Connection; clock: Clock },
+  wallet: ReconciledWallet,
+): Promise<boolean> {
   if ((await openTransfersOf(database, wallet)).length > 0) return true
-  return isArriving(database, wallet.address)
+  const relays = await openRelaysTo(database, wallet.address)
+  return relays.some((relay) => !isSlow(relay, clock()))
+}
+
+/** Whether one of the slow relays has paid the wallet. Others must not keep what comes in besides from being credited. */
+async function isPaidBySlowRelay(
+  { database, chain, clock }: Reconciling,
+  wallet: ReconciledWallet,
+): Promise<boolean> {
+  const relays = await openRelaysTo(database, wallet.address)
+  const slow = relays.filter((relay) => isSlow(relay, clock()))
+  return (await Promise.all(slow.map(({ payment }) => isUsed(chain, payment)))).includes(true)
+}
+
+function isSlow({ transactionHash, createdAt }: Pick<Relay, 'transactionHash' | 'createdAt'>, at: Date) {
+  return transactionHash === null && at.getTime() - createdAt.getTime() > RELAYING_MS
 }
 
 /** Differences that stand, with their wallets: those that were seen last come first. */

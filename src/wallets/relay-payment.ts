@@ -2,42 +2,27 @@
  * One relay: row → broadcast → end. What was signed is executed at most once by the token itself, whoever sends it how
  * often. The money is not ours: nothing is held, and only what arrives at a wallet of ours is booked.
  */
-import { type Signature as EvmSignature, parseSignature, size } from 'viem'
-import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
-import type { NewId } from '../ids.ts'
-import { external } from '../ledger/accounts.ts'
-import type { Log } from '../log.ts'
-import type { Chain, Hex } from '../providers/chain.ts'
+import { type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
-import { settleSpend } from '../spending/settle.ts'
-import type { Database } from '../storage/database.ts'
-import { bookDeposit } from './open-wallet.ts'
-import { insertRelay, type Relay, updateRelay } from './relay-store.ts'
-import { findWalletOwner } from './store.ts'
+import { signedCall, takingCall } from './payment-call.ts'
+import { endOf, endOfRefused, finishRelay, lastingEnd, type RelayEnd, type Relaying } from './relay-end.ts'
 import {
-  allowedUnits,
-  authorizationAbi,
-  isUsed,
-  judgePayment,
-  rejected,
-  type SignedPayment,
-} from './token-authorization.ts'
+  findRelayOfDecision,
+  insertRejectedRelay,
+  insertRelay,
+  isReleased,
+  type NewRelay,
+  type Relay,
+  updateRelay,
+} from './relay-store.ts'
+import { isUsed, rejected, rejectedLate, type SignedPayment } from './token-authorization.ts'
 
 /** How long a caller waits for the chain before it is told `settlement_pending`. */
 const WAIT_MS = 3000
 
 /** After so long a relay that the chain never took is given up. What was signed may then be sent anew. */
 const GIVEN_UP_MS = 10 * 60_000
-
-/** What relaying needs. */
-export interface Relaying {
-  readonly database: Database
-  readonly chain: Chain
-  readonly newId: NewId
-  readonly clock: Clock
-  readonly log: Log
-}
 
 /** A relay that the chain has taken. @property transactionHash null where it was executed and nobody saw by which. */
 export interface SentRelay {
@@ -58,23 +43,36 @@ export async function relayPayment(
   const { database, chain, newId, clock } = relaying
   const { at, ...rest } = order
   const row = { ...rest, id: newId('tx', at), chain: chain.name, createdAt: at }
-  if (!(await insertRelay(database, row))) {
-    await releaseSpend(database, { decisionId: order.decisionId, at: clock() })
-    throw rejected(
-      'nonce_used',
-      'What was signed, or another permit of its payer, is carried out by another call now.',
-    )
-  }
-  const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null }
-  const hash = await broadcast(relaying, relay)
-  const outcome = await receiptOf(chain, hash, WAIT_MS)
+  if (!(await insertRelay(database, row))) throw await turnAway(relaying, row)
+  const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null, rejection: null }
+  const sent = await broadcast(relaying, relay)
+  if (typeof sent !== 'string') return sent
+  const outcome = await receiptOf(chain, sent, WAIT_MS)
   if (outcome === 'success') {
-    await finishRelay(relaying, relay, { state: 'confirmed', transactionHash: hash })
-    return { transferId: relay.id, transactionHash: hash, status: 'confirmed' }
+    await finishRelay(relaying, relay, { state: 'confirmed', transactionHash: sent })
+    return { transferId: relay.id, transactionHash: sent, status: 'confirmed' }
   }
   const state = 'settlement_pending'
-  await updateRelay(database, relay.id, { state, transactionHash: hash }, clock())
-  return { transferId: relay.id, transactionHash: hash, status: state }
+  await updateRelay(database, relay.id, { state, transactionHash: sent }, clock())
+  const inVain = new Error('the transaction reverted')
+  if (outcome === 'reverted') return concluded(relaying, relay, inVain)
+  return { transferId: relay.id, transactionHash: sent, status: state }
+}
+
+/** Gives the budget back to a call that another was faster than, and keeps its end. */
+async function turnAway({ database, clock }: Relaying, row: NewRelay): Promise<Failure> {
+  const end = rejected(
+    'nonce_used',
+    'What was signed, or another permit of its payer, is carried out by another call now.',
+  )
+  const { id, decisionId } = row
+  const verdict = await database.transaction(async (connection) => {
+    const released = await releaseSpend(connection, { decisionId, at: clock() })
+    if (released === 'released')
+      await insertRejectedRelay(connection, row, { failure: end.message, rejection: 'nonce_used' })
+    return released
+  })
+  return verdict === 'released' ? end : failed({ id, failure: 'it was never sent', rejection: null })
 }
 
 /** Carries a relay on from wherever it was left. */
@@ -91,89 +89,74 @@ export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<voi
   const isOver = clock().getTime() > relay.createdAt.getTime() + GIVEN_UP_MS
   if (outcome === 'reverted' || isOver) {
     const failure = isOver ? 'the chain did not take it in time' : 'the transaction reverted'
-    return finishRelay(relaying, relay, { state: 'failed', failure })
+    return finishRelay(relaying, relay, { state: 'failed', failure, rejection: null })
   }
+  const last = await lastingEnd(relaying, payment)
+  if (last !== undefined) return finishRelay(relaying, relay, last)
   const hash = await send(chain, payment)
   await updateRelay(database, relay.id, { state: 'settlement_pending', transactionHash: hash }, clock())
 }
 
-/** Broadcasts for a caller who waits. Where that fails the payment is judged anew: what can never be taken is told so. */
-async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex> {
+/**
+ * Broadcasts for a caller who waits. What the chain refuses ends at once: nothing was sent.
+ * @returns the hash of the transaction, or how it was executed by another.
+ */
+async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex | SentRelay> {
   const { database, chain, clock, log } = relaying
   try {
     const hash = await send(chain, relay.payment)
     await updateRelay(database, relay.id, { state: 'submitted', transactionHash: hash }, clock())
     return hash
   } catch (cause) {
+    if (isRefusedCall(cause)) return concluded(relaying, relay, cause)
     log.warn({ err: cause, relayId: relay.id }, 'it is not known whether the chain took a relay')
-    const refusal = await judgePayment(chain, relay.payment, clock()).catch((error: unknown) => error)
-    const isRefused = refusal instanceof Failure && refusal.code === 'authorization_rejected'
-    // One whose nonce is used may have been executed by this very broadcast.
-    if (isRefused && refusal.members.reason !== 'nonce_used') {
-      await finishRelay(relaying, relay, { state: 'failed', failure: refusal.message })
-      throw refusal
-    }
-    throw new Failure(
-      'settlement_pending',
-      `It is not known yet whether the chain took transfer ${relay.id}.`,
-      {
-        decisionId: relay.decisionId,
-        transferId: relay.id,
-        retryAfter: 5,
-        hint: 'Repeat this call with the same idempotency key to learn the outcome: what was signed is executed at most once.',
-      },
-      { cause },
-    )
+    // Where the payer took it back, this is certain all the same.
+    const end = await endOf(chain, relay.payment).catch(() => undefined)
+    if (end?.state === 'failed') return ended(relaying, relay, end)
+    throw pending(relay, cause)
   }
+}
+
+/** The end of a relay whose call the chain refused, or executed in vain. @throws Failure `settlement_pending` where it has none yet. */
+async function concluded(relaying: Relaying, relay: Relay, cause: Error): Promise<SentRelay> {
+  const { log } = relaying
+  log.info({ relayId: relay.id, reason: cause.message }, 'the chain refused a relay')
+  const end = await endOfRefused(relaying, relay.payment, cause.message).catch((err: unknown) => {
+    log.warn({ err, relayId: relay.id }, 'the end of a relay cannot be read yet')
+  })
+  if (end === undefined) throw pending(relay, cause)
+  return ended(relaying, relay, end)
+}
+
+async function ended(relaying: Relaying, relay: Relay, end: RelayEnd): Promise<SentRelay> {
+  await finishRelay(relaying, relay, end)
+  if (end.state === 'failed') throw failed({ ...relay, ...end })
+  return { transferId: relay.id, transactionHash: end.transactionHash, status: 'confirmed' }
+}
+
+function pending({ id, decisionId }: Relay, cause: unknown): Failure {
+  return new Failure(
+    'settlement_pending',
+    `It is not known yet whether the chain took transfer ${id}.`,
+    {
+      decisionId,
+      transferId: id,
+      retryAfter: 5,
+      hint: `Repeat this call with the same idempotency key, or read GET /api/wallets/transfers/${id}, to learn the outcome: what was signed is executed at most once.`,
+    },
+    { cause },
+  )
 }
 
 /** Sends what is still to be sent. @returns the hash of the transaction that pays. */
 async function send(chain: Chain, payment: SignedPayment): Promise<Hex> {
-  const { signer, tokens } = chain
-  const { kind, token, payer, destination, units, validAfter, validBefore, nonce } = payment
-  const contract = { address: tokens[token], abi: authorizationAbi }
-  const signature = signatureArgs(payment.signature)
-  if (kind === 'authorization') {
-    const args = [payer, destination, units, validAfter, validBefore, nonce, ...signature]
-    return signer.writeContract({ ...contract, functionName: 'transferWithAuthorization', args })
-  }
+  const { signer } = chain
+  if (payment.kind === 'authorization') return signer.writeContract(signedCall(chain, payment))
   if (!(await isUsed(chain, payment))) {
-    const args = [payer, signer.address, units, validBefore, ...signature]
-    const hash = await signer.writeContract({ ...contract, functionName: 'permit', args })
+    const hash = await signer.writeContract(signedCall(chain, payment))
     await signer.waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
-  return signer.writeContract({
-    ...contract,
-    functionName: 'transferFrom',
-    args: [payer, destination, units],
-  })
-}
-
-/** A key's signature in the form that every token takes; a contract wallet's as its bytes. */
-function signatureArgs(signature: Hex): readonly unknown[] {
-  if (size(signature) !== 65) return [signature]
-  const { r, s, yParity }: EvmSignature = parseSignature(signature)
-  return [27 + yParity, r, s]
-}
-
-/**
- * How a payment ended whose own transaction nobody saw succeed; undefined where it can still be sent. Only what the token
- * itself says was paid is booked: its holder could otherwise take it back at the right moment and be credited all the same.
- */
-async function endOf(chain: Chain, payment: SignedPayment): Promise<RelayEnd | undefined> {
-  const { kind, token, payer, units } = payment
-  if (kind === 'authorization') {
-    const nonce: Hex = `0x${payment.nonce.slice(2)}`
-    const outcome = await chain.authorizationOutcome({ token: chain.tokens[token], authorizer: payer, nonce })
-    if (outcome.status === 'used') return { state: 'confirmed', transactionHash: outcome.transactionHash }
-    return outcome.status === 'canceled' ? { state: 'failed', failure: 'its payer took it back' } : undefined
-  }
-  // A permit's number moves before its money, and what it allows is gone once it was taken, or taken back.
-  if (!(await isUsed(chain, payment)) || (await allowedUnits(chain, token, payer)) >= units) return undefined
-  return {
-    state: 'failed',
-    failure: 'what it allowed is gone, and no transaction of ours was seen to take it',
-  }
+  return signer.writeContract(takingCall(chain, payment))
 }
 
 async function receiptOf(
@@ -186,51 +169,32 @@ async function receiptOf(
   return receipt?.status
 }
 
-/** How a relay ended. */
-type RelayEnd =
-  | { readonly state: 'confirmed'; readonly transactionHash: Hex | null }
-  | { readonly state: 'failed'; readonly failure: string }
-
-/** Ends a relay, its share of the budget, and books what arrived at a wallet of ours, in one transaction and once. */
-async function finishRelay(relaying: Relaying, relay: Relay, end: RelayEnd): Promise<void> {
-  const { database, chain, clock } = relaying
-  const at = clock()
-  const { id, decisionId, payment } = relay
-  const { token: asset, units, destination } = payment
-  const receiver = end.state === 'confirmed' ? await findWalletOwner(database, destination) : undefined
-  await database.transaction(async (connection) => {
-    const { state } = end
-    const row =
-      state === 'failed'
-        ? { state, failure: end.failure }
-        : { state, ...(end.transactionHash === null ? {} : { transactionHash: end.transactionHash }) }
-    if (!(await updateRelay(connection, id, row, at))) return
-    if (state === 'failed') {
-      await releaseSpend(connection, { decisionId, at })
-      return
-    }
-    await settleSpend(connection, { decisionId, destination: external(chain.name), at })
-    if (receiver === undefined) return
-    const funds = [{ asset, units }]
-    await bookDeposit(
-      { ...relaying, database: connection },
-      { accountId: receiver, funds, reference: id, at },
-    )
-  })
-}
-
-/** How an earlier relay went, for a caller that repeats its call. @returns null while that is not known. */
-export function recalled(relay: Relay): SentRelay | null {
-  const { id: transferId, state, transactionHash, failure } = relay
-  if (state === 'failed')
-    throw new Failure(
-      'provider_unavailable',
-      `The chain did not execute transfer ${transferId}: ${failure}.`,
-      {
-        isFinal: true,
-        hint: 'Send what was signed again with a new idempotency key, or sign a new one.',
-      },
-    )
+/**
+ * How an earlier relay went, for a caller that repeats its call.
+ * @returns null while that is not known.
+ * @throws Failure `authorization_rejected` where the token did not take it, `provider_unavailable` where it failed otherwise.
+ */
+export async function recallRelay(
+  { database }: Pick<Relaying, 'database'>,
+  decisionId: string,
+): Promise<SentRelay | null> {
+  const relay = await findRelayOfDecision(database, decisionId)
+  if (relay === undefined) {
+    // It is about to begin, or its process ended before it did and the budget was given back.
+    if (!(await isReleased(database, decisionId))) return null
+    throw failed({ id: decisionId, failure: 'it was never sent', rejection: null })
+  }
+  const { id: transferId, state, transactionHash } = relay
+  if (state === 'failed') throw failed(relay)
   if (state === 'confirmed') return { transferId, transactionHash, status: 'confirmed' }
   return transactionHash === null ? null : { transferId, transactionHash, status: 'settlement_pending' }
+}
+
+function failed({ id, failure, rejection }: Pick<Relay, 'id' | 'failure' | 'rejection'>): Failure {
+  const words = failure ?? 'it was refused'
+  if (rejection !== null) return rejectedLate(rejection, words)
+  return new Failure('provider_unavailable', `The chain did not execute transfer ${id}: ${words}.`, {
+    isFinal: true,
+    hint: 'Send what was signed again with a new idempotency key, or sign a new one.',
+  })
 }

@@ -5,7 +5,7 @@ import type { Address, Hex } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { RelayTable } from '../storage/schema-wallets.ts'
 import { addressOf, lowerCase, stablecoinOf, type TransferState } from './store.ts'
-import type { SignedPayment } from './token-authorization.ts'
+import type { Rejection, SignedPayment } from './token-authorization.ts'
 
 /** A relay as it is stored. */
 export interface Relay {
@@ -18,8 +18,13 @@ export interface Relay {
   /** Of the payment itself; a permit's own is not kept. */
   readonly transactionHash: Hex | null
   readonly failure: string | null
+  /** Why the token would not take it; null where it failed otherwise. */
+  readonly rejection: Rejection | null
   readonly createdAt: Date
 }
+
+/** A relay as it begins. */
+export type NewRelay = Omit<Relay, 'state' | 'transactionHash' | 'failure' | 'rejection'>
 
 const digits = z.string().regex(/^\d+$/).transform(BigInt)
 const signedParts = z.object({
@@ -34,39 +39,57 @@ const open = ['reserved', 'submitted', 'settlement_pending'] as const
  * Writes a relay's row, if and only if its reservation still stands and no other relay carries the same.
  * @returns whether it was written.
  */
-export async function insertRelay(
-  database: Connection,
-  relay: Omit<Relay, 'state' | 'transactionHash' | 'failure'>,
-): Promise<boolean> {
-  const { payment, createdAt } = relay
-  const [validAfter, validBefore] = [payment.validAfter.toString(), payment.validBefore.toString()]
+export async function insertRelay(database: Connection, relay: NewRelay): Promise<boolean> {
   const rows = await database.call<{ id: string }>(
     {
       name: 'wallets_insert_relay',
       text: `insert into relay (id, account_id, decision_id, kind, token, units, payer, destination, chain, nonce, signed,
-          expires_at, state, created_at, updated_at)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'reserved', $13, $13
+          expires_at, created_at, updated_at, state)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, 'reserved'
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
         on conflict do nothing
         returning id`,
     },
-    [
-      relay.id,
-      relay.accountId,
-      relay.decisionId,
-      payment.kind,
-      payment.token,
-      payment.units,
-      lowerCase(payment.payer),
-      lowerCase(payment.destination),
-      relay.chain,
-      payment.nonce,
-      JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
-      momentOf(payment.validBefore),
-      createdAt,
-    ],
+    parametersOf(relay),
   )
   return rows.length === 1
+}
+
+/** Writes the row of a relay that ended before it began, so that its caller is told the same again. */
+export async function insertRejectedRelay(
+  database: Connection,
+  relay: NewRelay,
+  { failure, rejection }: { failure: string; rejection: Rejection },
+): Promise<void> {
+  await database.call(
+    {
+      name: 'wallets_insert_rejected_relay',
+      text: `insert into relay (id, account_id, decision_id, kind, token, units, payer, destination, chain, nonce, signed,
+          expires_at, created_at, updated_at, state, failure, rejection)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, 'failed', $14, $15)
+        on conflict do nothing`,
+    },
+    [...parametersOf(relay), failure, rejection],
+  )
+}
+
+function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
+  const [validAfter, validBefore] = [payment.validAfter.toString(), payment.validBefore.toString()]
+  return [
+    relay.id,
+    relay.accountId,
+    relay.decisionId,
+    payment.kind,
+    payment.token,
+    payment.units,
+    lowerCase(payment.payer),
+    lowerCase(payment.destination),
+    relay.chain,
+    payment.nonce,
+    JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
+    momentOf(payment.validBefore),
+    createdAt,
+  ]
 }
 
 /** Whether a relay carries the same already, or has. */
@@ -91,16 +114,17 @@ export async function isRelayed(
 export async function updateRelay(
   database: Connection,
   id: string,
-  to: { state: TransferState; transactionHash?: Hex; failure?: string },
+  to: { state: TransferState; transactionHash?: Hex; failure?: string; rejection?: Rejection | null },
   at: Date,
 ): Promise<boolean> {
   const rows = await database.call<{ id: string }>(
     {
       name: 'wallets_update_relay',
-      text: `update relay set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5
+      text: `update relay set state = $2, transaction_hash = coalesce($3, transaction_hash), failure = $4, updated_at = $5,
+          rejection = $6
         where id = $1 and state not in ('confirmed', 'failed') returning id`,
     },
-    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at],
+    [id, to.state, to.transactionHash ?? null, to.failure ?? null, at, to.rejection ?? null],
   )
   return rows.length === 1
 }
@@ -131,15 +155,25 @@ export async function openRelays(database: Connection, before: Date, limit: numb
   return rows.map(relayOf)
 }
 
-/** Whether something is on its way to an address. */
-export async function isArriving(database: Connection, address: Address): Promise<boolean> {
-  const row = await database.kysely
+/** Relays to an address that have not ended. */
+export async function openRelaysTo(database: Connection, address: Address): Promise<Relay[]> {
+  const rows = await database.kysely
     .selectFrom('relay')
-    .select('id')
+    .selectAll()
     .where('destination', '=', lowerCase(address))
     .where('state', 'in', open)
+    .execute()
+  return rows.map(relayOf)
+}
+
+/** Whether the money of a decision was given back. */
+export async function isReleased(database: Connection, decisionId: string): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('reservation')
+    .select('status')
+    .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  return row !== undefined
+  return row?.status === 'released'
 }
 
 /** The relay of a decision, or undefined where it has none (yet). */
@@ -179,6 +213,7 @@ function relayOf(row: Selectable<RelayTable>): Relay {
     state: row.state,
     transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
     failure: row.failure,
+    rejection: row.rejection,
     createdAt: row.created_at,
   }
 }

@@ -3,29 +3,16 @@
  * for the sponsor, who then transfers. Both are judged here by the chain's own state, before any gas is spent.
  * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
  */
-import { parseAbi, recoverTypedDataAddress } from 'viem'
+import { recoverTypedDataAddress } from 'viem'
 import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
-import type { Address, Chain, Hex } from '../providers/chain.ts'
+import { type Address, type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
+import { authorizationAbi, isKeySignature, signedCall } from './payment-call.ts'
 import { lowerCase } from './store.ts'
 
 /** The tokens that have both: Tether has neither. */
 export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
-
-/** What of a token is read and called. */
-export const authorizationAbi = parseAbi([
-  'function name() view returns (string)',
-  'function version() view returns (string)',
-  'function nonces(address owner) view returns (uint256)',
-  'function allowance(address owner, address spender) view returns (uint256)',
-  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
-  'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
-  'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
-  'function transferFrom(address from, address to, uint256 value) returns (bool)',
-])
 
 const types = {
   TransferWithAuthorization: [
@@ -69,8 +56,19 @@ export interface SignedPayment {
 /** What judging needs of a chain. */
 export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
 
-/** Why a token would not take what was signed. */
-export type Rejection = 'expired' | 'not_yet_valid' | 'nonce_used' | 'signature' | 'domain' | 'balance'
+/** Why a token would not take what was signed. `refused`: for a reason of its own, such as a payer that it has blocked. */
+export const rejections = [
+  'expired',
+  'not_yet_valid',
+  'nonce_used',
+  'signature',
+  'domain',
+  'balance',
+  'refused',
+] as const
+
+/** One of {@link rejections}. */
+export type Rejection = (typeof rejections)[number]
 
 /**
  * Judges a payment as its token will. @param now the moment of the call.
@@ -90,9 +88,40 @@ export async function judgePayment(
   await requireSignature(chain, payment)
   const { token, units, payer } = payment
   const balance = await chain.balanceOf(token, payer)
-  if (balance >= units) return
+  if (balance >= units) return requireTaken(chain, payment, now)
   const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
   throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
+}
+
+/** Asks the token itself, which may know more than what is checked here. */
+async function requireTaken(chain: AuthorizationChain, payment: SignedPayment, now: Date): Promise<void> {
+  try {
+    await chain.signer.readContract(signedCall(chain, payment))
+  } catch (error) {
+    throw isRefusedCall(error) ? refusedByToken(payment, error.message, now) : error
+  }
+}
+
+/** What tokens say, in Circle's words and those of the interfaces. The first that fits counts. */
+const refusals: readonly (readonly [RegExp, Rejection])[] = [
+  [/used or cancell?ed/i, 'nonce_used'],
+  [/exceeds balance/i, 'balance'],
+  [/invalid signature/i, 'signature'],
+  // One word of ours for both: the clock tells which.
+  [/not yet valid/i, 'not_yet_valid'],
+  [/expired/i, 'expired'],
+]
+
+/** A token's refusal. @param words the token's own; each has others for the same. */
+export function refusedByToken(
+  { validBefore }: Pick<SignedPayment, 'validBefore'>,
+  words: string,
+  now: Date,
+): Failure {
+  const isLate = BigInt(Math.floor(now.getTime() / 1000)) >= validBefore
+  const found = refusals.find(([pattern]) => pattern.test(words))?.[1] ?? 'refused'
+  const reason = found === 'not_yet_valid' && isLate ? 'expired' : found
+  return rejected(reason, `The token refuses it: ${words}.`)
 }
 
 /** Whether the token has executed what was signed, or never will: it counts each nonce once. */
@@ -134,6 +163,11 @@ function read(
 
 async function requireSignature(chain: AuthorizationChain, payment: SignedPayment): Promise<void> {
   const { token, payer, signature } = payment
+  if (!isKeySignature(signature) && !(await hasCode(chain, payer)))
+    throw rejected(
+      'signature',
+      'The signature is not one that tokens take of a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
+    )
   const data = typedDataOf(chain, payment)
   const domain = await domainOf(chain, token)
   if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
@@ -147,6 +181,12 @@ async function requireSignature(chain: AuthorizationChain, payment: SignedPaymen
   }
   if (await isOldPermit(chain, payment, domain)) throw used()
   throw rejected('signature', 'The signature is not the payer’s over these values.')
+}
+
+/** Whether the payer is a contract, which judges signatures itself (EIP-1271). */
+async function hasCode({ signer }: Pick<Chain, 'signer'>, address: Address): Promise<boolean> {
+  const code = await signer.getCode({ address })
+  return code !== undefined && code !== '0x'
 }
 
 /** Whether a permit is one of the payer's last ones: its number is not sent along, and is part of what is signed. */
@@ -207,12 +247,17 @@ const hints: Readonly<Record<Rejection, string>> = {
   signature: 'Sign exactly the values that are sent, with the payer’s key.',
   domain: 'Sign for the token’s own domain on this chain: its name(), version(), chain id and address.',
   balance: 'Put the amount on the payer’s address first.',
+  refused: 'Ask the token’s issuer why it does not take it; sending it again does not help.',
 }
 
-/** The refusal of what was signed. */
+const NOTHING_SENT = ' Nothing was sent and no gas was spent.'
+
+/** The refusal of what was signed, before anything was sent. */
 export function rejected(reason: Rejection, detail: string): Failure {
-  return new Failure('authorization_rejected', `${detail} Nothing was sent and no gas was spent.`, {
-    reason,
-    hint: hints[reason],
-  })
+  return rejectedLate(reason, `${detail}${NOTHING_SENT}`)
+}
+
+/** The refusal of what was signed, once its relay had begun. */
+export function rejectedLate(reason: Rejection, detail: string): Failure {
+  return new Failure('authorization_rejected', detail, { reason, hint: hints[reason] })
 }

@@ -24,8 +24,10 @@ export const transferView = z.strictObject({
   chain: z.string().describe('Chain by name.'),
   transactionHash: z.string().nullable().describe('Hash of the transaction; null before it was broadcast.'),
   authorization: z
-    .enum(['sandbox', 'passkey', 'eoa', 'agent'])
-    .describe('Who signed for it; `sandbox`: the sandbox’s own key.'),
+    .enum(['sandbox', 'passkey', 'eoa', 'agent', 'payer'])
+    .describe(
+      'Who signed for it; `sandbox`: the sandbox’s own key; `payer`: whoever’s money it is, carried by a gasless transfer.',
+    ),
   decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
   failure: z.string().nullable().describe('Why it failed; its money is free again.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
@@ -50,7 +52,7 @@ export interface TransferFilter {
   readonly to?: string | undefined
 }
 
-const columns = [
+const relayColumns = [
   'id',
   'state',
   'token',
@@ -58,12 +60,13 @@ const columns = [
   'destination',
   'chain',
   'transaction_hash',
-  'signer',
   'decision_id',
   'failure',
   'created_at',
   'updated_at',
 ] as const
+
+const columns = [...relayColumns, 'signer'] as const
 
 /** An account's transfers, newest first. */
 export async function listTransfers(
@@ -86,7 +89,7 @@ export async function listTransfers(
   return { transfers: rows.map(shown), nextCursor: next }
 }
 
-/** One of an account's transfers, or undefined where it has no such. */
+/** One of an account's transfers, also one that it had carried for others, or undefined where it has no such. */
 export async function findOwnTransfer(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
@@ -97,7 +100,14 @@ export async function findOwnTransfer(
     .where('id', '=', id)
     .where('account_id', '=', accountId)
     .executeTakeFirst()
-  return row === undefined ? undefined : shown(row)
+  if (row !== undefined) return shown(row)
+  const relay = await database.kysely
+    .selectFrom('relay')
+    .select(relayColumns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return relay === undefined ? undefined : shown({ ...relay, signer: 'payer' })
 }
 
 interface Row {

@@ -111,7 +111,7 @@ describe('a gateway on a directory', () => {
     expect(await usdcOf(third, key)).toEqual({ amount: '996.5', held: '0', onChain: 996_500_000n })
     expect((await transfer(third, key, '1', 'after')).status).toBe(200)
     expect(await usdcOf(third, key)).toEqual({ amount: '995.5', held: '0', onChain: 995_500_000n })
-  })
+  }, 90_000)
 
   it('refuses a second process with an error that says what to do', async () => {
     const first = await start()

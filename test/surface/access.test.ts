@@ -118,12 +118,14 @@ const signedBy =
 
 const keyOf = async (owner: Person, more: Record<string, unknown>) => {
   const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
-  return bearer(String(body.key))
+  return bearer(z.string().parse(body.key))
 }
 
 const agentOf = async (owner: Person, more: Record<string, unknown>) => {
   const agent = await newAgent()
-  await owner.ask('POST', '/api/agents/keys', { name: 'Agent', policy, publicKey: agent.jwk, ...more })
+  const grant = { name: 'Agent', policy, publicKey: agent.jwk, ...more }
+  const { body } = await owner.ask('POST', '/api/agents/keys', grant)
+  z.string().parse(body.agentId)
   return agent
 }
 
@@ -135,6 +137,20 @@ async function expiredToken({ token }: Person): Promise<string> {
   return new SignJWT({ ...claims, iat: past - 900, exp: past })
     .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt' })
     .sign(Buffer.from(SECRET))
+}
+
+/** A key and an agent that end in a moment. A busy machine may not make them before: then they get more time. */
+async function soonExpired(owner: Person) {
+  for (let lifeMs = 400; ; lifeMs *= 2) {
+    const endsAt = Date.now() + lifeMs
+    const grant = { scopes: allScopes, expiresAt: new Date(endsAt).toISOString() }
+    try {
+      const [expiredKey, expiredAgent] = [await keyOf(owner, grant), await agentOf(owner, grant)]
+      return { expiredKey, expiredAgent, endsAt }
+    } catch (error) {
+      if (lifeMs > 5_000) throw error
+    }
+  }
 }
 
 /** A cast of callers, new for each route: what one route does to a caller must not show in the next row. */
@@ -152,19 +168,17 @@ async function newCast(): Promise<Record<Kind, Send>> {
   const stale = await signInByEmail(gateway.origin, address)
   const ended = await newGuest(gateway.origin)
   await ended.ask('POST', '/api/auth/logout', {})
-  const soon = new Date(Date.now() + 400).toISOString()
-  const [lockedKey, lockedAgent, expiredKey, expiredAgent, bareKey, fullKey, bareAgent, fullAgent] = [
+  const { expiredKey, expiredAgent, endsAt } = await soonExpired(owner)
+  const [lockedKey, lockedAgent, bareKey, fullKey, bareAgent, fullAgent] = [
     await keyOf(locked, { scopes: allScopes }),
     await agentOf(locked, { scopes: allScopes }),
-    await keyOf(owner, { scopes: allScopes, expiresAt: soon }),
-    await agentOf(owner, { scopes: allScopes, expiresAt: soon }),
     await keyOf(owner, { scopes: [] }),
     await keyOf(owner, { scopes: allScopes }),
     await agentOf(owner, { scopes: [] }),
     await agentOf(owner, { scopes: allScopes }),
   ]
   await locked.ask('POST', '/api/security/lock', {})
-  await sleep(Math.max(0, new Date(soon).getTime() - Date.now()))
+  await sleep(Math.max(0, endsAt - Date.now()))
   const hourAgo = { created: new Date(Date.now() - 3_600_000), expires: new Date(Date.now() - 3_500_000) }
   const [header, , signature] = person.token.split('.')
   const claims = Buffer.from(JSON.stringify({ sub: admin.accountId, sid: 'sess_x', exp: 9e9 })).toString(
@@ -242,7 +256,7 @@ function requestOf(route: string, tool: Tool) {
 }
 
 describe('who may use what', () => {
-  it('is as the registry says, for every route and every credential', { timeout: 180_000 }, async () => {
+  it('is as the registry says, for every route and every credential', { timeout: 400_000 }, async () => {
     const routes = await served()
     const lines: string[] = []
     const wrong: string[] = []

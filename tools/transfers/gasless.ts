@@ -6,8 +6,8 @@ import { takeSponsorship } from '../../src/kernel/gates/rate.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf } from '../../src/money.ts'
 import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
-import { recalled, relayPayment, type SentRelay } from '../../src/wallets/relay-payment.ts'
-import { findRelayOfDecision, isRelayed } from '../../src/wallets/relay-store.ts'
+import { recallRelay, relayPayment, type SentRelay } from '../../src/wallets/relay-payment.ts'
+import { isRelayed } from '../../src/wallets/relay-store.ts'
 import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 import {
   authorizingTokens,
@@ -52,7 +52,7 @@ export default defineTool({
     status: z
       .enum(['confirmed', 'settlement_pending'])
       .describe(
-        '`settlement_pending`: broadcast, not yet confirmed; repeat the call with the same idempotency key.',
+        '`settlement_pending`: broadcast, not yet confirmed; repeat the call with the same idempotency key, or read the transfer by its id.',
       ),
     transferId: z.string().describe('`tx_…`'),
     decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
@@ -135,8 +135,7 @@ export default defineTool({
     return told(sent, input, decided)
   },
   recall: async (context, input, decided) => {
-    const relay = await findRelayOfDecision(context.database, decided.decisionId)
-    const sent = relay === undefined ? null : recalled(relay)
+    const sent = await recallRelay(context, decided.decisionId)
     return sent === null ? null : told(sent, input, decided)
   },
 })

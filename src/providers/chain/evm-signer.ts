@@ -1,6 +1,6 @@
 /** What an x402 facilitator asks of a chain, on a real node; the sponsor pays for what it writes. */
 import { concat, encodeFunctionData } from 'viem'
-import type { Address, ContractCall, EvmSigner, Hex } from '../chain.ts'
+import { type Address, type ContractCall, type EvmSigner, type Hex, refusedCall } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { awaitReceipt } from './receipts.ts'
 import { refusalOf } from './refusal.ts'
@@ -12,7 +12,7 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
   /** A refusal in words: what viem makes of one is a page, and names no error that the caller's interface lacks. */
   function refuse(error: unknown): never {
     const refusal = refusalOf(error)
-    throw refusal === undefined ? error : new Error(refusal, { cause: error })
+    throw refusal === undefined ? error : refusedCall(refusal, { cause: error })
   }
 
   /** Estimated first, so that what would revert is refused before it costs gas. */

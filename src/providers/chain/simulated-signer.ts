@@ -1,7 +1,7 @@
 /** What an x402 facilitator asks of a chain, on the simulated one. */
 import { decodeFunctionData, parseAbi } from 'viem'
 import { type Stablecoin, stablecoins } from '../../money.ts'
-import type { Address, EvmSigner, Hex } from '../chain.ts'
+import { type Address, type EvmSigner, type Hex, refusedCall } from '../chain.ts'
 import { calldataOf } from './evm-signer.ts'
 import { multicallAddress, plainAddress, sandboxTokens } from './networks.ts'
 import { fakeHash } from './simulated-state.ts'
@@ -27,7 +27,11 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
 
   async function write(to: Address, data: Hex): Promise<Hex> {
     const judged = await judge(context, to, data)
-    judged.commit()
+    try {
+      judged.commit()
+    } catch (error) {
+      throw refused(error)
+    }
     context.state.mine()
     sent += 1
     const hash = fakeHash(`signer transaction ${sent}`)
@@ -63,7 +67,16 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
 async function judge(context: CallContext, to: Address, data: Hex): Promise<JudgedCall> {
   const token = tokenAt(to)
   if (token === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
-  return judgeTokenCall(context, token, data)
+  try {
+    return await judgeTokenCall(context, token, data)
+  } catch (error) {
+    throw refused(error)
+  }
+}
+
+/** Whatever the books object to comes before they are changed. */
+function refused(error: unknown): Error {
+  return refusedCall(error instanceof Error ? error.message : String(error), { cause: error })
 }
 
 async function readMany(context: CallContext, data: Hex): Promise<{ success: boolean; returnData: Hex }[]> {

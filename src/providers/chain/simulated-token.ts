@@ -7,6 +7,7 @@ import {
   parseAbi,
   recoverAddress,
   type Signature,
+  slice,
 } from 'viem'
 import type { Clock } from '../../clock.ts'
 import type { Stablecoin } from '../../money.ts'
@@ -199,13 +200,19 @@ async function requireSigned(
 ): Promise<void> {
   const signature = signatureOf(args)
   const recovered = await recoverAddress({ hash, signature }).catch(() => undefined)
-  if (recovered !== getAddress(signer)) throw new Error(refusal)
+  if (recovered !== getAddress(signer) || isMirrored(signature)) throw new Error(refusal)
 }
 
 function signatureOf(args: SignatureArgs): Hex | Signature {
   if (args.length === 1) return args[0]
   const [v, r, s] = args
   return { r, s, v: BigInt(v) }
+}
+
+/** Whether this is the other of the two signatures that say the same, which tokens refuse. */
+function isMirrored(signature: Hex | Signature): boolean {
+  const s = typeof signature === 'string' ? slice(signature, 32, 64) : signature.s
+  return BigInt(s) > 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 }
 
 function decode(data: Hex): Decoded | undefined {

@@ -7,7 +7,7 @@ import { findOwnTransfer, transferView } from '../../../src/wallets/transfer-his
 export default defineTool({
   name: 'wallets.transfers.get',
   title: 'Transfer',
-  summary: 'Read how one transfer out of the wallet stands.',
+  summary: 'Read how one transfer stands: out of the wallet, or a gasless one of this account’s.',
   route: 'GET /api/wallets/transfers/{id}',
   who: 'account',
   scopes: ['wallets:read'],

@@ -1,0 +1,138 @@
+/** How a relay ends: what the token says became of what was signed, written down once. */
+import type { Clock } from '../clock.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import { external } from '../ledger/accounts.ts'
+import type { Log } from '../log.ts'
+import type { Chain, Hex } from '../providers/chain.ts'
+import { releaseSpend } from '../spending/release.ts'
+import { settleSpend } from '../spending/settle.ts'
+import type { Database } from '../storage/database.ts'
+import { bookDeposit } from './open-wallet.ts'
+import { type Relay, updateRelay } from './relay-store.ts'
+import { findWalletOwner } from './store.ts'
+import {
+  allowedUnits,
+  isUsed,
+  judgePayment,
+  type Rejection,
+  refusedByToken,
+  rejections,
+  type SignedPayment,
+} from './token-authorization.ts'
+
+/** What relaying needs. */
+export interface Relaying {
+  readonly database: Database
+  readonly chain: Chain
+  readonly newId: NewId
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** How a relay ended. @property rejection why the token does not take it; null where it failed otherwise. */
+export type RelayEnd =
+  | { readonly state: 'confirmed'; readonly transactionHash: Hex | null }
+  | { readonly state: 'failed'; readonly failure: string; readonly rejection: Rejection | null }
+
+/** Reasons that stay: what is refused for one of them is never executed, whatever was broadcast before. */
+const lasting: readonly (Rejection | null)[] = ['expired', 'signature', 'domain']
+
+/**
+ * How a payment ended whose own transaction nobody saw succeed; undefined where it can still be sent. Only what the token
+ * itself says was paid is booked: its holder could otherwise take it back at the right moment and be credited all the same.
+ */
+export async function endOf(chain: Chain, payment: SignedPayment): Promise<RelayEnd | undefined> {
+  const { kind, token, payer, units } = payment
+  if (kind === 'authorization') {
+    const nonce: Hex = `0x${payment.nonce.slice(2)}`
+    const outcome = await chain.authorizationOutcome({ token: chain.tokens[token], authorizer: payer, nonce })
+    if (outcome.status === 'used') return { state: 'confirmed', transactionHash: outcome.transactionHash }
+    if (outcome.status === 'unused') return undefined
+    return { state: 'failed', failure: 'Its payer took it back.', rejection: 'nonce_used' }
+  }
+  // A permit's number moves before its money, and what it allows is gone once it was taken, or taken back.
+  if (!(await isUsed(chain, payment)) || (await allowedUnits(chain, token, payer)) >= units) return undefined
+  const failure = 'what it allowed is gone, and no transaction of ours was seen to take it'
+  return { state: 'failed', failure, rejection: null }
+}
+
+/**
+ * How a payment ended of which nothing can be on its way: the chain refused it before it was broadcast, or executed it in
+ * vain. Undefined where a permit is with the token and its money can still be taken.
+ * @param words the chain's own.
+ * @throws where the chain does not answer.
+ */
+export async function endOfRefused(
+  { chain, clock }: Pick<Relaying, 'chain' | 'clock'>,
+  payment: SignedPayment,
+  words: string,
+): Promise<RelayEnd | undefined> {
+  const end = await endOf(chain, payment)
+  if (end !== undefined) return end
+  if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
+    const balance = await chain.balanceOf(payment.token, payment.payer)
+    return balance >= payment.units
+      ? undefined
+      : rejectedEnd('balance', 'The payer no longer has the amount.')
+  }
+  return (await judgedEnd({ chain, clock }, payment)) ?? endBy(refusedByToken(payment, words, clock()))
+}
+
+/** How a payment ends that no transaction can ever carry out any more; undefined where one can, or where that may change. */
+export async function lastingEnd(
+  relaying: Pick<Relaying, 'chain' | 'clock'>,
+  payment: SignedPayment,
+): Promise<RelayEnd | undefined> {
+  const end = await judgedEnd(relaying, payment)
+  return end?.state === 'failed' && lasting.includes(end.rejection) ? end : undefined
+}
+
+async function judgedEnd(
+  { chain, clock }: Pick<Relaying, 'chain' | 'clock'>,
+  payment: SignedPayment,
+): Promise<RelayEnd | undefined> {
+  try {
+    await judgePayment(chain, payment, clock())
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'authorization_rejected') return endBy(error)
+    throw error
+  }
+}
+
+function endBy({ message, members }: Failure): RelayEnd {
+  return rejectedEnd(rejections.find((one) => one === members.reason) ?? 'refused', message)
+}
+
+function rejectedEnd(rejection: Rejection, failure: string): RelayEnd {
+  return { state: 'failed', failure, rejection }
+}
+
+/** Ends a relay, its share of the budget, and books what arrived at a wallet of ours, in one transaction and once. */
+export async function finishRelay(relaying: Relaying, relay: Relay, end: RelayEnd): Promise<void> {
+  const { database, chain, clock } = relaying
+  const at = clock()
+  const { id, decisionId, payment } = relay
+  const { token: asset, units, destination } = payment
+  const receiver = end.state === 'confirmed' ? await findWalletOwner(database, destination) : undefined
+  await database.transaction(async (connection) => {
+    const { state } = end
+    const row =
+      state === 'failed'
+        ? { state, failure: end.failure, rejection: end.rejection }
+        : { state, ...(end.transactionHash === null ? {} : { transactionHash: end.transactionHash }) }
+    if (!(await updateRelay(connection, id, row, at))) return
+    if (state === 'failed') {
+      await releaseSpend(connection, { decisionId, at })
+      return
+    }
+    await settleSpend(connection, { decisionId, destination: external(chain.name), at })
+    if (receiver === undefined) return
+    const funds = [{ asset, units }]
+    await bookDeposit(
+      { ...relaying, database: connection },
+      { accountId: receiver, funds, reference: id, at },
+    )
+  })
+}

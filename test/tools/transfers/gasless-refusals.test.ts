@@ -1,0 +1,249 @@
+/** What the token refuses although it looked right: told at once, and never left open. */
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { beforeAll, expect, it } from 'vitest'
+import { settleRelays } from '../../../src/jobs/settle-relays.ts'
+import type { Context, Services } from '../../../src/kernel/context.ts'
+import type { Principal } from '../../../src/principal.ts'
+import { type Chain, type EvmSigner, type Hex, refusedCall } from '../../../src/providers/chain.ts'
+import { reconcileWallet } from '../../../src/wallets/reconcile.ts'
+import { releaseOrphans } from '../../../src/wallets/release-orphans.ts'
+import { findWallet, lowerCase } from '../../../src/wallets/store.ts'
+import gasless from '../../../tools/transfers/gasless.ts'
+import get from '../../../tools/wallets/transfers/get.ts'
+import { onBothEngines } from '../../engines.ts'
+import { noon, servicesOn } from '../../kernel/scene.ts'
+import { walletScene } from '../wallets/scene.ts'
+import { mirrored, signAuthorization, signPermit } from './signed-payments.ts'
+
+const rejectedFor = (reason: string) => ({ code: 'authorization_rejected', members: { reason } })
+const newKey = () => privateKeyToAccount(generatePrivateKey())
+const seconds = (count: number) => () => new Date(noon.getTime() + count * 1000)
+
+onBothEngines('what a token refuses', (database) => {
+  let services: Services
+  let scene: ReturnType<typeof walletScene>
+  let agent: Principal
+  let payer: PrivateKeyAccount
+  beforeAll(async () => {
+    services = await servicesOn(database())
+    scene = walletScene(services)
+    agent = (await scene.addAgent(await scene.newOwner())).principal
+    payer = newKey()
+    await services.chain.mint([{ token: 'USDC', to: payer.address, units: 1_000_000_000n }])
+  })
+  const relay = (input: object, changes: Partial<Context> = {}, as = agent) =>
+    scene.call(gasless, as, { token: 'USDC', ...input }, changes)
+  const authorize = (changes: Parameters<typeof signAuthorization>[2] = {}) =>
+    signAuthorization(services.chain, payer, { to: newKey().address, value: 5_000_000n, ...changes })
+  const withSigner = (changes: Partial<EvmSigner>, others: Partial<Chain> = {}): Chain => ({
+    ...services.chain,
+    ...others,
+    signer: { ...services.chain.signer, ...changes },
+  })
+  const relays = () =>
+    database().kysely.selectFrom('relay').select(['id', 'state', 'decision_id']).orderBy('id').execute()
+  const reserved = () =>
+    database().kysely.selectFrom('reservation').selectAll().where('status', '=', 'reserved').execute()
+
+  it.each([
+    ['a mirrored signature', mirrored],
+    ['another v', (signature: Hex): Hex => `0x${signature.slice(2, 130)}1d`],
+    ['a byte more', (signature: Hex): Hex => `0x${signature.slice(2, 130)}00${signature.slice(130)}`],
+  ])('refuses %s before anything is reserved, and takes the genuine one after it', async (_, change) => {
+    const before = await relays()
+    const authorization = await authorize()
+    const permit = await signPermit(services.chain, payer, { value: 1_000_000n })
+    const forged = { ...authorization, signature: change(authorization.signature) }
+    const isSigned = async () => true
+    for (const chain of [services.chain, withSigner({ verifyTypedData: isSigned })])
+      await expect(relay({ authorization: forged }, { chain })).rejects.toMatchObject(
+        rejectedFor('signature'),
+      )
+    const forgedPermit = { ...permit, signature: change(permit.signature) }
+    await expect(relay({ permit: forgedPermit, to: newKey().address })).rejects.toMatchObject(
+      rejectedFor('signature'),
+    )
+    expect(await relays()).toEqual(before)
+    expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
+  })
+
+  it.each(['validAfter', 'validBefore'])('refuses a %s that no token can read', async (name) => {
+    const authorization = { ...(await authorize()), [name]: (2n ** 256n).toString() }
+    await expect(relay({ authorization })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('asks the token itself before anything is reserved', async () => {
+    const before = await relays()
+    for (const [words, reason] of [
+      ['FiatTokenV2: invalid signature', 'signature'],
+      ['FiatTokenV2: authorization is not yet valid or is expired', 'not_yet_valid'],
+      ['ERC20: transfer amount exceeds balance', 'balance'],
+      ['Blacklistable: account is blacklisted', 'refused'],
+    ] as const) {
+      const readContract: EvmSigner['readContract'] = async (call) => {
+        if (call.functionName === 'transferWithAuthorization') throw refusedCall(words)
+        return services.chain.signer.readContract(call)
+      }
+      await expect(
+        relay({ authorization: await authorize() }, { chain: withSigner({ readContract }) }),
+      ).rejects.toMatchObject({ ...rejectedFor(reason), message: expect.stringContaining(words) })
+    }
+    expect(await relays()).toEqual(before)
+  })
+
+  it('ends a relay at once that the chain refuses to broadcast, and tells the same again', async () => {
+    const authorization = await authorize()
+    const writeContract = async (): Promise<Hex> => {
+      throw refusedCall('Pausable: paused')
+    }
+    const chain = withSigner({ writeContract })
+    const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
+    for (const attempt of [call, call]) await expect(attempt()).rejects.toMatchObject(rejectedFor('refused'))
+    expect((await relays()).filter(({ state }) => state === 'failed')).toHaveLength(1)
+    expect(await reserved()).toEqual([])
+    expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('ends a relay at once whose transaction was executed in vain', async () => {
+    const authorization = await authorize()
+    const chain = withSigner({
+      writeContract: async () => `0x${'a'.repeat(64)}`,
+      waitForTransactionReceipt: async () => ({ status: 'reverted' }),
+    })
+    const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
+    for (const attempt of [call, call]) await expect(attempt()).rejects.toMatchObject(rejectedFor('refused'))
+    expect(await reserved()).toEqual([])
+  })
+
+  it.each([
+    ['refuses', async () => Promise.reject(refusedCall('FiatTokenV2: authorization is used or canceled'))],
+    ['is silent', async () => Promise.reject(new Error('there is no connection'))],
+    ['executes in vain', async (): Promise<Hex> => `0x${'b'.repeat(64)}`],
+  ])('says at once that the payer took it back, where the chain %s', async (_, writeContract) => {
+    const authorization = await authorize()
+    const chain = withSigner(
+      { writeContract, waitForTransactionReceipt: async () => ({ status: 'reverted' }) },
+      { authorizationOutcome: async () => ({ status: 'canceled' }) },
+    )
+    const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
+    for (const attempt of [call, call])
+      await expect(attempt()).rejects.toMatchObject(rejectedFor('nonce_used'))
+    expect(await reserved()).toEqual([])
+  })
+
+  it('confirms what another has carried to the token first', async () => {
+    const authorization = await authorize()
+    const transactionHash: Hex = `0x${'c'.repeat(64)}`
+    const chain = withSigner(
+      { writeContract: async () => Promise.reject(refusedCall('authorization is used or canceled')) },
+      { authorizationOutcome: async () => ({ status: 'used', transactionHash }) },
+    )
+    const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
+    const first = await call()
+    expect(first).toMatchObject({ status: 'confirmed', transactionHash })
+    expect(await call()).toEqual(first)
+  })
+
+  it('ends a permit whose money is gone once it was allowed', async () => {
+    const permit = await signPermit(services.chain, payer, { value: 1_000_000n })
+    let isGone = false
+    const chain = withSigner(
+      {
+        writeContract: async (call) => {
+          if (call.functionName === 'permit') return services.chain.signer.writeContract(call)
+          isGone = true
+          throw refusedCall('ERC20: transfer amount exceeds balance')
+        },
+      },
+      { balanceOf: async (token, address) => (isGone ? 0n : services.chain.balanceOf(token, address)) },
+    )
+    const call = () =>
+      relay({ permit, to: newKey().address }, { idempotencyKey: permit.signature.slice(0, 200), chain })
+    await expect(call()).rejects.toMatchObject(rejectedFor('balance'))
+    expect(await reserved()).toEqual([])
+  })
+
+  it('tells whoever lost a race the same again', async () => {
+    const authorization = await authorize()
+    const keys = ['one', 'two', 'three', 'four'].map((name) => `${name} ${authorization.nonce}`)
+    const call = (idempotencyKey: string) => relay({ authorization }, { idempotencyKey })
+    const first = await Promise.allSettled(keys.map(call))
+    const again = await Promise.allSettled(keys.map(call))
+    for (const ends of [first, again]) {
+      expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      for (const end of ends)
+        if (end.status === 'rejected') expect(end.reason).toMatchObject(rejectedFor('nonce_used'))
+    }
+    expect(await reserved()).toEqual([])
+  })
+
+  it('tells the caller of a decision that never got its relay that it was never sent', async () => {
+    const authorization = await authorize()
+    const idempotencyKey = authorization.nonce
+    // The process ends where it would write the relay's row.
+    const dying: Services['database'] = {
+      ...services.database,
+      call: async (statement, parameters) =>
+        statement.name === 'wallets_insert_relay'
+          ? Promise.reject(new Error('the process ended'))
+          : services.database.call(statement, parameters),
+    }
+    const call = (changes: Partial<Context> = {}) => relay({ authorization }, { idempotencyKey, ...changes })
+    await expect(call({ database: dying })).rejects.toThrow('the process ended')
+    await expect(call()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+    await releaseOrphans({ ...services, clock: seconds(600) }, seconds(600)())
+    await expect(call()).rejects.toMatchObject({ code: 'provider_unavailable', members: { isFinal: true } })
+    expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('shows how a relay stands to its own account alone', async () => {
+    const sent = await relay({ authorization: await authorize() })
+    const id = sent.transferId
+    expect(await scene.call(get, agent, { id })).toMatchObject({
+      transferId: id,
+      state: 'confirmed',
+      amount: '5',
+      authorization: 'payer',
+      decisionId: sent.decisionId,
+      transactionHash: sent.transactionHash,
+    })
+    const eve = await scene.newOwner()
+    await expect(scene.call(get, eve, { id })).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  it('keeps nothing else from being credited while a relay is open that pays nobody', async () => {
+    const owner = await scene.newOwner()
+    const accountId = owner.account.id
+    const address = lowerCase((await findWallet(database(), accountId)) ?? '0x')
+    const before = await scene.booksOf(accountId)
+    const authorization = await authorize({ to: address })
+    const dead = withSigner({
+      writeContract: async () => Promise.reject(new Error('there is no connection')),
+    })
+    await expect(relay({ authorization }, { chain: dead })).rejects.toMatchObject({
+      code: 'settlement_pending',
+    })
+    await services.chain.mint([{ token: 'USDC', to: address, units: 9n }])
+    const reconcile = (after: number) =>
+      reconcileWallet({ ...services, clock: seconds(after) }, { accountId, address })
+    for (const after of [1, 10, 29]) await reconcile(after)
+    expect(await scene.booksOf(accountId)).toEqual(before)
+    for (const after of [31, 40]) await reconcile(after)
+    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    // Once it may have paid, nothing is credited until it has ended: then it is booked once.
+    const lossy = withSigner({
+      writeContract: async (call) => {
+        await services.chain.signer.writeContract(call)
+        throw new Error('the connection was lost after the broadcast')
+      },
+    })
+    const settle = (chain: Chain, after: number) =>
+      settleRelays({ ...services, chain, clock: seconds(after) }, new AbortController().signal)
+    await settle(lossy, 50)
+    for (const after of [55, 65]) await reconcile(after)
+    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    await settle(services.chain, 80)
+    for (const after of [90, 100]) await reconcile(after)
+    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 5_000_009n })
+  })
+})
