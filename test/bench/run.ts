@@ -3,6 +3,7 @@
 import { createTestDatabase } from '../engines.ts'
 import { benchCards, cardBenchText } from './cards.ts'
 import { benchChain, chainBenchText } from './chain.ts'
+import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
 import { benchMcp, mcpBenchText } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
@@ -62,3 +63,10 @@ if (redis !== null && incr !== null)
 
 print('MCP in one process: processor time a request')
 for (const line of mcpBenchText(await benchMcp())) print(`  ${line}`)
+
+print('Investing and swaps (PostgreSQL, 16 people at once)')
+const investing = await benchInvesting(serverUrl)
+const floorText =
+  pgbench === undefined ? '' : `, ratio ${(investing.orders / pgbench.floor).toFixed(3)} to pgbench`
+print(`  orders through the whole path: ${investing.orders.toFixed(0)}/s${floorText}`)
+print(`  a swap quote: ${investing.quoteOverheadMs.toFixed(1)} ms over its slowest aggregator`)

@@ -1,0 +1,79 @@
+/** A person becomes known: partly over REST, the rest by their agent over MCP, and then invests more than before. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from './gateway.ts'
+import { type Person, signInByEmail } from './people.ts'
+
+const record = z.looseObject({})
+
+describe('identity verification', () => {
+  let gateway: Gateway
+  let person: Person
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', KYC_LIMITS: 'none:10,basic:100' })
+    person = await signInByEmail(gateway.origin, 'ada@example.com')
+  }, 60_000)
+  afterAll(() => gateway?.stop())
+
+  const callMcp = async (key: string, name: string, args: object) => {
+    const response = await fetch(`${gateway.origin}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${key}`,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      }),
+    })
+    const { result } = z
+      .object({ result: z.object({ content: z.array(z.object({ text: z.string() })) }) })
+      .parse(await response.json())
+    return record.parse(JSON.parse(result.content[0]?.text ?? '{}'))
+  }
+  const order = (notional: string) =>
+    person.ask('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', notional })
+
+  it('is asked for above what anybody may spend, and then lets more through', async () => {
+    const { body: wallet } = await person.ask('GET', '/api/banking')
+    expect(wallet).toHaveProperty('accounts')
+    expect(await order('11')).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
+
+    const first = await person.ask('POST', '/api/compliance/kyc', {
+      applicant: { firstName: 'Ada', lastName: 'Pending' },
+    })
+    expect(first).toMatchObject({ status: 200, body: { status: 'init', level: 'basic' } })
+    const { body: made } = await person.ask('POST', '/api/developer/keys', {
+      name: 'Clerk',
+      scopes: ['compliance:write'],
+    })
+    const key = z.string().parse(made.key)
+    const second = await callMcp(key, 'compliance_kyc', {
+      applicant: { dateOfBirth: '1990-12-10', country: 'JP', address: 'Chiyoda 1-1' },
+    })
+    expect(second).toMatchObject({ id: first.body.id, status: 'pending', requirements: [] })
+    expect(await order('11')).toMatchObject({ status: 403 })
+    await expect
+      .poll(async () => (await callMcp(key, 'compliance_kyc', {})).status, { timeout: 30_000, interval: 500 })
+      .toBe('approved')
+    const { body: session } = await person.ask('GET', '/api/auth/session')
+    expect(session.account).toMatchObject({ kycLevel: 'basic' })
+    // Known now, and without a cent: that is all that stands in the way.
+    expect(await order('11')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
+    expect(await order('101')).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
+    expect(gateway.output()).not.toContain('Chiyoda')
+  }, 60_000)
+
+  it('is forgotten when its person asks', async () => {
+    expect(await person.ask('DELETE', '/api/compliance/personal-data')).toMatchObject({
+      status: 200,
+      body: { erased: true },
+    })
+    const { body } = await person.ask('POST', '/api/compliance/kyc', {})
+    expect(body).toMatchObject({ status: 'approved', level: 'basic' })
+  })
+})
