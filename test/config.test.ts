@@ -101,6 +101,8 @@ describe('the configuration', () => {
         accountsPerCurrency: 1,
       },
       aml: { velocity: null, structuring: null, thresholds: null },
+      kycLimits: null,
+      sumsub: null,
       vasp: { name: 'Bursar', lei: null },
     })
   })
