@@ -3,7 +3,14 @@
  * has to be recognised (HMAC-SHA-256). Each purpose has a key of its own, derived from the deployment's data key.
  * @see https://www.rfc-editor.org/rfc/rfc5869
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createPrivateKey,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto'
 import { randomToken } from './ids.ts'
 
 const IV_BYTES = 12
@@ -35,6 +42,15 @@ export function keyedHash(dataKey: Uint8Array, purpose: string, value: string): 
 /** Thirty-two bytes that a key of another kind is made of. @param purpose such as `receipts`. */
 export function derivedSeed(dataKey: Uint8Array, purpose: string): Uint8Array {
   return keyFor(dataKey, `seed ${purpose}`)
+}
+
+/** The DER of an Ed25519 private key up to its 32 bytes. @see https://www.rfc-editor.org/rfc/rfc8410#section-7 */
+const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** An Ed25519 private key of a deployment, which every process has alike and none stores. @param purpose such as `receipts`. */
+export function derivedSigningKey(dataKey: Uint8Array, purpose: string): KeyObject {
+  const key = Buffer.concat([PKCS8_HEAD, derivedSeed(dataKey, purpose)])
+  return createPrivateKey({ key, format: 'der', type: 'pkcs8' })
 }
 
 /** What sealed bytes are for and whose they are. */

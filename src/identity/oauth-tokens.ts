@@ -3,13 +3,13 @@
  * key, read anew on every request: pausing or revoking it counts for the next one.
  * @see https://www.rfc-editor.org/rfc/rfc9068
  */
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { Principal } from '../principal.ts'
-import { derivedSeed } from '../seal.ts'
+import { derivedSigningKey } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnlocked } from './accounts.ts'
 import { findKey } from './store.ts'
@@ -35,13 +35,9 @@ export const KEY_CLAIM = 'bursar_key'
 
 const claims = z.object({ [KEY_CLAIM]: z.string(), scope: z.string().optional() })
 
-/** The DER of an Ed25519 private key up to its 32 bytes. @see https://www.rfc-editor.org/rfc/rfc8410#section-7 */
-const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
-
 /** The key that signs access tokens: derived, so that every process has the same one and none stores it. */
 function tokenKeyOf(dataKey: Uint8Array): KeyObject {
-  const seed = derivedSeed(dataKey, 'oauth access tokens')
-  return createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: 'der', type: 'pkcs8' })
+  return derivedSigningKey(dataKey, 'oauth access tokens')
 }
 
 /** The same key as a private JWK with its id, as the authorization server takes it. */

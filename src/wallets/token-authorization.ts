@@ -8,29 +8,12 @@ import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
 import { type Address, type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
+import { signedPaymentTypes as types } from '../signed-payment-types.ts'
 import { authorizationAbi, isKeySignature, signedCall } from './payment-call.ts'
 import { lowerCase } from './store.ts'
 
 /** The tokens that have both: Tether has neither. */
 export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
-
-const types = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-  Permit: [
-    { name: 'owner', type: 'address' },
-    { name: 'spender', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-  ],
-} as const
 
 /** Chains whose tokens people sign for by mistake: the public ones of the same stablecoins. */
 const OTHER_CHAINS = [1, 10, 137, 8453, 42161, 11155111]

@@ -11,6 +11,7 @@ import {
 } from 'viem'
 import type { Clock } from '../../clock.ts'
 import type { Stablecoin } from '../../money.ts'
+import { signedPaymentTypes as types } from '../../signed-payment-types.ts'
 import type { Address, Hex } from '../chain.ts'
 import { baseSepolia, plainAddress, sandboxTokens } from './networks.ts'
 import { tokenRefusals } from './refusal.ts'
@@ -31,25 +32,6 @@ const abi = parseAbi([
   'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
   'function permit(address owner, address spender, uint256 value, uint256 deadline, bytes signature)',
 ])
-
-/** EIP-3009's and EIP-2612's typed data. */
-const types = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-  Permit: [
-    { name: 'owner', type: 'address' },
-    { name: 'spender', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-  ],
-} as const
 
 /** A call that was judged. @property commit carries it out, in one synchronous step; throws where it no longer can be. */
 export interface JudgedCall {

@@ -1,7 +1,7 @@
 /**
  * Relays: payments that others have signed on their own tokens, carried to the chain at the gateway's cost. They count in
  * budgets like any spend and hold nothing, since the money is not ours: a reservation without a source has no postings.
- * What else the functions here do is as in `0005-budgets`, and so are their locks.
+ * What else the function here does is as in `0005-budgets`, and so are its locks; `0012-investing` resolves what it reserves.
  */
 export const relays = `
 alter table reservation
@@ -209,51 +209,5 @@ begin
 
   insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
   values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units);
-end $$;
-
-create or replace function spend_resolve(
-  p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text
-) language plpgsql as $$
-#variable_conflict use_column
-declare
-  r reservation;
-  v_destination text;
-  v_kind text := case p_status when 'settled' then 'settle' else 'release' end;
-begin
-  select * into r from reservation where decision_id = p_decision for update;
-  if not found then
-    verdict := 'not_reserved';
-    return;
-  elsif r.status <> 'reserved' then
-    verdict := 'already_' || r.status;
-    return;
-  end if;
-
-  verdict := p_status;
-  v_destination := case p_status when 'settled' then p_destination else r.source end;
-  update reservation set status = p_status, resolved_at = p_at where decision_id = p_decision;
-  if p_status = 'released' and r.key_id is not null then
-    perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
-    update budget_usage set used_micros = used_micros - r.usd_micros, count = count - 1
-    where key_id = r.key_id and day = r.day;
-  end if;
-
-  if r.source is null then
-    return;
-  end if;
-
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  update balance set units = units - r.units where account = r.held and asset = r.asset;
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" > r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-
-  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
-  insert into posting (transaction_id, ordinal, source, destination, asset, units)
-  values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, r.units);
 end $$;
 `

@@ -1,0 +1,23 @@
+/**
+ * The typed data of payments that a token's holder signs.
+ * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
+ */
+
+/** EIP-712 types by their name. */
+export const signedPaymentTypes = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+  Permit: [
+    { name: 'owner', type: 'address' },
+    { name: 'spender', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+  ],
+} as const
