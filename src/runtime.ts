@@ -129,7 +129,9 @@ export async function createRuntime(
       bankingProvider,
       rateLimiter,
       sandbox:
-        config.mode === 'sandbox' ? await prepareSandbox({ ...parts, cardProcessor, bankingProvider }) : null,
+        webhooks === null
+          ? null
+          : await prepareSandbox({ ...parts, cardProcessor, bankingProvider, webhooks }),
       operation: (name) => tools.find((tool) => tool.name === name),
     }
     return { services, close }

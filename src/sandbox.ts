@@ -2,7 +2,8 @@
  * The sandbox's own furniture: secrets that it makes for itself, a demo account with an API key, a funded x402 payer, and a
  * chain that is brought up to the ledger. Part of the runtime; production never comes here.
  */
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPair, generateKeyPairSync } from 'node:crypto'
+import { promisify } from 'node:util'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
@@ -35,7 +36,11 @@ interface SandboxParts {
   readonly log: Log
   readonly cardProcessor: Pick<CardProcessor, 'issue'>
   readonly bankingProvider: Pick<BankingProvider, 'open'>
+  readonly webhooks: WebhookSecrets
 }
+
+/** By what the sandbox's providers sign their webhooks: `whsec_` and base64 for cards, PKCS #8 PEM for the bank. */
+type WebhookSecrets = Pick<SandboxCredentials, 'lithicWebhookSecret' | 'bridgeWebhookPrivateKey'>
 
 /** The name of the secret that the demo account's key is. */
 const DEMO_API_KEY = 'demo-api-key'
@@ -78,43 +83,44 @@ export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCreden
   }
   chain.onReset(bringUp)
   await bringUp()
-  return { demoApiKey, payer, ...(await sandboxWebhookSecrets(database)) }
+  return { demoApiKey, payer, ...parts.webhooks }
 }
 
 /** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
 export async function sandboxSecret(
   database: Connection,
   name: string,
-  make: () => string = () => randomToken(32),
+  make: () => string | Promise<string> = () => randomToken(32),
 ): Promise<string> {
+  const kept = database.kysely.selectFrom('sandbox_secret').select('value').where('name', '=', name)
+  const known = await kept.executeTakeFirst()
+  if (known !== undefined) return known.value
   await database.kysely
     .insertInto('sandbox_secret')
-    .values({ name, value: make() })
+    .values({ name, value: await make() })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { value } = await database.kysely
-    .selectFrom('sandbox_secret')
-    .select('value')
-    .where('name', '=', name)
-    .executeTakeFirstOrThrow()
-  return value
+  return (await kept.executeTakeFirstOrThrow()).value
 }
 
-/** By what the sandbox's providers sign their webhooks: `whsec_` and base64 for cards, PKCS #8 PEM for the bank. */
-export async function sandboxWebhookSecrets(
-  database: Connection,
-): Promise<Pick<SandboxCredentials, 'lithicWebhookSecret' | 'bridgeWebhookPrivateKey'>> {
+/** What the sandbox's providers sign their webhooks by, made once. */
+export async function sandboxWebhookSecrets(database: Connection): Promise<WebhookSecrets> {
   const newSecret = () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`
-  const newKey = () =>
-    generateKeyPairSync('rsa', {
-      modulusLength: 2048,
-      publicKeyEncoding: { format: 'pem', type: 'spki' },
-      privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
-    }).privateKey
-  return {
-    lithicWebhookSecret: await sandboxSecret(database, 'lithic-webhook', newSecret),
-    bridgeWebhookPrivateKey: await sandboxSecret(database, 'bridge-webhook', newKey),
-  }
+  const [lithicWebhookSecret, bridgeWebhookPrivateKey] = await Promise.all([
+    sandboxSecret(database, 'lithic-webhook', newSecret),
+    sandboxSecret(database, 'bridge-webhook', newRsaKey),
+  ])
+  return { lithicWebhookSecret, bridgeWebhookPrivateKey }
+}
+
+/** @returns a private key as PKCS #8 PEM. Made off the main thread: it takes a third of a second. */
+async function newRsaKey(): Promise<string> {
+  const { privateKey } = await promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { format: 'pem', type: 'spki' },
+    privateKeyEncoding: { format: 'pem', type: 'pkcs8' },
+  })
+  return privateKey
 }
 
 /** Where the sandbox's identity provider is served, below the gateway's origin. */
