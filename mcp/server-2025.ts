@@ -1,6 +1,7 @@
 /** The server for clients of the 2025 era (protocols up to 2025-11-25). @see https://modelcontextprotocol.io/specification/2025-11-25 */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
   CallToolRequestSchema,
   ElicitResultSchema,
@@ -57,14 +58,18 @@ export async function answer2025(
   const malformed = malformedCall(message)
   if (malformed !== null) return Response.json(malformed, { headers })
   const { transport, response } = openExchange(asking, headers)
-  const server = serverFor(serving, caller, asked)
+  const server = serverFor(serving, caller, { ...asked, transport })
   serving.register?.(server, caller)
   await server.connect(transport)
   transport.onmessage?.({ jsonrpc: '2.0', ...message })
   return response
 }
 
-function serverFor({ offer, approvals }: Serving2025, caller: McpCaller, asked: Asked2025): Server {
+function serverFor(
+  { offer, approvals }: Serving2025,
+  caller: McpCaller,
+  asked: Asked2025 & { readonly transport: Transport },
+): Server {
   const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
   const server = new Server({ name: 'bursar', version: VERSION }, options)
@@ -74,7 +79,7 @@ function serverFor({ offer, approvals }: Serving2025, caller: McpCaller, asked: 
     const result = await offer.call(caller, name, given)
     const pending = asked.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
     if (pending === null) return result
-    const later = await askOwner(approvals, { caller, pending, extra, ending: asked.ending })
+    const later = await askOwner(approvals, { caller, pending, extra, ...asked })
     return later === null ? result : offer.call(later, name, given)
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...offer.resources] }))
@@ -102,11 +107,13 @@ async function askOwner(
     pending,
     extra,
     ending,
+    transport,
   }: {
     caller: McpCaller
     pending: PendingApproval
     extra: RequestHandlerExtra<ServerRequest, ServerNotification>
     ending: AbortSignal
+    transport: Transport
   },
 ): Promise<McpCaller | null> {
   const elicitationId = pending.id
@@ -133,7 +140,12 @@ async function askOwner(
   }
   const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
   if (later !== null)
-    await extra.sendNotification({ method: 'notifications/elicitation/complete', params: { elicitationId } })
+    // The SDK's server would have to have seen the client's capabilities itself, in a request that came before.
+    await transport.send({
+      jsonrpc: '2.0',
+      method: 'notifications/elicitation/complete',
+      params: { elicitationId },
+    })
   return later
 }
 
