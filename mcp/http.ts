@@ -1,13 +1,16 @@
-/** MCP over Streamable HTTP: who may ask, and which era of the protocol answers. Nothing is kept between requests. */
+/** MCP over Streamable HTTP: who may ask, and which era of the protocol answers. What outlives a request is in the shared store. */
+import type { Server as Server2025 } from '@modelcontextprotocol/sdk/server/index.js'
+import type { Server as Server2026, ServerNotifier } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { Failure } from '../src/failure.ts'
 import { parseJson } from '../src/json.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
 import type { Principal } from '../src/principal.ts'
-import { createOffer, type Offer } from './offer.ts'
-import { answer2025 } from './server-2025.ts'
+import { createApprovals } from './approval.ts'
+import { createOffer, type McpCaller, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
+import { createStreamable2025 } from './streamable-2025.ts'
 
 /** A request after the way in that all paths share. */
 export interface McpRequest {
@@ -19,25 +22,51 @@ export interface McpRequest {
   readonly clientAddress: string
 }
 
-/** Answers POST `/mcp`. @throws Failure where the request does not get as far as JSON-RPC. */
+/** What a server is given beside the catalogue's tools. */
+export interface Registrations {
+  readonly on2025: (server: Server2025, offered: { offer: Offer; caller: McpCaller }) => void
+  readonly on2026: (
+    server: Server2026,
+    offered: { offer: Offer; caller: McpCaller; notifier: ServerNotifier },
+  ) => void
+}
+
+/**
+ * Answers `/mcp`. @param ending aborted when the process is told to end: nothing waits or streams any longer.
+ * @throws Failure where the request does not get as far as JSON-RPC.
+ */
 export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
   services: Services,
+  { ending, registrations }: { ending: AbortSignal; registrations?: Registrations },
 ): (mounted: McpRequest) => Promise<Response> {
   const offer = createOffer(catalogue, services)
-  const answer2026 = create2026(offer)
+  const shared = { offer, approvals: createApprovals(offer, services), ending }
+  const streamable2025 = createStreamable2025(services, {
+    ...shared,
+    register: registrations && ((server, caller) => registrations.on2025(server, { offer, caller })),
+  })
+  const answer2026 = create2026({
+    ...shared,
+    register:
+      registrations &&
+      ((server, caller, notifier) => registrations.on2026(server, { offer, caller, notifier })),
+  })
   const hosts = allowedHosts(services.settings.origin)
   return async ({ request, body, principal, ...from }) => {
     requireOurHost(request, hosts, services.settings.origin)
     if (principal.kind !== 'key') throw keyNeeded(principal)
+    const caller = { principal, ...from }
+    if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
     const message = parsedBodyOf(body)
     // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
     requireGrantedScope(offer, principal, message)
-    const caller = { principal, ...from }
     const asked = { request, message }
-    return (await is2026(request, message)) ? answer2026(caller, asked) : answer2025(offer, caller, asked)
+    return (await is2026(request, message))
+      ? answer2026(caller, asked)
+      : streamable2025.answerPost(caller, asked)
   }
 }
 

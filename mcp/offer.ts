@@ -169,7 +169,9 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     async read(caller, uri) {
       const resource = resources.find((one) => one.uri === uri)
       if (resource === undefined)
-        throw protocolError(`There is no resource "${uri.slice(0, 64)}"; resources/list shows them.`)
+        throw protocolError(`There is no resource "${uri.slice(0, 64)}"; resources/list shows them.`, {
+          uri: uri.slice(0, 2_000),
+        })
       const { mimeType } = resource
       return { uri, mimeType, text: JSON.stringify(await contentOf(caller, resource)) }
     },

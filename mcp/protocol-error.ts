@@ -3,7 +3,7 @@
 /** The JSON-RPC code of wrong parameters. @see https://www.jsonrpc.org/specification#error_object */
 const INVALID_PARAMS = -32602
 
-/** A JSON-RPC error. Not an SDK's class, whose message its client would prefix a second time. */
-export function protocolError(message: string): Error {
-  return Object.assign(new Error(message), { code: INVALID_PARAMS })
+/** A JSON-RPC error. Not an SDK's class, whose message its client would prefix a second time. @param data what it is about. */
+export function protocolError(message: string, data?: Readonly<Record<string, string>>): Error {
+  return Object.assign(new Error(message), { code: INVALID_PARAMS, ...(data === undefined ? {} : { data }) })
 }

@@ -1,8 +1,10 @@
 /** The server for clients of the 2025 era (protocols up to 2025-11-25). @see https://modelcontextprotocol.io/specification/2025-11-25 */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
   CallToolRequestSchema,
+  ElicitResultSchema,
   ErrorCode,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
@@ -10,38 +12,76 @@ import {
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
   ReadResourceRequestSchema,
+  type ServerNotification,
+  type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import { z } from 'zod'
 import { VERSION } from '../src/version.ts'
+import type { Approvals, PendingApproval } from './approval.ts'
+import type { Asking } from './exchange.ts'
+import { openExchange } from './exchange.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
 import { promptOf } from './prompts.ts'
 
+/** How long a client's user may take to answer whether the page may be opened, and the owner to decide there. */
+const ASK_MS = 10 * 60_000
+const DECIDE_MS = 5 * 60_000
+
 /** Shared: a server of its own would make one each, which costs more than the rest of it. We check arguments ourselves. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
-/** Answers one message. One server a request: its credential comes with each, and nothing is kept between. */
-export async function answer2025(
-  offer: Offer,
-  caller: McpCaller,
-  { request, message }: { request: Request; message: unknown },
-): Promise<Response> {
-  const malformed = malformedCall(message)
-  if (malformed !== null) return Response.json(malformed)
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
-  await serverFor(offer, caller).connect(transport)
-  return transport.handleRequest(request, { parsedBody: message })
+/** One message of a client. @property asking null: a client without a session, or what cannot be asked. */
+export interface Asked2025 {
+  readonly message: { readonly id: string | number; readonly method: string }
+  readonly asking: (Asking & { readonly canOpenPages: boolean }) | null
+  /** Headers of the response, such as the session's id. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Aborted when the process is told to end. */
+  readonly ending: AbortSignal
 }
 
-function serverFor(offer: Offer, caller: McpCaller): Server {
-  const capabilities = { tools: {}, resources: {}, prompts: {} }
+/** What serves: the offer, how calls wait for the owner, and what else a server is given. */
+export interface Serving2025 {
+  readonly offer: Offer
+  readonly approvals: Approvals
+  readonly register?: ((server: Server, caller: McpCaller) => void) | undefined
+}
+
+/** Answers one request. One server a request: its credential comes with each, and nothing is kept between. */
+export async function answer2025(
+  serving: Serving2025,
+  caller: McpCaller,
+  asked: Asked2025,
+): Promise<Response> {
+  const { message, asking, headers } = asked
+  const malformed = malformedCall(message)
+  if (malformed !== null) return Response.json(malformed, { headers })
+  const { transport, response } = openExchange(asking, headers)
+  const server = serverFor(serving, caller, { ...asked, transport })
+  serving.register?.(server, caller)
+  await server.connect(transport)
+  transport.onmessage?.({ jsonrpc: '2.0', ...message })
+  return response
+}
+
+function serverFor(
+  { offer, approvals }: Serving2025,
+  caller: McpCaller,
+  asked: Asked2025 & { readonly transport: Transport },
+): Server {
+  const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
   const server = new Server({ name: 'bursar', version: VERSION }, options)
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.tools(caller) }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: given = {} } }) =>
-    offer.call(caller, name, given),
-  )
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+    const { name, arguments: given = {} } = params
+    const result = await offer.call(caller, name, given)
+    const pending = asked.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
+    if (pending === null) return result
+    const later = await askOwner(approvals, { caller, pending, extra, ...asked })
+    return later === null ? result : offer.call(later, name, given)
+  })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...offer.resources] }))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }))
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
@@ -59,15 +99,62 @@ function serverFor(offer: Offer, caller: McpCaller): Server {
   return server
 }
 
+/** Has the client open the page for its user, and waits for what the owner decides there. @returns null where nothing is. */
+async function askOwner(
+  approvals: Approvals,
+  {
+    caller,
+    pending,
+    extra,
+    ending,
+    transport,
+  }: {
+    caller: McpCaller
+    pending: PendingApproval
+    extra: RequestHandlerExtra<ServerRequest, ServerNotification>
+    ending: AbortSignal
+    transport: Transport
+  },
+): Promise<McpCaller | null> {
+  const elicitationId = pending.id
+  const { message, url } = pending
+  const signal = AbortSignal.any([extra.signal, ending])
+  const question = {
+    method: 'elicitation/create',
+    params: { mode: 'url', message, url, elicitationId },
+  } as const
+  // A client that does not answer as it should has not opened the page: its call is told what any other is told.
+  const answer = await extra
+    .sendRequest(question, ElicitResultSchema, { timeout: ASK_MS, signal })
+    .catch(() => null)
+  if (answer?.action !== 'accept') return null
+  let looks = 0
+  const progressToken = extra._meta?.progressToken
+  const look = async () => {
+    looks += 1
+    if (progressToken !== undefined)
+      await extra.sendNotification({
+        method: 'notifications/progress',
+        params: { progressToken, progress: looks, message: 'Waiting for the owner.' },
+      })
+  }
+  const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
+  if (later !== null)
+    // The SDK's server would have to have seen the client's capabilities itself, in a request that came before.
+    await transport.send({
+      jsonrpc: '2.0',
+      method: 'notifications/elicitation/complete',
+      params: { elicitationId },
+    })
+  return later
+}
+
 /** What a call with wrong members is told; the SDK would answer an internal error with its schema's own words. */
-function malformedCall(message: unknown) {
-  const named = z
-    .looseObject({ id: z.union([z.string(), z.int()]), method: z.literal('tools/call') })
-    .safeParse(message)
-  if (!named.success || CallToolRequestSchema.safeParse(message).success) return null
+function malformedCall(message: Asked2025['message']) {
+  if (message.method !== 'tools/call' || CallToolRequestSchema.safeParse(message).success) return null
   const error = {
     code: ErrorCode.InvalidParams,
     message: 'tools/call takes params {name, arguments}: a text and an object.',
   }
-  return { jsonrpc: '2.0', id: named.data.id, error }
+  return { jsonrpc: '2.0', id: message.id, error }
 }

@@ -1,13 +1,28 @@
 /** The server for clients of the 2026 era: stateless, each request says what it is. @see https://modelcontextprotocol.io/specification/2026-07-28 */
-import { createMcpHandler, isLegacyRequest, Server } from '@modelcontextprotocol/server'
+import {
+  createMcpHandler,
+  inputRequired,
+  isLegacyRequest,
+  Server,
+  type ServerContext,
+  type ServerNotifier,
+} from '@modelcontextprotocol/server'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
+import { z } from 'zod'
 import { VERSION } from '../src/version.ts'
+import type { Approvals } from './approval.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
 import { promptOf } from './prompts.ts'
 
 /** How long a client may keep what it was told: a pause or a new policy must show soon. Milliseconds. */
 const TTL_MS = 5_000
+
+/** How long a call waits for the owner once its user has opened the page: most clients give up after a minute. */
+const DECIDE_MS = 45_000
+
+/** What a call that waits for the owner is answered with in the next round. */
+const ANSWER = 'approval'
 
 /** Shared: a server of its own would make one each. We check arguments ourselves. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
@@ -17,9 +32,18 @@ export async function is2026(request: Request, message: unknown): Promise<boolea
   return !(await isLegacyRequest(request, message))
 }
 
+/** What serves: the offer, how calls wait for the owner, and what else a server is given. */
+export interface Serving2026 {
+  readonly offer: Offer
+  readonly approvals: Approvals
+  /** Aborted when the process is told to end. */
+  readonly ending: AbortSignal
+  readonly register?: ((server: Server, caller: McpCaller, notifier: ServerNotifier) => void) | undefined
+}
+
 /** Answers one message. */
 export function create2026(
-  offer: Offer,
+  serving: Serving2026,
 ): (caller: McpCaller, message: { request: Request; message: unknown }) => Promise<Response> {
   // The library hands its factory what it was given beside the request: that is how the server knows its caller.
   const callers = new WeakMap<object, McpCaller>()
@@ -27,10 +51,13 @@ export function create2026(
     ({ authInfo }) => {
       const caller = authInfo === undefined ? undefined : callers.get(authInfo)
       if (caller === undefined) throw new Error('a request of the 2026 era has no caller')
-      return serverFor(offer, caller)
+      const server = serverFor(serving, caller)
+      serving.register?.(server, caller, handler.notify)
+      return server
     },
     { legacy: 'reject' },
   )
+  serving.ending.addEventListener('abort', () => void handler.close(), { once: true })
   return (caller, { request, message }) => {
     const { key } = caller.principal
     const authInfo = { token: '', clientId: key.id, scopes: [...key.scopes] }
@@ -39,15 +66,16 @@ export function create2026(
   }
 }
 
-function serverFor(offer: Offer, caller: McpCaller): Server {
+function serverFor(serving: Serving2026, caller: McpCaller): Server {
+  const { offer } = serving
   const capabilities = { tools: {}, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
   const server = new Server({ name: 'bursar', version: VERSION }, options)
   // What a key may see is its own: no cache between may share it.
   const cached = { ttlMs: TTL_MS, cacheScope: 'private' } as const
   server.setRequestHandler('tools/list', () => ({ tools: offer.tools(caller), ...cached }))
-  server.setRequestHandler('tools/call', ({ params: { name, arguments: given = {} } }) =>
-    offer.call(caller, name, given),
+  server.setRequestHandler('tools/call', ({ params: { name, arguments: given = {} } }, context) =>
+    callWithOwner(serving, caller, { name, given, context }),
   )
   server.setRequestHandler('resources/list', () => ({ resources: [...offer.resources], ...cached }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [], ...cached }))
@@ -66,4 +94,35 @@ function serverFor(offer: Offer, caller: McpCaller): Server {
     promptOf(name, given),
   )
   return server
+}
+
+const accepted = z.looseObject({ action: z.literal('accept') })
+const opensPages = z.looseObject({
+  'io.modelcontextprotocol/clientCapabilities': z.looseObject({
+    elicitation: z.looseObject({ url: z.looseObject({}) }),
+  }),
+})
+
+/**
+ * A call. One that waits for the owner first has the client open the page for its user; in the next round it waits for
+ * what the owner decides there. @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+ */
+async function callWithOwner(
+  { offer, approvals, ending }: Serving2026,
+  caller: McpCaller,
+  { name, given, context }: { name: string; given: Record<string, unknown>; context: ServerContext },
+) {
+  const result = await offer.call(caller, name, given)
+  const { envelope, inputResponses, signal } = context.mcpReq
+  if (!opensPages.safeParse(envelope).success) return result
+  const pending = approvals.pendingOf(result)
+  if (pending === null) return result
+  const { message, url } = pending
+  const answer = inputResponses?.[ANSWER]
+  if (answer === undefined)
+    return inputRequired({ inputRequests: { [ANSWER]: inputRequired.elicitUrl({ message, url }) } })
+  if (!accepted.safeParse(answer).success) return result
+  const waiting = { withinMs: DECIDE_MS, signal: AbortSignal.any([signal, ending]) }
+  const later = await approvals.decided(caller, pending, waiting)
+  return later === null ? result : offer.call(later, name, given)
 }

@@ -42,6 +42,7 @@ export interface Surfaces {
   readonly mcpHandler: (
     catalogue: readonly CatalogueEntry[],
     services: Services,
+    options: { ending: AbortSignal },
   ) => (mounted: MountedRequest) => Promise<Response>
 }
 
@@ -80,6 +81,7 @@ export async function serve(
     banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
   )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
+  gateway.endStreams()
   await drain(server)
   await gateway.close()
   await runtime.close()
@@ -98,12 +100,13 @@ async function openServing(
 /** The transports and jobs over a runtime. */
 async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
   const catalogue = catalogueOf(tools, services.settings)
+  const ending = new AbortController()
   const paywall = await openFxPaywall(services, config)
   const app = createApp({
     catalogue,
     services,
     seller: paywall,
-    mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]),
+    mounts: new Map([['/mcp', mcpHandler(catalogue, services, { ending: ending.signal })]]),
     below:
       config.mode === 'sandbox'
         ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])
@@ -134,6 +137,8 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
   ]
   return {
     listener: getRequestListener(app.fetch),
+    /** Ends what would stay open for as long as its client likes. */
+    endStreams: () => ending.abort(),
     close: async () => {
       await Promise.all(jobs.map((job) => job.stop()))
       await paywall.close()

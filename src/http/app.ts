@@ -36,7 +36,7 @@ export interface AppParts {
   readonly services: Services
   /** Sells tools by x402. */
   readonly seller: Seller
-  /** Other transports by path, such as `/mcp`; they take POST. */
+  /** Other transports by path, such as `/mcp`; they take GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
   /** Answers everything below a path by itself, such as the sandbox's identity provider. */
   readonly below?: ReadonlyMap<string, (c: HttpContext) => Promise<Response>>
@@ -86,7 +86,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   routeWebhooks(app, services)
   routePages(app, services)
   for (const [path, handle] of mounts) {
-    app.post(path, (c) =>
+    app.on(['GET', 'POST', 'DELETE'], path, (c) =>
       handle({
         request: c.req.raw,
         body: c.get('body'),

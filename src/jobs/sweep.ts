@@ -1,8 +1,9 @@
-/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, closed windows of rate limits. */
+/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, MCP sessions that ended, closed windows of rate limits. */
 import type { Clock } from '../clock.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
+import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
 import { sweepIntents } from '../wallets/intent-store.ts'
@@ -18,6 +19,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
   await sweepIntents(database, now)
+  await sweepMcpSessions(database, now)
   const closed = new Date(now.getTime() - WINDOW_MS)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()

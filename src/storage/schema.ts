@@ -12,6 +12,7 @@ import type {
 } from './schema-cards.ts'
 import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
+import type { McpTables } from './schema-mcp.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
   ChallengeTable,
@@ -37,7 +38,7 @@ import type {
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
 /** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
-export interface Schema extends InvestingTables {
+export interface Schema extends InvestingTables, McpTables {
   account: AccountTable
   session: SessionTable
   access_key: AccessKeyTable

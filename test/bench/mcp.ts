@@ -36,7 +36,9 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     })
     const { account } = await newPerson(database)
     const principal = keyOf(account, { scopes: Object.keys(scopes) })
-    const handle = mcpHandler(catalogueOf(tools, services.settings), services)
+    const handle = mcpHandler(catalogueOf(tools, services.settings), services, {
+      ending: new AbortController().signal,
+    })
     const context = tools.find(({ name }) => name === 'context')
     if (context === undefined) throw new Error('there is no operation rails.list')
     const ask = async (message: object, headers: Record<string, string> = {}) => {

@@ -41,7 +41,7 @@ describe('/mcp', () => {
       id: 1,
       result: { protocolVersion, serverInfo: { name: 'bursar' }, capabilities: { tools: {} } },
     })
-    expect(response.headers.get('mcp-session-id')).toBeNull()
+    expect(response.headers.get('mcp-session-id')).toMatch(/^[A-Za-z0-9_-]{43}$/)
   })
 
   it('gives every tool a title, a description, both schemas and all four annotations', async () => {
@@ -149,10 +149,11 @@ onBothEngines('the hosts of /mcp', (database) => {
     const principal = keyOf(account)
     const services = await servicesOn(database())
     const statusFor = async (origin: string, host: string) => {
-      const handle = mcpHandler(catalogueOf(tools, services.settings), {
-        ...services,
-        settings: { ...services.settings, origin },
-      })
+      const handle = mcpHandler(
+        catalogueOf(tools, services.settings),
+        { ...services, settings: { ...services.settings, origin } },
+        { ending: new AbortController().signal },
+      )
       const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
       const headers = {
         host,

@@ -1,5 +1,6 @@
 /** The consent page: who asks, for what, and how much it may spend. Scopes that move money are never ticked beforehand. */
 import { moneyScopes, policyPresets, type Scope, scopes as scopeTexts } from '../../identity/grantable.ts'
+import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 
 /** What is asked. @property clientName as the client calls itself; nobody has checked it. */
@@ -23,7 +24,7 @@ export function ConsentPage(props: ConsentProps) {
     scopes.filter((one) => money.has(one)),
   ]
   return (
-    <Shell title="Allow access">
+    <Shell title="Allow access" script="consent">
       <h1 tabindex={-1}>Allow “{clientName === '' ? hostOf(clientId) : clientName}”?</h1>
       <p>
         It asks to act for <strong>{person}</strong>
@@ -73,7 +74,7 @@ export function ConsentPage(props: ConsentProps) {
 /** Says that there is nothing to decide any more. */
 export function EndedPage() {
   return (
-    <Shell title="Nothing to allow">
+    <Shell title="Nothing to allow" script="consent">
       <h1 tabindex={-1}>This request has ended</h1>
       <p>It was answered, took longer than ten minutes, or was begun in another browser.</p>
       <p>Start again from the application that sent you here.</p>
@@ -142,30 +143,6 @@ function AmountField({
         required={!isOptional}
       />
     </>
-  )
-}
-
-function Shell({ title, children }: { readonly title: string; readonly children?: unknown }) {
-  return (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Bursar`}</title>
-        <link rel="stylesheet" href="/assets/sign-in.css" />
-        <script src="/assets/consent.js" type="module" />
-      </head>
-      <body data-page="consent">
-        <main>
-          <noscript>
-            <p class="error">This page needs JavaScript: nothing on it works without.</p>
-          </noscript>
-          {children}
-          <p id="status" role="status" aria-live="polite" />
-        </main>
-      </body>
-    </html>
   )
 }
 

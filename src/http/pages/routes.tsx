@@ -10,6 +10,7 @@ import { Failure, type FailureCode } from '../../failure.ts'
 import type { Services } from '../../kernel/context.ts'
 import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
+import { ApprovalPage } from './approval.tsx'
 import { pageHeaders } from './headers.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
@@ -29,6 +30,7 @@ const modules = [
   'providers',
   'next',
   'consent',
+  'approval',
 ] as const
 const library = new URL(
   '../dist/bundle/index.umd.min.js',
@@ -81,6 +83,13 @@ export function routePages(
     const elsewhere = domainOf(c, settings.webOrigins)
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
     return c.html(`<!doctype html>${(<CallbackPage provider={provider} />).toString()}`, 200, pageHeaders)
+  })
+  app.get('/approvals/:id', (c) => {
+    const elsewhere = domainOf(c, settings.webOrigins)
+    if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    if (c.get('caller').principal.kind !== 'session')
+      return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
+    return c.html(`<!doctype html>${(<ApprovalPage />).toString()}`, 200, pageHeaders)
   })
   app.get('/assets/sign-in.css', (c) => asset(c, style, 'text/css'))
   for (const [name, file] of scripts)

@@ -3,7 +3,7 @@
 const KEY = 'next'
 
 /** Our own pages that send people here to sign in. */
-const OURS = /^\/oauth\/consent\/[A-Za-z0-9_-]{1,64}$/
+const OURS = /^\/(oauth\/consent|approvals)\/[A-Za-z0-9_-]{1,64}$/
 
 /** Remembers what the address names. */
 export function rememberNext(): void {

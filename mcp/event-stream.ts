@@ -1,0 +1,50 @@
+/** An event stream of JSON-RPC messages. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
+
+/** How often a quiet stream says that it is there, lest something between closes it. */
+const QUIET_MS = 15_000
+
+/** A stream that is open. */
+export interface EventStream {
+  readonly response: Response
+  write(message: unknown): void
+  /** Ends it. Safe to repeat. */
+  end(): void
+}
+
+/** Opens a stream. @param onCancel called where the client goes away. */
+export function openEventStream({
+  headers,
+  onCancel,
+}: {
+  headers: Readonly<Record<string, string>>
+  onCancel: () => void
+}): EventStream {
+  const encoder = new TextEncoder()
+  let controller: ReadableStreamDefaultController<Uint8Array> | null = null
+  const quiet = setInterval(() => put(': quiet\n\n'), QUIET_MS)
+  const stop = () => {
+    clearInterval(quiet)
+    controller = null
+  }
+  const put = (text: string) => controller?.enqueue(encoder.encode(text))
+  const body = new ReadableStream<Uint8Array>({
+    start: (opened) => {
+      controller = opened
+    },
+    cancel: () => {
+      stop()
+      onCancel()
+    },
+  })
+  return {
+    response: new Response(body, {
+      headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...headers },
+    }),
+    write: (message) => put(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
+    end: () => {
+      const open = controller
+      stop()
+      open?.close()
+    },
+  }
+}

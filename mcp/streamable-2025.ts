@@ -1,0 +1,137 @@
+/**
+ * Streamable HTTP for clients up to 2025-11-25: POST carries a message, GET opens a stream, DELETE ends a session. A client
+ * that never names its session is served without one; it is only not asked anything.
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
+ */
+import {
+  InitializeRequestSchema,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  JSONRPCMessageSchema,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/sdk/types.js'
+import { z } from 'zod'
+import { Failure } from '../src/failure.ts'
+import type { Services } from '../src/kernel/context.ts'
+import { answerQuestion, awaitAnswer, openQuestion } from '../src/mcp-sessions/questions.ts'
+import {
+  endMcpSession,
+  findMcpSession,
+  type McpSession,
+  openMcpSession,
+} from '../src/mcp-sessions/sessions.ts'
+import type { McpCaller } from './offer.ts'
+import { type Asked2025, answer2025, type Serving2025 } from './server-2025.ts'
+import { createWatch } from './watch.ts'
+
+const SESSION = 'mcp-session-id'
+
+/** The codes of JSON-RPC and of the SDK's own transport, for what does not get as far as a server. */
+const codes = { notJsonRpc: -32700, transport: -32000 } as const
+
+/** The three methods. */
+export interface Streamable2025 {
+  answerPost(caller: McpCaller, asked: { request: Request; message: unknown }): Promise<Response>
+  /** GET and DELETE. @throws Failure `invalid_request`, `not_found`. */
+  answerOther(caller: McpCaller, request: Request): Promise<Response>
+}
+
+/** Prepares the transport. */
+export function createStreamable2025(
+  services: Pick<Services, 'database' | 'clock' | 'log'>,
+  serving: Serving2025 & { readonly ending: AbortSignal },
+): Streamable2025 {
+  const { database, clock } = services
+  const watch = createWatch(services, serving)
+
+  /** @throws Failure `not_found` for a session that is not this key's, which begins anew then. */
+  async function sessionOf({ principal, now }: McpCaller, id: string): Promise<McpSession> {
+    const session = await findMcpSession(database, { id, keyId: principal.key.id, now })
+    if (session !== undefined) return session
+    throw new Failure('not_found', 'There is no such session of this key.', {
+      hint: 'Initialize again, without Mcp-Session-Id.',
+    })
+  }
+
+  const askingOf = (session: McpSession): Asked2025['asking'] => ({
+    canOpenPages: opensPages.safeParse(session.capabilities).success,
+    open: () => openQuestion(database, { session, now: clock() }),
+    answerTo: (id, signal) =>
+      awaitAnswer(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
+        services.log.warn({ err }, 'the answer of a client cannot be read')
+      }),
+  })
+
+  return {
+    async answerPost(caller, { request, message: raw }) {
+      const { message, refused } = checked(request, raw)
+      if (message === undefined) return refused
+      const isFirst = InitializeRequestSchema.safeParse(message)
+      const id = request.headers.get(SESSION)
+      const session = id === null || isFirst.success ? null : await sessionOf(caller, id)
+      if (!isJSONRPCRequest(message)) {
+        const { data: answer } = answering.safeParse(message)
+        if (session !== null && answer !== undefined)
+          await answerQuestion(database, { session, id: answer.id, answer })
+        return new Response(null, { status: 202 })
+      }
+      const headers: Record<string, string> = id === null || session === null ? {} : { [SESSION]: id }
+      if (isFirst.success) {
+        const { capabilities } = isFirst.data.params
+        const opened = { keyId: caller.principal.key.id, capabilities, now: caller.now }
+        headers[SESSION] = await openMcpSession(database, opened)
+      }
+      const asking = session === null ? null : askingOf(session)
+      return answer2025(serving, caller, { message, asking, headers, ending: serving.ending })
+    },
+    async answerOther(caller, request) {
+      const id = request.headers.get(SESSION)
+      if (id === null)
+        throw new Failure('invalid_request', `${request.method} is for a session: Mcp-Session-Id is missing.`)
+      const session = await sessionOf(caller, id)
+      if (request.method === 'GET')
+        return request.headers.get('accept')?.includes('text/event-stream') === true
+          ? watch(caller, { id, session })
+          : refusal(406, codes.transport, 'GET opens a stream: accept text/event-stream.')
+      await endMcpSession(database, session)
+      return new Response(null, { status: 204 })
+    },
+  }
+}
+
+/** A client's answer to what it was asked. */
+const answering = z.looseObject({ id: z.string() })
+
+const opensPages = z.looseObject({ elicitation: z.looseObject({ url: z.looseObject({}) }) })
+
+/** The message, where its request is one that the transport takes. */
+function checked(
+  request: Request,
+  raw: unknown,
+): { message: JSONRPCMessage; refused?: never } | { message?: undefined; refused: Response } {
+  const { headers } = request
+  const accept = headers.get('accept') ?? ''
+  if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
+    return {
+      refused: refusal(406, codes.transport, 'Accept both application/json and text/event-stream.'),
+    }
+  if (!/^application\/json\s*(;|$)/i.test(headers.get('content-type') ?? ''))
+    return { refused: refusal(415, codes.transport, 'Send "Content-Type: application/json".') }
+  const version = headers.get('mcp-protocol-version')
+  if (version !== null && !SUPPORTED_PROTOCOL_VERSIONS.includes(version))
+    return {
+      refused: refusal(
+        400,
+        codes.transport,
+        `Unsupported protocol version: ${version.slice(0, 32)} (supported versions: ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')})`,
+      ),
+    }
+  const { data } = JSONRPCMessageSchema.safeParse(raw)
+  return data === undefined
+    ? { refused: refusal(400, codes.notJsonRpc, 'Parse error: this is not a JSON-RPC message.') }
+    : { message: data }
+}
+
+function refusal(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })
+}

@@ -1,0 +1,63 @@
+/**
+ * The stream that a session's client keeps open: it is told when its key's scopes have changed what it may call, and the
+ * stream ends with the session or the key.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findKey } from '../src/identity/store.ts'
+import type { Services } from '../src/kernel/context.ts'
+import { findMcpSession, type McpSession } from '../src/mcp-sessions/sessions.ts'
+import { openEventStream } from './event-stream.ts'
+import type { McpCaller, Offer } from './offer.ts'
+
+/** How often it is looked: a client that asks before is told the truth anyway. */
+const LOOK_MS = 5_000
+
+/** Prepares the streams of this instance. A session has one here: a new one takes the place of the old. */
+export function createWatch(
+  { database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>,
+  { offer, ending }: { offer: Offer; ending: AbortSignal },
+): (caller: McpCaller, watched: { id: string; session: McpSession }) => Response {
+  const open = new Map<string, AbortController>()
+
+  /** The names of the tools that the key may call; null where session or key have ended. */
+  async function offered(caller: McpCaller, id: string): Promise<string | null> {
+    const now = clock()
+    const { key } = caller.principal
+    if ((await findMcpSession(database, { id, keyId: key.id, now })) === undefined) return null
+    const found = await findKey(database, { id: key.id })
+    if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now)) return null
+    return namesOf({ ...caller, principal: { kind: 'key', ...found } })
+  }
+  const namesOf = (caller: McpCaller) =>
+    offer
+      .tools(caller)
+      .map(({ name }) => name)
+      .join(' ')
+
+  return (caller, { id, session }) => {
+    const name = Buffer.from(session.idHash).toString('hex')
+    open.get(name)?.abort()
+    const ended = new AbortController()
+    open.set(name, ended)
+    const stream = openEventStream({ headers: { 'mcp-session-id': id }, onCancel: () => ended.abort() })
+    const follow = async () => {
+      const signal = AbortSignal.any([ended.signal, ending])
+      let known = namesOf(caller)
+      while (!signal.aborted) {
+        await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
+        if (signal.aborted) return
+        const now = await offered(caller, id)
+        if (now === null) return
+        if (now !== known) stream.write({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+        known = now
+      }
+    }
+    void follow()
+      .catch((err: unknown) => log.warn({ err }, 'a stream of an MCP session ends'))
+      .finally(() => {
+        if (open.get(name) === ended) open.delete(name)
+        stream.end()
+      })
+    return stream.response
+  }
+}

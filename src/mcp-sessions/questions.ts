@@ -1,0 +1,53 @@
+/** What a client is asked while its call waits: the answer comes with a request of its own, perhaps to another instance. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { randomToken } from '../ids.ts'
+import type { Connection } from '../storage/database.ts'
+import type { McpSession } from './sessions.ts'
+
+/** How often it is looked whether an answer is there. */
+const LOOK_MS = 200
+
+/** Opens a question to a session's client. @returns the id that its answer names. */
+export async function openQuestion(
+  database: Connection,
+  { session, now }: { session: McpSession; now: Date },
+): Promise<string> {
+  const id = randomToken(16)
+  await database.kysely
+    .insertInto('mcp_question')
+    .values({ id, session_id_hash: session.idHash, asked_at: now })
+    .execute()
+  return id
+}
+
+/** Keeps an answer for whoever waits for it: the first one counts, and one that nobody waits for is nothing. */
+export async function answerQuestion(
+  database: Connection,
+  { session, id, answer }: { session: McpSession; id: string; answer: unknown },
+): Promise<void> {
+  await database.kysely
+    .updateTable('mcp_question')
+    .set({ answer: JSON.stringify(answer) })
+    .where('id', '=', id)
+    .where('session_id_hash', '=', session.idHash)
+    .where('answer', 'is', null)
+    .execute()
+}
+
+/** Waits for the answer and takes it. @returns undefined where the signal ends the wait, or the session has ended. */
+export async function awaitAnswer(database: Connection, id: string, signal: AbortSignal): Promise<unknown> {
+  try {
+    while (!signal.aborted) {
+      const row = await database.kysely
+        .selectFrom('mcp_question')
+        .select('answer')
+        .where('id', '=', id)
+        .executeTakeFirst()
+      if (row === undefined || row.answer !== null) return row?.answer
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
+    }
+    return undefined
+  } finally {
+    await database.kysely.deleteFrom('mcp_question').where('id', '=', id).execute()
+  }
+}

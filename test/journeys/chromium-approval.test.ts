@@ -1,0 +1,184 @@
+/** A call that needs its owner: a client that can open pages shows the approval page, and the call answers what came of it. */
+
+import {
+  Client as Client2026,
+  StreamableHTTPClientTransport as Transport2026,
+} from '@modelcontextprotocol/client'
+import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  ElicitationCompleteNotificationSchema,
+  ElicitRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { findChromium, newVisit, openBrowser, type Visit } from './chromium.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson } from './people.ts'
+
+const executable = findChromium()
+if (executable === undefined)
+  process.stderr.write('No Chromium here: the approval page is not tested. Set CHROMIUM_BIN.\n')
+
+const payee = '0x000000000000000000000000000000000000dEaD'
+const page = z.looseObject({ mode: z.literal('url'), url: z.string(), message: z.string() })
+
+describe.skipIf(executable === undefined)('the approval page in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  let visit: Visit
+  let key = ''
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '10000/60' })
+    browser = await openBrowser(executable ?? '')
+    visit = await newVisit(browser, gateway.origin)
+    await visit.page.goto('/sign-in')
+    await visit.page.getByRole('button', { name: /guest/i }).click()
+    await visit.page.getByText('Signed in').first().waitFor()
+    const token = (await visit.page.context().cookies()).find(({ name }) => name === 'bursar_session')?.value
+    const { body } = await askJson(gateway.origin, 'POST', '/api/developer/keys', {
+      headers: { authorization: `Bearer ${token}` },
+      body: {
+        name: 'Bot',
+        scopes: ['wallets:read', 'wallets:transfer'],
+        policy: {
+          perTransaction: { max: '20' },
+          dailyBudget: { max: '100' },
+          categories: { allow: ['transfer'] },
+          approval: { above: '2', ttlSec: 600 },
+        },
+      },
+    })
+    key = z.string().parse(body.key)
+  }, 60_000)
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+
+  /** What the owner does with the page that a client opens. */
+  const decide = async (url: string, button: 'Approve' | 'Reject') => {
+    await visit.page.goto(url)
+    await visit.page.getByRole('button', { name: button, exact: true }).click()
+  }
+  const pay = (amount: string, idempotencyKey: string) => ({
+    name: 'wallets_transfer',
+    arguments: { destination: payee, amount, signature: 'sandbox', idempotency_key: idempotencyKey },
+  })
+  const told = ({ content }: Record<string, unknown>) => {
+    const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
+    const { code, status, reason } = z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
+    return { code, status, reason }
+  }
+  const transportTo = () => ({
+    url: new URL('/mcp', gateway.origin),
+    options: { requestInit: { headers: { authorization: `Bearer ${key}` } } },
+  })
+
+  /** A client of 2025 whose user answers so; `completed` collects what it is told afterwards. */
+  const connect2025 = async (
+    capabilities: { elicitation?: { url?: object; form?: Record<string, unknown> } },
+    answer: (url: string) => 'accept' | 'decline',
+    completed: string[] = [],
+  ) => {
+    const client = new Client2025({ name: 'test', version: '1' }, { capabilities })
+    if (capabilities.elicitation !== undefined)
+      client.setRequestHandler(ElicitRequestSchema, ({ params }) => ({
+        action: answer(page.parse(params).url),
+      }))
+    client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => {
+      completed.push(params.elicitationId)
+    })
+    const { url, options } = transportTo()
+    await client.connect(new Transport2025(url, options) as never)
+    return client
+  }
+  const connect2026 = async (answer: (url: string) => 'accept' | 'decline') => {
+    const client = new Client2026(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { url: {} } }, versionNegotiation: { mode: 'auto' } },
+    )
+    client.setRequestHandler('elicitation/create', ({ params }) => ({
+      action: answer(page.parse(params).url),
+    }))
+    const { url, options } = transportTo()
+    await client.connect(new Transport2026(url, options))
+    expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28')
+    return client
+  }
+
+  it('shows what is asked, and the waiting call of 2025 is done once it is approved', async () => {
+    const completed: string[] = []
+    let deciding: Promise<void> | undefined
+    const answer = (url: string) => {
+      deciding = decide(url, 'Approve')
+      return 'accept' as const
+    }
+    const client = await connect2025({ elicitation: { url: {} } }, answer, completed)
+    expect(told(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({ status: 'confirmed' })
+    await deciding
+    await visit.page.getByText('Approved and done').waitFor()
+    expect(await visit.page.locator('#operation').textContent()).toBe('wallets.transfer')
+    expect(await visit.page.locator('#call').textContent()).toContain(payee)
+    expect(completed).toEqual([expect.stringMatching(/^appr_/)])
+    await client.close()
+  })
+
+  it('has the call of 2026 wait in its second round', async () => {
+    let deciding: Promise<void> | undefined
+    const client = await connect2026((url) => {
+      deciding = decide(url, 'Approve')
+      return 'accept'
+    })
+    expect(told(await client.callTool(pay('3', 'approved-2026')))).toMatchObject({ status: 'confirmed' })
+    await deciding
+    await client.close()
+  })
+
+  it('tells both what was rejected', async () => {
+    const reject = (url: string) => {
+      void decide(url, 'Reject')
+      return 'accept' as const
+    }
+    const old = await connect2025({ elicitation: { url: {} } }, reject)
+    const rejected = { code: 'approval_required', reason: 'rejected' }
+    expect(told(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
+    await visit.page.getByText('Rejected: nothing was done').waitFor()
+    const modern = await connect2026(reject)
+    expect(told(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
+    await old.close()
+    await modern.close()
+  })
+
+  it('tells what it tells today where the page is not opened, or cannot be', async () => {
+    const waiting = { code: 'approval_required', reason: undefined }
+    const declining = await connect2025({ elicitation: { url: {} } }, () => 'decline')
+    expect(told(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
+    const asked: string[] = []
+    const forms = await connect2025({ elicitation: { form: {} } }, (url) => {
+      asked.push(url)
+      return 'accept'
+    })
+    expect(told(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
+    const plain = await connect2025({}, () => 'accept')
+    expect(told(await plain.callTool(pay('3', 'no-capability')))).toEqual({ ...waiting, status: 403 })
+    const declining2026 = await connect2026(() => 'decline')
+    expect(told(await declining2026.callTool(pay('3', 'declined-2026')))).toEqual({ ...waiting, status: 403 })
+    expect(asked).toEqual([])
+    for (const client of [declining, forms, plain, declining2026]) await client.close()
+  })
+
+  it('is for whoever is signed in: strangers sign in first, and come back to it', async () => {
+    const other = await newVisit(browser, gateway.origin)
+    const id = `appr_${'0'.repeat(26)}`
+    await other.page.goto(`/approvals/${id}`)
+    expect(new URL(other.page.url()).pathname).toBe('/sign-in')
+    await other.page.getByRole('button', { name: /guest/i }).click()
+    await other.page.getByText('There is no such approval of yours').waitFor()
+    expect(new URL(other.page.url()).pathname).toBe(`/approvals/${id}`)
+    expect(await other.page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
+    await other.page.context().close()
+    expect(visit.complaints).toEqual([])
+  })
+})
