@@ -11,6 +11,7 @@ import { createApprovals } from './approval.ts'
 import { createOffer, type McpCaller, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
+import type { Seller } from './x402.ts'
 
 /** A request after the way in that all paths share. */
 export interface McpRequest {
@@ -32,15 +33,15 @@ export interface Registrations {
 }
 
 /**
- * Answers `/mcp`. @param ending aborted when the process is told to end: nothing waits or streams any longer.
+ * Answers `/mcp`. @param seller sells to callers who pay by themselves. @param ending aborted when the process is told to end: nothing waits or streams any longer.
  * @throws Failure where the request does not get as far as JSON-RPC.
  */
 export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
   services: Services,
-  { ending, registrations }: { ending: AbortSignal; registrations?: Registrations },
+  { seller, ending, registrations }: { seller: Seller; ending: AbortSignal; registrations?: Registrations },
 ): (mounted: McpRequest) => Promise<Response> {
-  const offer = createOffer(catalogue, services)
+  const offer = createOffer(catalogue, services, seller)
   const shared = { offer, approvals: createApprovals(offer, services), ending }
   const streamable2025 = createStreamable2025(services, {
     ...shared,

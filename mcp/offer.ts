@@ -6,14 +6,17 @@ import { showDecisions } from '../src/audit/show-decisions.ts'
 import { Failure } from '../src/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
+import { requireRail } from '../src/kernel/gates/rail.ts'
 import { countRequest, requireWithinLimit } from '../src/kernel/gates/rate.ts'
 import { missingScopes, requireScope } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Principal } from '../src/principal.ts'
+import { foreignMembers, foreignNote } from './foreign-members.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
+import { type Purchase, paymentIn, type Seller, sellFor, termsFor } from './x402.ts'
 
 /** Who calls, and when. */
 export interface McpCaller {
@@ -54,7 +57,13 @@ export interface ListedResource {
 /** The offer. Failures of the protocol, such as an unknown name, are thrown with a JSON-RPC `code`. */
 export interface Offer {
   tools(caller: McpCaller): ListedTool[]
-  call(caller: McpCaller, name: string, given: Record<string, unknown>): Promise<ToolResult>
+  /** @param meta what came beside the arguments, such as a payment. */
+  call(
+    caller: McpCaller,
+    name: string,
+    given: Record<string, unknown>,
+    meta?: Readonly<Record<string, unknown>>,
+  ): Promise<ToolResult>
   /** @throws Failure `insufficient_scope` where the caller may not call the tool. */
   requireScope(caller: McpCaller['principal'], name: string): void
   readonly resources: readonly ListedResource[]
@@ -70,6 +79,8 @@ interface ServedTool {
   readonly tool: Tool
   readonly rateClass: string | null
   readonly listed: ListedTool
+  /** Members of the answer that third parties wrote. */
+  readonly foreign: readonly string[]
 }
 
 /** What an agent reads: the answers of tools that need no arguments, and its own receipts. */
@@ -101,32 +112,59 @@ const resources = [
 ] as const
 
 /** Prepares the offer, once. */
-export function createOffer(catalogue: readonly CatalogueEntry[], services: Services): Offer {
+export function createOffer(catalogue: readonly CatalogueEntry[], services: Services, seller: Seller): Offer {
   const served = new Map(
     catalogue
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
-        const listed = listedAs(entry)
+        const foreign = foreignMembers(entry.output)
+        const listed = listedAs(entry, foreign)
         // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'
         const rateClass = isSold ? null : (entry.tool.rate ?? null)
-        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, rateClass, listed }
+        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, rateClass, listed, foreign }
         return [listed.name, serving] as const
       }),
   )
 
-  async function call(caller: McpCaller, name: string, given: Record<string, unknown>): Promise<ToolResult> {
+  const call: Offer['call'] = async (caller, name, given, meta) => {
     const found = served.get(name)
     if (found === undefined)
       throw protocolError(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
+    const { tool, foreign } = found
+    const payment = tool.isSold ? paymentIn(meta) : undefined
     try {
-      const { input, idempotencyKey } = splitArguments(found.tool, given)
+      if (payment !== undefined) return await sellFor(seller, payment, await purchaseOf(found, caller, given))
+      const { input, idempotencyKey } = splitArguments(tool, given)
       await count(found, caller)
-      const { body } = await run(found.tool, { ...services, ...caller, idempotencyKey }, input)
-      return resultOf(body)
+      const { body } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
+      return resultOf(body, foreign)
     } catch (error) {
-      return failureResult(error, { requestId: caller.requestId, name, log: services.log })
+      const terms = tool.isSold && isUnpaid(error) ? await termsOf(found, caller, given) : {}
+      return failureResult(error, { requestId: caller.requestId, name, log: services.log, terms })
     }
+  }
+
+  /** What a tool sells, for the caller's own money: what REST sells to anybody. */
+  async function purchaseOf(
+    { tool }: ServedTool,
+    caller: McpCaller,
+    given: Record<string, unknown>,
+  ): Promise<Purchase> {
+    requireScope(tool, caller.principal)
+    const { idempotency_key: _, ...input } = given
+    const { sell } = tool.decode(input)
+    if (sell === null) throw new Error(`${tool.name} is not for sale`)
+    await requireRail(tool, services)
+    const context = { ...services, ...caller, idempotencyKey: null, afterCommit: () => {} }
+    return { route: tool.route, given: input, deliver: () => sell(context) }
+  }
+
+  /** How to pay for what the owner does not; nothing where it cannot be bought at the moment. */
+  async function termsOf(found: ServedTool, caller: McpCaller, given: Record<string, unknown>) {
+    return purchaseOf(found, caller, given)
+      .then((purchase) => termsFor(seller, purchase))
+      .catch(() => ({}))
   }
 
   async function count(
@@ -179,8 +217,13 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   }
 }
 
+/** Whether the owner's money was refused, so that a caller with a wallet of its own may still buy. */
+function isUnpaid(error: unknown): boolean {
+  return error instanceof Failure && ['policy_denied', 'insufficient_funds'].includes(error.code)
+}
+
 /** How a tool is listed: annotations follow from its effect. */
-function listedAs({ tool, input, output }: CatalogueEntry): ListedTool {
+function listedAs({ tool, input, output }: CatalogueEntry, foreign: readonly string[]): ListedTool {
   const { properties, required, ...rest } = input
   const isSpend = tool.effect === 'spend'
   const members = { ...asRecord(properties), ...(isSpend ? { idempotency_key: idempotencyKeySchema } : {}) }
@@ -188,7 +231,7 @@ function listedAs({ tool, input, output }: CatalogueEntry): ListedTool {
   return {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,
-    description: tool.description === undefined ? tool.summary : `${tool.summary} ${tool.description}`,
+    description: [tool.summary, tool.description ?? []].flat().join(' ') + foreignNote(foreign),
     inputSchema: {
       ...rest,
       type: 'object',

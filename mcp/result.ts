@@ -10,22 +10,34 @@ export interface ToolResult {
   [member: string]: unknown
 }
 
-/** A success: the answer as structured content, and as its text for clients that read only that. */
-export function resultOf(body: Record<string, unknown>): ToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(body) }], structuredContent: body }
+/**
+ * A success: the answer as structured content, and as its text for clients that read only that.
+ * @param foreign members of it that third parties wrote: named beside it, so that a client can keep them apart.
+ */
+export function resultOf(body: Record<string, unknown>, foreign: readonly string[] = []): ToolResult {
+  return {
+    content: [{ type: 'text', text: JSON.stringify(body) }],
+    structuredContent: body,
+    ...(foreign.length === 0 ? {} : { _meta: { 'bursar/untrusted': foreign } }),
+  }
 }
 
 /**
  * A failure: the problem of the REST API as text. Not as structured content, which 2025-era clients check against the
- * output schema even of an error.
+ * output schema even of an error. @param terms of x402, where the caller can still pay by itself: clients that can find them there.
  */
 export function failureResult(
   error: unknown,
-  { requestId, name, log }: { requestId: string; name: string; log: Log },
+  {
+    requestId,
+    name,
+    log,
+    terms,
+  }: { requestId: string; name: string; log: Log; terms?: Record<string, unknown> },
 ): ToolResult {
   const failure = error instanceof Failure ? error : internal(error)
   if (failure.code === 'internal') log.error({ err: error, requestId, tool: name }, 'unexpected error')
-  const problem = { ...failure.toProblem(), instance: `/mcp#${name}`, requestId }
+  const problem = { ...terms, ...failure.toProblem(), instance: `/mcp#${name}`, requestId }
   return { content: [{ type: 'text', text: JSON.stringify(problem) }], isError: true }
 }
 

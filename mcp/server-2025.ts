@@ -23,6 +23,7 @@ import { openExchange } from './exchange.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
 import { promptOf } from './prompts.ts'
+import type { ToolResult } from './result.ts'
 
 /** How long a client's user may take to answer whether the page may be opened, and the owner to decide there. */
 const ASK_MS = 10 * 60_000
@@ -76,11 +77,11 @@ function serverFor(
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.tools(caller) }))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const { name, arguments: given = {} } = params
-    const result = await offer.call(caller, name, given)
+    const result = unstructuredError(await offer.call(caller, name, given, params._meta))
     const pending = asked.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
     if (pending === null) return result
     const later = await askOwner(approvals, { caller, pending, extra, ...asked })
-    return later === null ? result : offer.call(later, name, given)
+    return later === null ? result : unstructuredError(await offer.call(later, name, given))
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...offer.resources] }))
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }))
@@ -97,6 +98,13 @@ function serverFor(
     promptOf(name, given),
   )
   return server
+}
+
+/** Clients of this era check what is structured against the output schema, even of an error. */
+function unstructuredError(result: ToolResult): ToolResult {
+  if (result.isError !== true) return result
+  const { structuredContent: _, ...unstructured } = result
+  return unstructured
 }
 
 /** Has the client open the page for its user, and waits for what the owner decides there. @returns null where nothing is. */

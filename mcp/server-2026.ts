@@ -74,8 +74,10 @@ function serverFor(serving: Serving2026, caller: McpCaller): Server {
   // What a key may see is its own: no cache between may share it.
   const cached = { ttlMs: TTL_MS, cacheScope: 'private' } as const
   server.setRequestHandler('tools/list', () => ({ tools: offer.tools(caller), ...cached }))
-  server.setRequestHandler('tools/call', ({ params: { name, arguments: given = {} } }, context) =>
-    callWithOwner(serving, caller, { name, given, context }),
+  server.setRequestHandler(
+    'tools/call',
+    ({ params: { name, arguments: given = {}, _meta: meta } }, context) =>
+      callWithOwner(serving, caller, { name, given, meta, context }),
   )
   server.setRequestHandler('resources/list', () => ({ resources: [...offer.resources], ...cached }))
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [], ...cached }))
@@ -110,9 +112,19 @@ const opensPages = z.looseObject({
 async function callWithOwner(
   { offer, approvals, ending }: Serving2026,
   caller: McpCaller,
-  { name, given, context }: { name: string; given: Record<string, unknown>; context: ServerContext },
+  {
+    name,
+    given,
+    meta,
+    context,
+  }: {
+    name: string
+    given: Record<string, unknown>
+    meta: Record<string, unknown> | undefined
+    context: ServerContext
+  },
 ) {
-  const result = await offer.call(caller, name, given)
+  const result = await offer.call(caller, name, given, meta)
   const { envelope, inputResponses, signal } = context.mcpReq
   if (!opensPages.safeParse(envelope).success) return result
   const pending = approvals.pendingOf(result)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { mayBank } from '../../policies/banking/kyc-gate.ts'
 import { Failure } from '../failure.ts'
+import { foreignText } from '../foreign-text.ts'
 import type { NewId } from '../ids.ts'
 import { stablecoins } from '../money.ts'
 import { type BankCurrency, type BankingProvider, bankCurrencies } from '../providers/banking.ts'
@@ -20,9 +21,9 @@ export const virtualAccountView = z.strictObject({
   id: z.string().describe('`va_…`'),
   currency: z.enum(bankCurrencies).describe('What it takes.'),
   status: z.enum(['pending', 'active', 'deactivated']).describe('Only an `active` one takes money.'),
-  accountHolderName: z.string().describe('Whose account a payer sees.'),
-  bankName: z.string().describe('Name of the bank.'),
-  bankAddress: z.string().describe('Address of the bank.'),
+  accountHolderName: foreignText('Whose account a payer sees.'),
+  bankName: foreignText('Name of the bank.'),
+  bankAddress: foreignText('Address of the bank.'),
   instructions: instructionsView,
   reference: z.string().describe('What to write beside a payment.'),
   destination: z

@@ -1,6 +1,7 @@
 /** A card as its owner sees it, and what may be said of its controls. Never a number or a code. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
+import { foreignText } from '../foreign-text.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../money.ts'
 import { type Card, fundingAssets } from './store.ts'
 
@@ -24,8 +25,8 @@ export const cardView = z.strictObject({
   expMonth: z.int().describe('Month that it expires in, 1 to 12.'),
   expYear: z.int().describe('Year that it expires in.'),
   currency: z.literal('USD').describe('What purchases and limits are in.'),
-  cardholderName: z.string().describe('Name on the card.'),
-  nickname: z.string().nullable().describe('What its owner calls it.'),
+  cardholderName: foreignText('Name on the card.'),
+  nickname: foreignText('What its owner calls it.').nullable(),
   agentId: z
     .string()
     .nullable()

@@ -42,7 +42,7 @@ export interface Surfaces {
   readonly mcpHandler: (
     catalogue: readonly CatalogueEntry[],
     services: Services,
-    options: { ending: AbortSignal },
+    options: { seller: Pick<Paywall, 'sell'>; ending: AbortSignal },
   ) => (mounted: MountedRequest) => Promise<Response>
 }
 
@@ -106,7 +106,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     catalogue,
     services,
     seller: paywall,
-    mounts: new Map([['/mcp', mcpHandler(catalogue, services, { ending: ending.signal })]]),
+    mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
     below:
       config.mode === 'sandbox'
         ? new Map([[SANDBOX_OPENID_PATH, sandboxProvider(config, services)]])

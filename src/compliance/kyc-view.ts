@@ -1,5 +1,6 @@
 /** An identity review as its person reads it: never what they said. */
 import { z } from 'zod'
+import { foreignText } from '../foreign-text.ts'
 import type { ShownApplication } from './kyc.ts'
 
 /** The members of the answer. */
@@ -12,7 +13,7 @@ export const kycView = z.strictObject({
     ),
   level: z.enum(['basic', 'full']).describe('The level that was applied for.'),
   requirements: z.array(z.string()).describe('What is still missing, as paths of the request.'),
-  labels: z.array(z.string()).describe('The reviewer’s reasons.'),
+  labels: z.array(foreignText('A label.')).describe('The reviewer’s reasons.'),
   reviewedAt: z.string().nullable().describe('When it was decided, ISO 8601 UTC.'),
 })
 

@@ -14,7 +14,7 @@ import { run } from '../../src/kernel/run.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { tools } from '../../tools/index.ts'
-import { callOf, keyOf, newPerson, noon, origin, servicesOn } from '../kernel/scene.ts'
+import { callOf, keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
 
 const CALLS = 1_000
 /** Odd: the round with the median counts. */
@@ -37,6 +37,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     const { account } = await newPerson(database)
     const principal = keyOf(account, { scopes: Object.keys(scopes) })
     const handle = mcpHandler(catalogueOf(tools, services.settings), services, {
+      seller: nothingForSale,
       ending: new AbortController().signal,
     })
     const context = tools.find(({ name }) => name === 'context')

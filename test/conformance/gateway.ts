@@ -7,6 +7,6 @@ import { on2026 } from './fixture-2026.ts'
 
 process.exitCode = await serve(process.env, {
   tools,
-  mcpHandler: (catalogue, services, { ending }) =>
-    mcpHandler(catalogue, services, { ending, registrations: { on2025, on2026 } }),
+  mcpHandler: (catalogue, services, options) =>
+    mcpHandler(catalogue, services, { ...options, registrations: { on2025, on2026 } }),
 })

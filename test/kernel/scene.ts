@@ -128,3 +128,8 @@ export function keyOf(
   }
   return { kind: 'key', account, key }
 }
+
+/** A seller of nothing, where nobody pays by x402. */
+export const nothingForSale = {
+  sell: () => Promise.reject(new Error('nothing is for sale here')),
+}

@@ -1,75 +1,30 @@
 /** Both eras of the protocol and REST on one gateway: the same operation has the same result, denial and side effect. */
-
-import { Client as Client2026, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Client as Client2026 } from '@modelcontextprotocol/client'
 import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { tools } from '../../tools/index.ts'
-import { askJson } from '../journeys/people.ts'
-import { httpClient, openScene, type Scene } from './scene.ts'
+import { openScene, type Scene } from './scene.ts'
+import { openWays, type Told, type Ways } from './ways.ts'
 
 const payee = '0x000000000000000000000000000000000000dEaD'
 const record = z.record(z.string(), z.unknown())
 
-/** An operation's answer, whoever carried it. */
-interface Told {
-  readonly isError: boolean
-  readonly body: Record<string, unknown>
-}
-
-/** One way to ask for an operation. */
-type Ask = (operation: string, input: Record<string, unknown>, idempotencyKey?: string) => Promise<Told>
-
-/** The routes of the registry, by the names that MCP has for them. */
-const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
-
 describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   let scene: Scene
+  let ways: Ways
   let old: Client2025
   let modern: Client2026
+  const everywhere: Ways['everywhere'] = (...asked) => ways.everywhere(...asked)
   beforeAll(async () => {
     scene = await openScene()
-    old = await httpClient(scene)
-    modern = new Client2026(
-      { name: 'test', version: '1' },
-      { capabilities: {}, versionNegotiation: { mode: 'auto' } },
-    )
-    const headers = { authorization: `Bearer ${scene.demoApiKey}` }
-    await modern.connect(
-      new StreamableHTTPClientTransport(new URL('/mcp', scene.gateway.origin), { requestInit: { headers } }),
-    )
+    ways = await openWays(scene)
+    ;({ old, modern } = ways)
   }, 60_000)
   afterAll(async () => {
-    await modern?.close()
-    await old?.close()
+    await ways?.close()
     await scene?.close()
   })
 
-  const toldBy = ({ isError, content, structuredContent }: Record<string, unknown>): Told => {
-    const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
-    const text = record.parse(JSON.parse(first?.text ?? '{}'))
-    if (isError !== true) expect(structuredContent).toEqual(text)
-    return { isError: isError === true, body: text }
-  }
-  const args = (input: Record<string, unknown>, idempotencyKey?: string) =>
-    idempotencyKey === undefined ? input : { ...input, idempotency_key: idempotencyKey }
-  const ways = (): Record<string, Ask> => ({
-    rest: async (operation, input, idempotencyKey) => {
-      const [method = 'GET', path = ''] = routes.get(operation) ?? []
-      const { status, body } = await askJson(scene.gateway.origin, method, path, {
-        ...(method === 'POST' ? { body: input } : {}),
-        headers: {
-          authorization: `Bearer ${scene.demoApiKey}`,
-          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-        },
-      })
-      return { isError: status !== 200, body }
-    },
-    2025: async (name, input, idempotencyKey) =>
-      toldBy(await old.callTool({ name, arguments: args(input, idempotencyKey) })),
-    2026: async (name, input, idempotencyKey) =>
-      toldBy(await modern.callTool({ name, arguments: args(input, idempotencyKey) })),
-  })
   /** What differs from call to call. */
   const steady = ({ isError, body }: Told) => {
     const {
@@ -85,17 +40,6 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     } = body
     return { isError, ...rest }
   }
-  const everywhere = async (
-    operation: string,
-    inputOf: (way: string) => Record<string, unknown>,
-    keyOf?: (way: string) => string,
-  ) => {
-    const told: Told[] = []
-    for (const [way, ask] of Object.entries(ways()))
-      told.push(await ask(operation, inputOf(way), keyOf?.(way)))
-    return told
-  }
-
   it('is offered alike: both eras list the same tools, resources and prompts', async () => {
     expect(modern.getNegotiatedProtocolVersion()).toBe('2026-07-28')
     const [then, now] = [await old.listTools(), await modern.listTools()]
@@ -123,7 +67,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   })
 
   it('moves the same money, once for each key', async () => {
-    const balance = async () => (await ways().rest?.('wallets_get', {}))?.body.balances
+    const balance = async () => (await ways.rest('wallets_get', {})).body.balances
     const usdc = (balances: unknown) =>
       z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(balances)[0]?.amount
     const before = Number(usdc(await balance()))

@@ -6,7 +6,7 @@ import { mcpHandler } from '../../mcp/http.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
-import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+import { keyOf, newPerson, noon, nothingForSale, servicesOn } from '../kernel/scene.ts'
 import { httpClient, openScene, problemOf, type Scene } from './scene.ts'
 
 const mcpTools = tools.filter(({ mcp }) => mcp).map(({ name }) => name.replaceAll('.', '_'))
@@ -152,7 +152,7 @@ onBothEngines('the hosts of /mcp', (database) => {
       const handle = mcpHandler(
         catalogueOf(tools, services.settings),
         { ...services, settings: { ...services.settings, origin } },
-        { ending: new AbortController().signal },
+        { seller: nothingForSale, ending: new AbortController().signal },
       )
       const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
       const headers = {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { foreignText } from '../../src/foreign-text.ts'
 import { PERCENT_DIGITS, timeframes } from '../../src/investing/performance.ts'
 import { type Holding, showPortfolio } from '../../src/investing/show-portfolio.ts'
 import { callerOf } from '../../src/kernel/context.ts'
@@ -11,7 +12,7 @@ const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)
 
 const holding = z.strictObject({
   symbol: z.string().describe('Ticker.'),
-  name: z.string().describe('What the stock or fund is called.'),
+  name: foreignText('What the stock or fund is called.'),
   qty: z.string().describe('Shares, nine decimals; those that open sells hold are among them.'),
   avgEntryPrice: z.string().describe('USD a share, on average.'),
   costBasis: z.string().describe('What they cost, in USD.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { foreignText } from '../../src/foreign-text.ts'
 import { toJson } from '../../src/json.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -16,7 +17,7 @@ const name = z.string().min(1).max(40)
 const usd = (micros: bigint) => decimalOfUnits(micros, 6)
 
 const fee = z.strictObject({
-  name: z.string().describe('What it is for.'),
+  name: foreignText('What it is for.'),
   amount: z.string().describe('Decimal string of the token.'),
   token: z.string().describe('The token that it is taken in.'),
   amountUsd: z.string().describe('The same in USD.'),

@@ -1,0 +1,10 @@
+/** Text that somebody outside wrote: a merchant, a bank, an aggregator, whoever named an account. */
+import { z } from 'zod'
+
+/** What marks it in a JSON Schema, so that whoever hands it to a model can say that it is data. */
+export const FOREIGN_TEXT = 'x-untrusted'
+
+/** The schema of such a text in an answer. @param description as of every member: what it says. */
+export function foreignText(description: string): z.ZodString {
+  return z.string().meta({ description, [FOREIGN_TEXT]: true })
+}

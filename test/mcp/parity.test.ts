@@ -1,0 +1,100 @@
+/** Every tool with its own example, over REST and both eras of MCP: the same answer, or the same problem. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { tools } from '../../tools/index.ts'
+import { openScene, type Scene } from './scene.ts'
+import { openWays, type Told, type Ways } from './ways.ts'
+
+/** Prices, rates and equities move between one call and the next: of those only the shape is compared. */
+const moving = new Set(['investing_portfolio', 'investing_order', 'swaps_quote', 'x402_fx'])
+
+/** What is another one with each call, inside a text or as a whole. */
+const changing: readonly [RegExp, string][] = [
+  [/\b(acct|key|card|va|ord|tx|quote|pay|appr|dec|kyc|tr|evt|req)_[0-9a-hjkmnp-tv-z]{26}\b/g, '$1_…'],
+  [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
+  [/0x[0-9a-f]{64}\b/g, 'hash'],
+]
+/** Members that a bank or a card network makes up anew, or that count calls. */
+const madeUp = new Set(['instance', 'requestId', 'reference', 'last4', 'iban', 'accountNumber', 'vpa'])
+
+function masked(value: unknown, isMoving: boolean): unknown {
+  if (typeof value === 'string') {
+    const text = changing.reduce((soFar, [from, to]) => soFar.replaceAll(from, to), value)
+    return isMoving && /^-?\d+(\.\d+)?$/.test(text) ? 'number' : text
+  }
+  if (typeof value === 'number' && isMoving) return 'number'
+  if (Array.isArray(value)) {
+    const members = value.map((member) => masked(member, isMoving))
+    return isMoving ? [...new Set(members.map((member) => JSON.stringify(member)))].slice(0, 1) : members
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      madeUp.has(name) ? 'made up' : masked(member, isMoving),
+    ]),
+  )
+}
+
+describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
+  let scene: Scene
+  let ways: Ways
+  let cardId = ''
+  beforeAll(async () => {
+    scene = await openScene()
+    ways = await openWays(scene)
+    const { cards } = z
+      .object({ cards: z.array(z.object({ id: z.string() })) })
+      .parse((await ways.rest('cards_list', {})).body)
+    cardId = cards[0]?.id ?? ''
+  }, 60_000)
+  afterAll(async () => {
+    await ways?.close()
+    await scene?.close()
+  })
+
+  const served = tools.filter(({ mcp }) => mcp)
+  const nameOf = ({ name }: { name: string }) => name.replaceAll('.', '_')
+
+  it('is all of those that are listed', async () => {
+    const { tools: listed } = await ways.modern.listTools()
+    expect(listed.map(({ name }) => name).toSorted()).toEqual(served.map(nameOf).toSorted())
+  })
+
+  it.each(served.map((tool) => [nameOf(tool), tool] as const))(
+    '%s',
+    async (name, { effect, example, isSold }) => {
+      const given = z.record(z.string(), z.unknown()).parse(example ?? {})
+      const input = 'cardId' in given ? { ...given, cardId } : given
+      const keyOf = effect === 'spend' ? (way: string) => `parity-${name}-${way}` : undefined
+      // What REST sells to strangers it answers with a challenge: there is no charge to a key to compare with.
+      const told = (await ways.everywhere(name, () => input, keyOf)).slice(isSold ? 1 : 0)
+      const seen = told.map(({ isError, body }: Told) => ({ isError, body: masked(body, moving.has(name)) }))
+      for (const other of seen.slice(1)) expect(other).toEqual(seen[0])
+      // A code nobody promised would be the same three times over as well.
+      if (seen[0]?.isError === true)
+        expect([told[0]?.body.code, told[0]?.body.detail]).toEqual([expected[name], expect.anything()])
+      else expect(expected[name]).toBeUndefined()
+    },
+  )
+
+  /** Examples that name what is not there, or what this key may not do. */
+  const expected: Record<string, string> = {
+    approvals_get: 'not_found',
+    transfers_gasless: 'authorization_rejected',
+    // The example of identity verification has made its caller a European, who must say whom they pay.
+    wallets_transfer: 'aml_blocked',
+  }
+
+  it.each(served.map(nameOf))('%s refuses an unknown member by its name', async (name) => {
+    const lenient = ['compliance_kyc', 'compliance_travel_rule']
+    if (lenient.includes(name)) return
+    const keyOf = (way: string) => `unknown-${name}-${way}`
+    const isSpend = served.some((tool) => nameOf(tool) === name && tool.effect === 'spend')
+    const told = await ways.everywhere(name, () => ({ id: 'x', wrong: '1' }), isSpend ? keyOf : undefined)
+    for (const { isError, body } of told) {
+      expect([name, isError, body.code]).toEqual([name, true, 'invalid_request'])
+      expect(JSON.stringify(body.issues)).toContain('wrong')
+    }
+  })
+})

@@ -1,0 +1,91 @@
+/** The ways to ask for one operation with one key: REST, MCP of 2025 and MCP of 2026, each by its own client. */
+import { Client as Client2026, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { tools } from '../../tools/index.ts'
+import { askJson } from '../journeys/people.ts'
+import { httpClient, type Scene } from './scene.ts'
+
+const record = z.record(z.string(), z.unknown())
+
+/** An operation's answer, whoever carried it. */
+export interface Told {
+  readonly isError: boolean
+  readonly body: Record<string, unknown>
+}
+
+/** One way to ask for an operation. */
+type Ask = (operation: string, input: Record<string, unknown>, idempotencyKey?: string) => Promise<Told>
+
+/** The ways, and the clients behind two of them. */
+export interface Ways {
+  readonly old: Client2025
+  readonly modern: Client2026
+  /** Asks in each way, one after the other. */
+  everywhere(
+    operation: string,
+    inputOf: (way: string) => Record<string, unknown>,
+    keyOf?: (way: string) => string,
+  ): Promise<Told[]>
+  readonly rest: Ask
+  close(): Promise<void>
+}
+
+/** The routes of the registry, by the names that MCP has for them. */
+const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
+
+/** Opens the ways of a scene's demo key. */
+export async function openWays(scene: Scene): Promise<Ways> {
+  const old = await httpClient(scene)
+  const modern = new Client2026(
+    { name: 'test', version: '1' },
+    { capabilities: {}, versionNegotiation: { mode: 'auto' } },
+  )
+  const headers = { authorization: `Bearer ${scene.demoApiKey}` }
+  await modern.connect(
+    new StreamableHTTPClientTransport(new URL('/mcp', scene.gateway.origin), { requestInit: { headers } }),
+  )
+  const args = (input: Record<string, unknown>, idempotencyKey?: string) =>
+    idempotencyKey === undefined ? input : { ...input, idempotency_key: idempotencyKey }
+  const rest: Ask = async (operation, input, idempotencyKey) => {
+    const [method = 'GET', path = ''] = routes.get(operation) ?? []
+    const { id, ...members } = input
+    const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
+    const target = `${path.replace('{id}', String(id))}${query}`
+    const { status, body } = await askJson(scene.gateway.origin, method, target, {
+      ...(method === 'GET' ? {} : { body: input }),
+      headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
+    })
+    return { isError: status !== 200, body }
+  }
+  const ways: Record<string, Ask> = {
+    rest,
+    'mcp-2025': async (name, input, idempotencyKey) =>
+      toldBy(await old.callTool({ name, arguments: args(input, idempotencyKey) })),
+    'mcp-2026': async (name, input, idempotencyKey) =>
+      toldBy(await modern.callTool({ name, arguments: args(input, idempotencyKey) })),
+  }
+  return {
+    old,
+    modern,
+    rest,
+    everywhere: async (operation, inputOf, keyOf) => {
+      const told: Told[] = []
+      for (const [way, ask] of Object.entries(ways))
+        told.push(await ask(operation, inputOf(way), keyOf?.(way)))
+      return told
+    },
+    close: async () => {
+      await modern.close()
+      await old.close()
+    },
+  }
+}
+
+function toldBy({ isError, content, structuredContent }: Record<string, unknown>): Told {
+  const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
+  const text = record.parse(JSON.parse(first?.text ?? '{}'))
+  if (isError !== true) expect(structuredContent).toEqual(text)
+  return { isError: isError === true, body: text }
+}
