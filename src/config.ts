@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { isAddressRange } from './address-range.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './config-cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
+import { type HttpConfig, httpOf, httpVariables } from './config-http.ts'
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
+import { productionComplaints } from './config-production.ts'
+import { secretsFromFiles } from './config-secret-files.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
@@ -92,6 +95,7 @@ const environment = z.object({
   ...complianceVariables,
   ...investingVariables,
   ...cardVariables,
+  ...httpVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -108,7 +112,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig, InvestingConfig, CardConfig {
+export interface Config extends ComplianceConfig, InvestingConfig, CardConfig, HttpConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -153,32 +157,38 @@ export interface Config extends ComplianceConfig, InvestingConfig, CardConfig {
   readonly rates: RateSettings
 }
 
-/** What production cannot do without. */
-const productionNeeds = [
-  'PUBLIC_ORIGIN',
-  'DATABASE_URL',
-  'CHAIN_RPC_URL',
-  'CHAIN_SPONSOR_KEY',
-  'CHAIN_OWNER_KEY',
-  'X402_PAY_TO',
-  'SESSION_SECRET',
-  'DATA_KEY',
-] as const
-
-/** Reads the environment. @throws Error with one message that lists everything that is missing or wrong. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(
+/**
+ * Reads the environment, secrets from the files that it names too.
+ * @param judge says what else is wrong: of variables that are not the base's to understand.
+ * @throws Error with one message that lists everything that is missing or wrong.
+ */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  judge: (config: Config) => readonly string[] = () => [],
+): Config {
+  const set = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
   )
+  const files = secretsFromFiles(set)
+  const given = { ...set, ...files.read }
   const parsed = environment.safeParse(given)
+  const config = parsed.success ? configOf(parsed.data, given) : null
   const wrong = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
-    ...missing(given),
+    ...files.complaints,
+    ...productionComplaints(given),
     ...incomplete(given),
+    ...(config === null ? [] : judge(config)),
   ]
-  if (!parsed.success || wrong.length > 0)
+  if (config === null || wrong.length > 0)
     throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
-  const settings = parsed.data
+  return config
+}
+
+function configOf(
+  settings: z.output<typeof environment>,
+  given: Readonly<Record<string, string | undefined>>,
+): Config {
   return {
     mode: settings.MODE,
     host: settings.HOST,
@@ -229,19 +239,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ...complianceOf(settings),
     ...investingOf(settings),
     ...cardsOf(settings),
+    ...httpOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))
         .map(([name, value]) => [name, value ?? '']),
     ),
   }
-}
-
-function missing(given: Readonly<Record<string, string | undefined>>): string[] {
-  if (given.MODE !== 'production') return []
-  return productionNeeds
-    .filter((name) => given[name] === undefined)
-    .map((name) => `${name}: missing, and production has no default for it`)
 }
 
 /** What must be given together, or is given for nobody. */
@@ -264,8 +268,6 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     .map((name) => `${prefixOf(name)}ISSUER`)
     .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
     .map((name) => `${name}: must be the https URL of an issuer`)
-  if (isProduction && given.SMTP_URL !== undefined && given.SMTP_FROM === undefined)
-    half.push('SMTP_FROM: missing, and SMTP_URL needs it')
   return [...half, ...issuers]
 }
 

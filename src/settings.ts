@@ -70,6 +70,24 @@ function hexAddress(text: string): `0x${string}` {
   return `0x${text.slice(2)}`
 }
 
+/** What is wrong with the limits that a configuration states, one line each, and with the relying party of its origin. */
+export function statedWrongly(config: Config): string[] {
+  const { publicOrigin } = config
+  const readings = [
+    () => rateLimitsOf(config),
+    () => amlLimitsOf(config),
+    () => (publicOrigin === null ? null : webOf(config, publicOrigin)),
+  ]
+  return readings.flatMap((read) => {
+    try {
+      read()
+      return []
+    } catch (error) {
+      return [error instanceof Error ? error.message : String(error)]
+    }
+  })
+}
+
 /** The limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
 export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
   const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))

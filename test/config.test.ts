@@ -1,3 +1,7 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
 
@@ -11,6 +15,10 @@ const production = {
   X402_PAY_TO: `0x${'2'.repeat(40)}`,
   SESSION_SECRET: 's'.repeat(32),
   DATA_KEY: 'd'.repeat(32),
+  LITHIC_WEBHOOK_SECRET: `whsec_${'c'.repeat(32)}`,
+  BRIDGE_WEBHOOK_PUBLIC_KEY: String(
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'pem', type: 'spki' }),
+  ),
 }
 
 /** The lines under the heading of what a bad configuration is told. */
@@ -102,6 +110,7 @@ describe('the configuration', () => {
       },
       aml: { velocity: null, structuring: null, thresholds: null },
       kycLimits: null,
+      keepAliveSeconds: 65,
       sumsub: null,
       vasp: { name: 'Bursar', lei: null },
     })
@@ -183,6 +192,50 @@ describe('the configuration', () => {
     expect(complaintsOf(production)).toEqual([])
     const { SESSION_SECRET: _, ...rest } = production
     expect(complaintsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+  })
+
+  it('names what contradicts production', () => {
+    const complaints = complaintsOf({
+      ...production,
+      PUBLIC_ORIGIN: 'http://bursar.example',
+      DATA_KEY: production.SESSION_SECRET,
+      CHAIN_OWNER_KEY: production.CHAIN_SPONSOR_KEY.toUpperCase().replace('0X', '0x'),
+      CHAIN: 'anvil',
+      SANDBOX_MARKET_HOURS: 'nyse',
+    })
+    expect(complaints.map((line) => line.split(':')[0])).toEqual([
+      'PUBLIC_ORIGIN',
+      'DATA_KEY',
+      'CHAIN_OWNER_KEY',
+      'CHAIN',
+      'SANDBOX_MARKET_HOURS',
+    ])
+    expect(complaintsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+  })
+
+  it('reads secrets from files, and never both ways', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-config-'))
+    try {
+      const path = join(directory, 'secret')
+      writeFileSync(path, `${'f'.repeat(40)}\n`)
+      const { SESSION_SECRET: _, ...rest } = production
+      expect(readConfig({ ...rest, SESSION_SECRET_FILE: path }).sessionSecret).toBe('f'.repeat(40))
+      expect(complaintsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
+        'SESSION_SECRET_FILE: SESSION_SECRET is set as well; one of them must go',
+      ])
+      const [gone, ...others] = complaintsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
+      expect(gone).toMatch(/^SESSION_SECRET_FILE: ENOENT/)
+      expect(others).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it('adds what others find wrong', () => {
+    const { SESSION_SECRET: _, ...rest } = production
+    expect(() =>
+      readConfig({ ...rest, RATE_FX: 'many' }, ({ rates }) => [`rates: ${rates.RATE_FX}`]),
+    ).toThrow(/SESSION_SECRET: missing.*\n.*rates: many/)
   })
 
   it('names what is wrong and what is missing in one message', () => {

@@ -28,13 +28,11 @@ import type { Tool } from '../kernel/tool.ts'
 import { createLog } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
+import { statedWrongly } from '../settings.ts'
 import { banner } from './banner.ts'
 
 /** How long requests under way may take to finish once the process is told to end. */
 const DRAIN_MS = 10_000
-
-/** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
-const KEEP_ALIVE_MS = 65_000
 
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
@@ -51,12 +49,12 @@ export async function serve(
   env: Readonly<Record<string, string | undefined>>,
   surfaces: Surfaces,
 ): Promise<number> {
-  const config = readConfig(env)
+  const config = readConfig(env, statedWrongly)
   const log = createLog(config.logLevel)
   const server = createServer({
     requestTimeout: 30_000,
     headersTimeout: 10_000,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: config.keepAliveSeconds * 1000,
   })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)

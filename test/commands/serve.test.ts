@@ -13,8 +13,8 @@ describe('bursar serve', () => {
     ['a wrong value', { PORT: 'eighty', LOG_LEVEL: 'loud' }, [/PORT: /, /LOG_LEVEL: /]],
     [
       'production without anything',
-      { MODE: 'production' },
-      [/PUBLIC_ORIGIN: missing/, /SESSION_SECRET: missing/],
+      { MODE: 'production', RATE_FX: 'many', AML_VELOCITY: 'much' },
+      [/PUBLIC_ORIGIN: missing/, /SESSION_SECRET: missing/, /RATE_FX must be/, /AML_VELOCITY must be/],
     ],
     ['a limit that there is not', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
     ['a limit that is none', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],

@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { testServerUrl } from '../engines.ts'
+import { canBeBalanced, startBalanced } from './balanced.ts'
 
 const MAIN = '.build/src/main.js'
 const START_MS = 30_000
@@ -9,6 +11,8 @@ const START_MS = 30_000
 /** A gateway that runs. */
 export interface Gateway {
   readonly origin: string
+  /** Where the process itself listens; the same as `origin`, but where a balancer stands before it. */
+  readonly local: string
   readonly process: ChildProcess
   /** What it has written so far. */
   readonly output: () => string
@@ -16,8 +20,18 @@ export interface Gateway {
   stop(): Promise<number | null>
 }
 
-/** Starts a gateway on a free port. @param env added to a clean sandbox environment. */
+/**
+ * Starts a gateway on a free port. @param env added to a clean sandbox environment. With TEST_GATEWAYS it is that many
+ * behind a balancer, where `env` does not say what they share.
+ */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
+  const count = Number(process.env.TEST_GATEWAYS ?? 1)
+  if (count === 1 || testServerUrl === undefined || !canBeBalanced(env)) return startProcess(env)
+  const servers = { count, serverUrl: testServerUrl, redisUrl: process.env.TEST_REDIS_URL }
+  return startBalanced(servers, env, startProcess)
+}
+
+async function startProcess(env: Readonly<Record<string, string>>): Promise<Gateway> {
   if (!existsSync(MAIN)) throw new Error('Build first: npm run build')
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: {
@@ -54,6 +68,7 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
   })
   return {
     origin,
+    local: env.PORT === undefined ? origin : `http://127.0.0.1:${env.PORT}`,
     process: child,
     output: () => output,
     stop: async () => {

@@ -1,5 +1,5 @@
 /** A gateway in production mode: no sandbox, no guests, real mail, and the founder as its one administrator. */
-
+import { generateKeyPairSync } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -8,6 +8,12 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { closedPort, startSmtp } from '../smtp.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { askJson, enrollMfa, type Person, personFrom } from './people.ts'
+
+/** PEM, as one line. */
+function newPublicKey(): string {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return String(publicKey.export({ format: 'pem', type: 'spki' })).replaceAll('\n', '\\n')
+}
 
 const rpc = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
@@ -55,6 +61,8 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       X402_PAY_TO: `0x${'2'.repeat(40)}`,
       SESSION_SECRET: 's'.repeat(32),
       DATA_KEY: 'd'.repeat(32),
+      LITHIC_WEBHOOK_SECRET: `whsec_${'c'.repeat(32)}`,
+      BRIDGE_WEBHOOK_PUBLIC_KEY: newPublicKey(),
       SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
       SMTP_FROM: 'Bursar <codes@bursar.example>',
       RATE_OTP_RESEND: '1000/60',
