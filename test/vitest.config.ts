@@ -5,7 +5,7 @@ const balanced = [
   'journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}',
   'mcp/{eras,http,parity,sessions,x402}',
   'http/{http,limits}',
-  'surface/{access,bad-input}',
+  'surface/bad-input',
 ]
 
 const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
