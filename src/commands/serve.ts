@@ -33,6 +33,8 @@ import { banner } from './banner.ts'
 /** How long requests under way may take to finish once the process is told to end. */
 const DRAIN_MS = 10_000
 
+const IDLE_LOOK_MS = 100
+
 /** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
 const KEEP_ALIVE_MS = 65_000
 
@@ -239,11 +241,14 @@ function endSignal(): Promise<string> {
   })
 }
 
-/** Takes no new requests, lets those under way finish, and cuts what is left after {@link DRAIN_MS}. */
+/** Takes no new connections, lets requests under way finish, and cuts what is left after {@link DRAIN_MS}. */
 async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
+  // A connection whose request ends only now would be kept for the next one.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await closed
   clearTimeout(cut)
+  clearInterval(idle)
 }

@@ -6,11 +6,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
+import { freePort } from '../free-port.ts'
 import { openFront } from './front.ts'
 
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
@@ -42,7 +42,10 @@ async function main(): Promise<number> {
   try {
     await gateway.isUp
     const credentials = await (await fetch(`http://127.0.0.1:${port}/sandbox/credentials`)).json()
-    front.serve({ port, apiKey: z.looseObject({ demoApiKey: z.string() }).parse(credentials).demoApiKey })
+    front.serve({
+      ports: [port],
+      apiKey: z.looseObject({ demoApiKey: z.string() }).parse(credentials).demoApiKey,
+    })
     let failed = 0
     for (const revision of REVISIONS) {
       const required = await requiredOf(revision)
@@ -114,17 +117,6 @@ function started(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
       reject(new Error(`The gateway ended:\n${output}`))
     })
   })
-}
-
-/** A port that is free: the gateway's own cannot be read off a process that goes by another's address. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('there is no free port')
-  return address.port
 }
 
 /** Runs the suite. @returns its exit code. */
