@@ -187,7 +187,8 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
 
   it('is one session, and an answer finds the call that waits for it at the other gateway', async () => {
     const owner = await newGuest(front.origin)
-    const { client, transport, shown } = await approvingClient(front.origin, await newKey(owner), owner)
+    const key = await newKey(owner)
+    const { client, transport, shown } = await approvingClient(front.origin, key, owner)
     for (let count = 0; count < 4; count += 1)
       expect((await client.listTools()).tools.length).toBeGreaterThan(0)
     const calls = await Promise.all(
@@ -196,8 +197,15 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
     expect(calls.map(told)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
     expect(new Set(calls.map((call) => told(call).transferId)).size).toBe(6)
     expect(new Set(shown).size).toBe(6)
+    const headers = {
+      accept: 'text/event-stream',
+      authorization: `Bearer ${key}`,
+      'mcp-session-id': transport.sessionId ?? '',
+    }
     await transport.terminateSession()
-    await expect(client.listTools()).rejects.toThrow()
+    // It has ended at every gateway.
+    for (let count = 0; count < 2; count += 1)
+      expect((await fetch(`${front.origin}/mcp`, { headers })).status).toBe(404)
     await client.close()
   }, 60_000)
 })
