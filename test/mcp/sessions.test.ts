@@ -126,8 +126,8 @@ describe('an MCP session', () => {
 
   it('is not needed: who names none is served', async () => {
     expect((await send('POST', { body: list })).status).toBe(200)
-    expect((await send('GET')).status).toBe(400)
-    expect((await send('DELETE')).status).toBe(400)
+    expect((await send('GET')).status).toBe(405)
+    expect((await send('DELETE')).status).toBe(405)
     expect((await send('POST', { session: 'invented', body: list })).status).toBe(404)
   })
 
