@@ -101,6 +101,17 @@ onBothEngines('MCP sessions', (database) => {
     expect(rows).toEqual([])
   })
 
+  it('keep no question whose call was lost', async () => {
+    const session = await sessionOf(await newKey())
+    const id = await openQuestion(database(), { session, now: noon })
+    const left = () =>
+      database().kysely.selectFrom('mcp_question').select('id').where('id', '=', id).execute()
+    await sweepMcpSessions(database(), after(HOUR_MS))
+    expect(await left()).toHaveLength(1)
+    await sweepMcpSessions(database(), after(HOUR_MS + 1))
+    expect(await left()).toEqual([])
+  })
+
   it('end a wait with its signal and with the session', async () => {
     const session = await sessionOf(await newKey())
     const ended = new AbortController()

@@ -38,14 +38,20 @@ const told = ({ content }: Record<string, unknown>) => {
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 const env = { CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' }
 
-/** A client whose owner approves whatever page it is shown, over the API. */
-async function approvingClient(origin: string, key: string, owner: Person) {
+/** A client whose owner decides on whatever page it is shown, over the API. */
+async function approvingClient(
+  origin: string,
+  key: string,
+  owner: Person,
+  decide = async (url: string): Promise<unknown> =>
+    owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' }),
+) {
   const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
   const shown: string[] = []
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
     const { url } = z.looseObject({ url: z.string() }).parse(params)
     shown.push(url)
-    await owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
+    await decide(url)
     return { action: 'accept' as const }
   })
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', origin), {
@@ -141,6 +147,21 @@ describe('an MCP session', () => {
     await send('DELETE', { session })
     expect(await second.text()).toBe('')
   }, 20_000)
+
+  it('does not wait for the owner with a key that was revoked meanwhile', async () => {
+    const revoked = await newKey(owner)
+    const { body } = await owner.ask('GET', '/api/developer/keys')
+    const [last] = z
+      .array(z.looseObject({ id: z.string(), createdAt: z.string() }))
+      .parse(body.keys)
+      .sort((left, right) => right.createdAt.localeCompare(left.createdAt))
+    const { client } = await approvingClient(gateway.origin, revoked, owner, () =>
+      owner.ask('DELETE', `/api/developer/keys/${last?.id}`),
+    )
+    expect(told(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
+    await expect(client.listTools()).rejects.toThrow()
+    await client.close()
+  })
 
   it('lets the process end at once, though a stream is open', async () => {
     const own = await startGateway(env)
