@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseJson } from '../src/json.ts'
 import type { Services } from '../src/kernel/context.ts'
+import { currentPrincipal } from './current-principal.ts'
 import type { McpCaller, Offer } from './offer.ts'
 import type { ToolResult } from './result.ts'
 
@@ -35,7 +36,7 @@ export interface Approvals {
   pendingOf(result: ToolResult): PendingApproval | null
   /**
    * Waits until the approval is decided and the approved call is through. @returns the caller at that moment, to repeat
-   * the call; null where the time was over first.
+   * the call; null where the time was over first, or the key was.
    */
   decided(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
 }
@@ -57,7 +58,7 @@ const standing = z.looseObject({
 /** Prepares the waiting. @param offer whose `approvals_get` tells how an approval stands. */
 export function createApprovals(
   offer: Pick<Offer, 'call'>,
-  { settings, clock }: Pick<Services, 'settings' | 'clock'>,
+  { settings, database, clock }: Pick<Services, 'settings' | 'database' | 'clock'>,
 ): Approvals {
   const [site = settings.origin] = settings.webOrigins
   return {
@@ -72,7 +73,10 @@ export function createApprovals(
       const until = clock().getTime() + withinMs
       while (!signal.aborted) {
         const now = clock()
-        const later = { ...caller, now }
+        // The owner may have revoked the key meanwhile.
+        const principal = await currentPrincipal(database, caller, now)
+        if (principal === null) return null
+        const later = { ...caller, principal, now }
         const { structuredContent } = await offer.call(later, 'approvals_get', { id })
         if (hasEnded(structuredContent)) return later
         if (now.getTime() >= until) return null

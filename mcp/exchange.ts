@@ -4,7 +4,12 @@
  * own. @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { JSONRPCMessage, JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
+import type {
+  JSONRPCErrorResponse,
+  JSONRPCMessage,
+  JSONRPCNotification,
+  JSONRPCRequest,
+} from '@modelcontextprotocol/sdk/types.js'
 import { openEventStream } from './event-stream.ts'
 
 /** A client that can be asked. */
@@ -51,9 +56,10 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
     write({ ...question, id })
     const answer = await asking.answerTo(id, ended.signal)
     waits.delete(question.id)
+    if (ended.signal.aborted) return
     // The server numbers its questions anew for each call; the client's answer names ours, and was checked as it came in.
-    if (answer !== undefined)
-      transport.onmessage?.({ ...(answer as JSONRPCMessage & { id: string }), id: question.id })
+    const told = (answer ?? sessionEnded) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
+    transport.onmessage?.({ ...told, id: question.id })
   }
 
   const transport: Transport = {
@@ -72,6 +78,8 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
   }
   return { transport, response }
 }
+
+const sessionEnded = { jsonrpc: '2.0', error: { code: -32000, message: 'The session has ended.' } } as const
 
 /** A question that is given up: nobody waits for its answer any more, and its client knows it by another id. */
 function withdrawn(

@@ -25,9 +25,8 @@ import type { McpCaller, Offer } from './offer.ts'
 import { promptOf } from './prompts.ts'
 import type { ToolResult } from './result.ts'
 
-/** How long a client's user may take to answer whether the page may be opened, and the owner to decide there. */
-const ASK_MS = 10 * 60_000
-const DECIDE_MS = 5 * 60_000
+/** How long a call waits for its owner, who has to open a page and may have to sign in. Its client gives up when it likes. */
+const DECIDE_MS = 10 * 60_000
 
 /** Shared: a server of its own would make one each, which costs more than the rest of it. We check arguments ourselves. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
@@ -124,18 +123,16 @@ async function askOwner(
     transport: Transport
   },
 ): Promise<McpCaller | null> {
-  const elicitationId = pending.id
-  const { message, url } = pending
-  const signal = AbortSignal.any([extra.signal, ending])
-  const question = {
-    method: 'elicitation/create',
-    params: { mode: 'url', message, url, elicitationId },
-  } as const
+  const { id: elicitationId, message, url } = pending
+  const over = new AbortController()
+  const signal = AbortSignal.any([extra.signal, ending, over.signal])
+  const params = { mode: 'url' as const, message, url, elicitationId }
   // A client that does not answer as it should has not opened the page: its call is told what any other is told.
-  const answer = await extra
-    .sendRequest(question, ElicitResultSchema, { timeout: ASK_MS, signal })
-    .catch(() => null)
-  if (answer?.action !== 'accept') return null
+  const asked = extra
+    .sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, { timeout: DECIDE_MS, signal })
+    .then(({ action }) => action === 'accept')
+    .catch(() => false)
+  void asked.then((isOpened) => isOpened || over.abort())
   let looks = 0
   const progressToken = extra._meta?.progressToken
   const look = async () => {
@@ -146,7 +143,9 @@ async function askOwner(
         params: { progressToken, progress: looks, message: 'Waiting for the owner.' },
       })
   }
+  // The owner may decide before the client has answered, or where its page never opened.
   const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
+  over.abort()
   if (later !== null)
     // The SDK's server would have to have seen the client's capabilities itself, in a request that came before.
     await transport.send({

@@ -8,72 +8,112 @@ import { systemClock } from '../src/clock.ts'
 import { type SigningKey, signRequest } from '../src/identity/sign-request.ts'
 import { rootCause } from '../src/root-cause.ts'
 
-/** Longer than the gateway ever takes for a call. */
-const TIMEOUT_MS = 60_000
+/** Longer than the gateway is ever silent: a stream says every quarter of a minute that it is there. */
+const SILENT_MS = 60_000
 
 /** The codes of JSON-RPC that this end gives. @see https://www.jsonrpc.org/specification#error_object */
 const codes = { notJson: -32700, notARequest: -32600, gateway: -32000 } as const
 
+const SESSION = 'mcp-session-id'
+
 type Id = string | number | null
+
+/** The gateway, and what it knows this process by. */
+interface Gateway {
+  readonly endpoint: URL
+  readonly key: SigningKey
+  /** The session that the last `initialize` opened. */
+  session: string | null
+}
 
 /** Serves until standard input ends. @param url of the gateway, such as `http://127.0.0.1:8787`. */
 export async function serveStdio({ url, key }: { url: string; key: SigningKey }): Promise<void> {
-  const endpoint = new URL('/mcp', url)
+  const gateway: Gateway = { endpoint: new URL('/mcp', url), key, session: null }
   const underWay = new Set<Promise<void>>()
-  const pass = async (line: string): Promise<void> => {
-    const answer = await answerTo(line, endpoint, key)
-    if (answer !== null) process.stdout.write(`${JSON.stringify(answer)}\n`)
-  }
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
-    const passing = pass(line).finally(() => underWay.delete(passing))
+    const passing = pass(line, gateway).finally(() => underWay.delete(passing))
     underWay.add(passing)
   }
+  // Nobody is left to be asked. A session that is left behind ends by itself.
+  if (gateway.session !== null) await send(gateway, 'DELETE', null).catch(() => {})
   await Promise.allSettled(underWay)
 }
 
-/** The answer to one line; null where it needs none. */
-async function answerTo(line: string, endpoint: URL, key: SigningKey): Promise<unknown> {
+/** Passes one line on, and writes whatever comes back. */
+async function pass(line: string, gateway: Gateway): Promise<void> {
   const message = parsed(line)
-  if (message === undefined) return failed(null, codes.notJson, 'This is not JSON.')
+  if (message === undefined) return tell(failed(null, codes.notJson, 'This is not JSON.'))
   if (typeof message !== 'object' || message === null || Array.isArray(message))
-    return failed(null, codes.notARequest, 'This is not a JSON-RPC message: one object a line.')
+    return tell(failed(null, codes.notARequest, 'This is not a JSON-RPC message: one object a line.'))
   const id = idOf(message)
   try {
-    const { status, text } = await ask(endpoint, key, Buffer.from(line))
-    if (id === undefined) return null
-    if (status === 200) return JSON.parse(text)
-    return failed(id, codes.gateway, `The gateway answered ${status}: ${text.slice(0, 2000)}`)
+    const { response, heard } = await sendAgain(gateway, Buffer.from(line))
+    if (isInitialize(message)) gateway.session = response.headers.get(SESSION)
+    if (response.headers.get('content-type')?.startsWith('text/event-stream') === true)
+      return await writeEvents(response, heard)
+    const text = await response.text()
+    if (id === undefined) return
+    if (response.status === 200) tell(JSON.parse(text))
+    else tell(failed(id, codes.gateway, `The gateway answered ${response.status}: ${text.slice(0, 2000)}`))
   } catch (error) {
-    if (id === undefined) return null
-    return failed(
-      id,
-      codes.gateway,
-      `The gateway at ${endpoint.origin} cannot be reached: ${rootCause(error)}`,
-    )
+    if (id === undefined) return
+    const why = `The gateway at ${gateway.endpoint.origin} cannot be reached: ${rootCause(error)}`
+    tell(failed(id, codes.gateway, why))
   }
 }
 
-/** Sends a message, signed. */
-async function ask(endpoint: URL, key: SigningKey, body: Buffer): Promise<{ status: number; text: string }> {
+/** Sends a message. A session that has ended is not needed: the gateway serves its key without one. */
+async function sendAgain(gateway: Gateway, body: Buffer) {
+  const { session } = gateway
+  const sent = await send(gateway, 'POST', body)
+  if (sent.response.status !== 404 || session === null) return sent
+  await sent.response.body?.cancel()
+  if (gateway.session === session) gateway.session = null
+  return send(gateway, 'POST', body)
+}
+
+/** Sends a request, signed. @returns beside the response what is to be called whenever the gateway is heard of. */
+async function send({ endpoint, key, session }: Gateway, method: 'POST' | 'DELETE', body: Buffer | null) {
   const signed = await signRequest(key, {
     origin: endpoint.origin,
-    method: 'POST',
+    method,
     target: endpoint.pathname,
     body,
     at: systemClock(),
   })
+  const silent = new AbortController()
+  const timer = setTimeout(() => silent.abort(new Error('it does not answer')), SILENT_MS)
+  // Alone it keeps no process alive.
+  timer.unref()
   const response = await fetch(endpoint, {
-    method: 'POST',
+    method,
     headers: {
       ...signed,
-      'content-type': 'application/json',
+      ...(session === null ? {} : { [SESSION]: session }),
+      ...(body === null ? {} : { 'content-type': 'application/json' }),
       accept: 'application/json, text/event-stream',
     },
     body,
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: silent.signal,
   })
-  return { status: response.status, text: await response.text() }
+  return { response, heard: () => timer.refresh() }
+}
+
+/** Writes the messages of a stream as lines, as they come. Each is one line of data: JSON has no other. */
+async function writeEvents(response: Response, heard: () => void): Promise<void> {
+  let rest = ''
+  const decoder = new TextDecoder()
+  for await (const bytes of response.body ?? []) {
+    heard()
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data: ')) process.stdout.write(`${line.slice(6)}\n`)
+  }
+}
+
+function tell(message: unknown): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 
 function parsed(line: string): unknown {
@@ -84,10 +124,15 @@ function parsed(line: string): unknown {
   }
 }
 
-/** The id of a request; undefined for a notification, which is never answered. */
+/** The id of a request; undefined for what is never answered: a notification, and an answer. */
 function idOf(message: object): Id | undefined {
-  if (!('id' in message)) return undefined
+  const isAnswer = !('method' in message) && ('result' in message || 'error' in message)
+  if (isAnswer || !('id' in message)) return undefined
   return typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null
+}
+
+function isInitialize(message: object): boolean {
+  return 'method' in message && message.method === 'initialize'
 }
 
 function failed(id: Id, code: number, message: string): unknown {

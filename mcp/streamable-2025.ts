@@ -32,7 +32,7 @@ const codes = { notJsonRpc: -32700, transport: -32000 } as const
 /** The three methods. */
 export interface Streamable2025 {
   answerPost(caller: McpCaller, asked: { request: Request; message: unknown }): Promise<Response>
-  /** GET and DELETE. @throws Failure `invalid_request`, `not_found`. */
+  /** GET and DELETE. @throws Failure `not_found` for a session that is not this key's. */
   answerOther(caller: McpCaller, request: Request): Promise<Response>
 }
 
@@ -86,8 +86,16 @@ export function createStreamable2025(
     },
     async answerOther(caller, request) {
       const id = request.headers.get(SESSION)
+      // Clients that know no sessions ask whether there is a stream, and take this for a no.
       if (id === null)
-        throw new Failure('invalid_request', `${request.method} is for a session: Mcp-Session-Id is missing.`)
+        return refusal(
+          405,
+          codes.transport,
+          `${request.method} is for a session: Mcp-Session-Id is missing.`,
+          {
+            allow: 'POST',
+          },
+        )
       const session = await sessionOf(caller, id)
       if (request.method === 'GET')
         return request.headers.get('accept')?.includes('text/event-stream') === true
@@ -132,6 +140,11 @@ function checked(
     : { message: data }
 }
 
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })
+function refusal(
+  status: number,
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

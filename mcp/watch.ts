@@ -3,9 +3,9 @@
  * stream ends with the session or the key.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findKey } from '../src/identity/store.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { findMcpSession, type McpSession } from '../src/mcp-sessions/sessions.ts'
+import { currentPrincipal } from './current-principal.ts'
 import { openEventStream } from './event-stream.ts'
 import type { McpCaller, Offer } from './offer.ts'
 
@@ -24,9 +24,8 @@ export function createWatch(
     const now = clock()
     const { key } = caller.principal
     if ((await findMcpSession(database, { id, keyId: key.id, now })) === undefined) return null
-    const found = await findKey(database, { id: key.id })
-    if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now)) return null
-    return namesOf({ ...caller, principal: { kind: 'key', ...found } })
+    const principal = await currentPrincipal(database, caller, now)
+    return principal === null ? null : namesOf({ ...caller, principal })
   }
   const namesOf = (caller: McpCaller) =>
     offer

@@ -1,22 +1,20 @@
-/** An agent's key file: `{keyId, privateKey, publicKey}` as JWKs, readable by its owner alone. */
+/**
+ * An agent's key file: `{keyId, privateKey, publicKey}` as JWKs, readable by its owner alone. Read without a schema's help:
+ * a local agent's process starts with it, and loading zod takes longer than all the rest.
+ */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { z } from 'zod'
 import type { SigningKey } from '../identity/sign-request.ts'
 import { thumbprintOf } from '../identity/thumbprint.ts'
-
-const jwk = z.looseObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
-const keyFile = z.looseObject({
-  keyId: z.string(),
-  privateKey: jwk.extend({ d: z.string() }),
-  publicKey: jwk,
-})
 
 /** Reads a key file. @throws Error naming the file where it cannot be used. */
 export function readKeyFile(path: string): SigningKey {
   try {
-    const { keyId, privateKey } = keyFile.parse(JSON.parse(readFileSync(path, 'utf8')))
-    return { keyId, privateKey: createPrivateKey({ format: 'jwk', key: { ...privateKey } }) }
+    const { keyId, privateKey: jwk } = membersOf(JSON.parse(readFileSync(path, 'utf8')))
+    const privateKey = createPrivateKey({ format: 'jwk', key: { ...membersOf(jwk) } })
+    if (typeof keyId !== 'string' || privateKey.asymmetricKeyType !== 'ed25519')
+      throw new TypeError('not the key of an agent')
+    return { keyId, privateKey }
   } catch (cause) {
     const why =
       cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
@@ -24,6 +22,10 @@ export function readKeyFile(path: string): SigningKey {
         : 'it is not a key file'
     throw new Error(`${path}: ${why}. Make one with "bursar agent new --name NAME --out FILE".`)
   }
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
 /** The public part of a new key. */

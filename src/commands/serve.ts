@@ -34,6 +34,8 @@ import { banner } from './banner.ts'
 /** How long requests under way may take to finish once the process is told to end. */
 const DRAIN_MS = 10_000
 
+const IDLE_LOOK_MS = 100
+
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
   readonly tools: readonly Tool[]
@@ -237,11 +239,14 @@ function endSignal(): Promise<string> {
   })
 }
 
-/** Takes no new requests, lets those under way finish, and cuts what is left after {@link DRAIN_MS}. */
+/** Takes no new connections, lets requests under way finish, and cuts what is left after {@link DRAIN_MS}. */
 async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
+  // A connection whose request ends only now would be kept for the next one.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await closed
   clearTimeout(cut)
+  clearInterval(idle)
 }

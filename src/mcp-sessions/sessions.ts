@@ -12,6 +12,9 @@ const IDLE_MS = 24 * 60 * 60 * 1000
 /** How seldom it is written down that a session is used. */
 const NOTED_MS = 15 * 60 * 1000
 
+/** Longer than any call waits for an answer. */
+const QUESTION_MS = 60 * 60 * 1000
+
 /** Sessions that a key may have: the one that was used longest ago gives way, and its client begins anew. */
 export const SESSIONS_PER_KEY = 64
 
@@ -84,8 +87,10 @@ export async function endMcpSession(
   await database.kysely.deleteFrom('mcp_session').where('id_hash', '=', idHash).execute()
 }
 
-/** Forgets sessions that have ended. */
+/** Forgets sessions that have ended, and questions whose call was lost with its process. */
 export async function sweepMcpSessions(database: Connection, now: Date): Promise<void> {
+  const lost = new Date(now.getTime() - QUESTION_MS)
+  await database.kysely.deleteFrom('mcp_question').where('asked_at', '<', lost).execute()
   await database.kysely.deleteFrom('mcp_session').where('expires_at', '<=', now).execute()
 }
 

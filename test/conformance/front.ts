@@ -1,6 +1,6 @@
 /**
- * What stands before the gateway: adds the key that the suite cannot send, and passes everything else on as it came, Host
- * and Origin too.
+ * What stands before one gateway or several: adds the key where a client cannot send it, passes everything else on as it
+ * came, Host and Origin too, and takes the next gateway for each request, whoever sends it.
  */
 import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
@@ -9,20 +9,23 @@ import { pipeline } from 'node:stream'
 /** A front that listens. */
 export interface Front {
   readonly origin: string
-  /** Names the gateway behind it, and the key. */
-  serve(behind: { readonly port: number; readonly apiKey: string }): void
+  /** Names the gateways behind it, and the key; null: clients bring their own. */
+  serve(behind: { readonly ports: readonly number[]; readonly apiKey: string | null }): void
   close(): void
 }
 
 /** Listens on a free port of this machine. */
 export async function openFront(): Promise<Front> {
-  let behind: { readonly port: number; readonly apiKey: string } | null = null
+  let behind: Parameters<Front['serve']>[0] = { ports: [], apiKey: null }
+  let requests = 0
   const server = createServer((incoming, outgoing) => {
-    if (behind === null) return void outgoing.writeHead(503).end()
-    const { apiKey, port } = behind
+    const { apiKey, ports } = behind
+    const port = ports[requests % ports.length]
+    requests += 1
+    if (port === undefined) return void outgoing.writeHead(503).end()
     const headers = [
       ...incoming.rawHeaders,
-      ...(incoming.url === '/mcp' ? ['authorization', `Bearer ${apiKey}`] : []),
+      ...(incoming.url === '/mcp' && apiKey !== null ? ['authorization', `Bearer ${apiKey}`] : []),
     ]
     const { method, url } = incoming
     const passed = ask({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {

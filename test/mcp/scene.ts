@@ -15,6 +15,8 @@ export interface Scene {
   readonly demoApiKey: string
   readonly keyFile: string
   readonly strangerFile: string
+  /** Makes a key that nobody has registered. */
+  newKey(name: string): Promise<{ path: string; publicKey: { x: string } }>
   close(): Promise<void>
 }
 
@@ -52,6 +54,7 @@ export async function openScene(): Promise<Scene> {
     demoApiKey: (await read('/sandbox/credentials')).demoApiKey,
     keyFile: agent.path,
     strangerFile: stranger.path,
+    newKey,
     close: async () => {
       await gateway.stop()
       rmSync(directory, { recursive: true, force: true })

@@ -1,9 +1,14 @@
 /** `bursar mcp`: a local agent's server, driven by the SDK's own client. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { newGuest } from '../journeys/people.ts'
 import { openScene, problemOf, type Scene, stdioTransport } from './scene.ts'
 
 let scene: Scene
@@ -144,5 +149,64 @@ describe('bursar mcp without its gateway', () => {
       code: -32000,
       message: expect.stringMatching(/answered 401: .*"unknown_key"/),
     })
+  })
+})
+
+describe('bursar mcp, as it starts', () => {
+  it('loads what signs a request and nothing else: it answers in a blink', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-loaded-'))
+    const child = spawn(
+      process.execPath,
+      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, NODE_V8_COVERAGE: directory } },
+    )
+    child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    await once(child, 'close')
+    const [report = ''] = readdirSync(directory)
+    const { result } = z
+      .looseObject({ result: z.array(z.looseObject({ url: z.string() })) })
+      .parse(JSON.parse(readFileSync(join(directory, report), 'utf8')))
+    rmSync(directory, { recursive: true, force: true })
+    const loaded = result.map(({ url }) => url).filter((url) => url.startsWith('file:'))
+    expect(loaded.some((url) => url.endsWith('/mcp/stdio.js'))).toBe(true)
+    const packages = loaded.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [])
+    expect([...new Set(packages)].sort()).toEqual(['http-message-sig', 'structured-headers'])
+    expect(loaded.length).toBeLessThan(40)
+  })
+})
+
+describe('bursar mcp for a client that can open pages', () => {
+  it('carries the question to the client, its answer back, and what came of the call', async () => {
+    const owner = await newGuest(scene.gateway.origin)
+    const { path, publicKey } = await scene.newKey('asking')
+    await owner.ask('POST', '/api/agents/keys', {
+      name: 'Asking',
+      publicKey,
+      scopes: ['wallets:read', 'wallets:transfer'],
+      policy: {
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '20' },
+        categories: { allow: ['transfer'] },
+        approval: { above: '2', ttlSec: 600 },
+      },
+    })
+    const asking = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
+    asking.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      const { url } = z.looseObject({ url: z.string() }).parse(params)
+      await owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
+      return { action: 'accept' as const }
+    })
+    await asking.connect(stdioTransport(scene.gateway.origin, path))
+    const paid = await asking.callTool({
+      name: 'wallets_transfer',
+      arguments: {
+        destination: '0x000000000000000000000000000000000000dEaD',
+        amount: '3',
+        signature: 'sandbox',
+        idempotency_key: 'asked',
+      },
+    })
+    expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '3' })
+    await asking.close()
   })
 })

@@ -1,0 +1,130 @@
+/** Sessions of MCP clients and what they are asked, in the shared store of both engines. */
+import { expect, it } from 'vitest'
+import { insertKey } from '../../src/identity/store.ts'
+import { answerQuestion, awaitAnswer, openQuestion } from '../../src/mcp-sessions/questions.ts'
+import {
+  endMcpSession,
+  findMcpSession,
+  openMcpSession,
+  SESSIONS_PER_KEY,
+  sweepMcpSessions,
+} from '../../src/mcp-sessions/sessions.ts'
+import { onBothEngines } from '../engines.ts'
+import { keyOf, newPerson, noon } from '../kernel/scene.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const after = (ms: number) => new Date(noon.getTime() + ms)
+const capabilities = { elicitation: { url: {} } }
+
+onBothEngines('MCP sessions', (database) => {
+  const newKey = async () => {
+    const { account } = await newPerson(database())
+    const { key } = keyOf(account)
+    await insertKey(database(), account.id, { ...key, secretHash: null })
+    return key.id
+  }
+  const open = (keyId: string, now = noon) => openMcpSession(database(), { keyId, capabilities, now })
+  const find = (keyId: string, id: string, now = noon) => findMcpSession(database(), { id, keyId, now })
+  const sessionOf = async (keyId: string) => {
+    const session = await find(keyId, await open(keyId))
+    if (session === undefined) throw new Error('the session is not there')
+    return session
+  }
+
+  it('are found by their key alone, by the whole id, and until they are ended', async () => {
+    const [mine, other] = [await newKey(), await newKey()]
+    const id = await open(mine)
+    const session = await find(mine, id)
+    expect(session?.capabilities).toEqual(capabilities)
+    expect(await find(other, id)).toBeUndefined()
+    expect(await find(mine, id.slice(0, -1))).toBeUndefined()
+    expect(await find(mine, '')).toBeUndefined()
+    if (session !== undefined) await endMcpSession(database(), session)
+    expect(await find(mine, id)).toBeUndefined()
+  })
+
+  it('keep no id that could be used', async () => {
+    const key = await newKey()
+    const id = await open(key)
+    const rows = await database()
+      .kysely.selectFrom('mcp_session')
+      .selectAll()
+      .where('key_id', '=', key)
+      .execute()
+    expect(JSON.stringify(rows)).not.toContain(id)
+    expect(rows.every(({ id_hash }) => id_hash.length === 32)).toBe(true)
+  })
+
+  it('end a day after they were used last, and are swept then', async () => {
+    const key = await newKey()
+    const id = await open(key)
+    expect(await find(key, id, after(23 * HOUR_MS))).toBeDefined()
+    expect(await find(key, id, after(46 * HOUR_MS))).toBeDefined()
+    expect(await find(key, id, after(70 * HOUR_MS + 1))).toBeUndefined()
+    await sweepMcpSessions(database(), after(70 * HOUR_MS + 1))
+    const rows = await database()
+      .kysely.selectFrom('mcp_session')
+      .select('key_id')
+      .where('key_id', '=', key)
+      .execute()
+    expect(rows).toEqual([])
+  })
+
+  it('are so many a key and no more, also when all are opened at once: the oldest gives way', async () => {
+    const [key, other] = [await newKey(), await newKey()]
+    const elsewhere = await open(other)
+    const oldest = await open(key, noon)
+    await Promise.all(Array.from({ length: SESSIONS_PER_KEY }, () => open(key, after(1_000))))
+    const rows = await database()
+      .kysely.selectFrom('mcp_session')
+      .select('key_id')
+      .where('key_id', '=', key)
+      .execute()
+    expect(rows).toHaveLength(SESSIONS_PER_KEY)
+    expect(await find(key, oldest)).toBeUndefined()
+    expect(await find(other, elsewhere)).toBeDefined()
+  })
+
+  it('carry an answer to whoever waits for it: once, the first one, and of the right session', async () => {
+    const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
+    const id = await openQuestion(database(), { session: mine, now: noon })
+    const waiting = awaitAnswer(database(), id, new AbortController().signal)
+    await answerQuestion(database(), { session: other, id, answer: { from: 'somebody else' } })
+    await answerQuestion(database(), { session: mine, id, answer: { from: 'the client' } })
+    await answerQuestion(database(), { session: mine, id, answer: { from: 'the client, later' } })
+    expect(await waiting).toEqual({ from: 'the client' })
+    const rows = await database()
+      .kysely.selectFrom('mcp_question')
+      .select('id')
+      .where('id', '=', id)
+      .execute()
+    expect(rows).toEqual([])
+  })
+
+  it('keep no question whose call was lost', async () => {
+    const session = await sessionOf(await newKey())
+    const id = await openQuestion(database(), { session, now: noon })
+    const left = () =>
+      database().kysely.selectFrom('mcp_question').select('id').where('id', '=', id).execute()
+    await sweepMcpSessions(database(), after(HOUR_MS))
+    expect(await left()).toHaveLength(1)
+    await sweepMcpSessions(database(), after(HOUR_MS + 1))
+    expect(await left()).toEqual([])
+  })
+
+  it('end a wait with its signal and with the session', async () => {
+    const session = await sessionOf(await newKey())
+    const ended = new AbortController()
+    const asked = { session, now: noon }
+    const aborted = awaitAnswer(database(), await openQuestion(database(), asked), ended.signal)
+    const orphaned = awaitAnswer(
+      database(),
+      await openQuestion(database(), asked),
+      new AbortController().signal,
+    )
+    ended.abort()
+    expect(await aborted).toBeUndefined()
+    await endMcpSession(database(), session)
+    expect(await orphaned).toBeUndefined()
+  })
+})

@@ -1,0 +1,232 @@
+/** Sessions over HTTP: at one gateway, and at two on one database behind a front that gives each request to the next one. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Front, openFront } from '../conformance/front.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { freePort } from '../free-port.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { newGuest, type Person } from '../journeys/people.ts'
+
+const policy = {
+  perTransaction: { max: '20' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['transfer'] },
+  approval: { above: '2', ttlSec: 600 },
+}
+const newKey = async (owner: Person) => {
+  const scopes = ['wallets:read', 'wallets:transfer']
+  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Bot', scopes, policy })
+  return z.object({ key: z.string() }).loose().parse(body).key
+}
+const pay = (idempotencyKey: string) => ({
+  name: 'wallets_transfer',
+  arguments: {
+    destination: '0x000000000000000000000000000000000000dEaD',
+    amount: '3',
+    signature: 'sandbox',
+    idempotency_key: idempotencyKey,
+  },
+})
+const told = ({ content }: Record<string, unknown>) => {
+  const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
+  return z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
+}
+const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
+const env = { CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' }
+
+/** A client whose owner decides on whatever page it is shown, over the API. */
+async function approvingClient(
+  origin: string,
+  key: string,
+  owner: Person,
+  decide = async (url: string): Promise<unknown> =>
+    owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' }),
+) {
+  const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
+  const shown: string[] = []
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+    const { url } = z.looseObject({ url: z.string() }).parse(params)
+    shown.push(url)
+    await decide(url)
+    return { action: 'accept' as const }
+  })
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', origin), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  })
+  await client.connect(transport as Parameters<Client['connect']>[0])
+  return { client, transport, shown }
+}
+
+describe('an MCP session', () => {
+  let gateway: Gateway
+  let owner: Person
+  let key = ''
+  let otherKey = ''
+  beforeAll(async () => {
+    gateway = await startGateway(env)
+    owner = await newGuest(gateway.origin)
+    ;[key, otherKey] = [await newKey(owner), await newKey(owner)]
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+  })
+  const send = (
+    method: string,
+    {
+      session,
+      body,
+      as = key,
+      accept = 'application/json, text/event-stream',
+    }: {
+      session?: string | null
+      body?: unknown
+      as?: string
+      accept?: string
+    } = {},
+  ) =>
+    fetch(`${gateway.origin}/mcp`, {
+      method,
+      headers: {
+        accept,
+        authorization: `Bearer ${as}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(typeof session === 'string' ? { 'mcp-session-id': session } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const begin = async () => {
+    const params = {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    }
+    const response = await send('POST', { body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } })
+    expect(response.status).toBe(200)
+    return response.headers.get('mcp-session-id')
+  }
+
+  it('is its key’s alone: for another key it is not there, whatever is tried', async () => {
+    const session = await begin()
+    expect((await send('POST', { session, body: list })).status).toBe(200)
+    for (const method of ['POST', 'GET', 'DELETE'])
+      expect([
+        method,
+        (await send(method, { session, as: otherKey, ...(method === 'POST' ? { body: list } : {}) })).status,
+      ]).toEqual([method, 404])
+    expect((await send('POST', { session, body: list })).status).toBe(200)
+  })
+
+  it('ends by DELETE, once, and is not there any more', async () => {
+    const session = await begin()
+    expect((await send('DELETE', { session })).status).toBe(204)
+    expect((await send('DELETE', { session })).status).toBe(404)
+    const after = await send('POST', { session, body: list })
+    expect([after.status, z.looseObject({}).parse(await after.json()).code]).toEqual([404, 'not_found'])
+    expect((await send('GET', { session })).status).toBe(404)
+  })
+
+  it('is not needed: who names none is served', async () => {
+    expect((await send('POST', { body: list })).status).toBe(200)
+    expect((await send('GET')).status).toBe(405)
+    expect((await send('DELETE')).status).toBe(405)
+    expect((await send('POST', { session: 'invented', body: list })).status).toBe(404)
+  })
+
+  it('streams until it ends, and a new stream takes the place of the old', async () => {
+    const session = await begin()
+    expect((await send('GET', { session, accept: 'application/json' })).status).toBe(406)
+    const first = await send('GET', { session })
+    expect([first.status, first.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    const second = await send('GET', { session })
+    expect(await first.text()).toBe('')
+    await send('DELETE', { session })
+    expect(await second.text()).toBe('')
+  }, 20_000)
+
+  it('does not wait for the owner with a key that was revoked meanwhile', async () => {
+    const revoked = await newKey(owner)
+    const { body } = await owner.ask('GET', '/api/developer/keys')
+    const [last] = z
+      .array(z.looseObject({ id: z.string(), createdAt: z.string() }))
+      .parse(body.keys)
+      .sort((left, right) => right.createdAt.localeCompare(left.createdAt))
+    const { client } = await approvingClient(gateway.origin, revoked, owner, () =>
+      owner.ask('DELETE', `/api/developer/keys/${last?.id}`),
+    )
+    expect(told(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
+    await expect(client.listTools()).rejects.toThrow()
+    await client.close()
+  })
+
+  it('lets the process end at once, though a stream is open', async () => {
+    const own = await startGateway(env)
+    const person = await newGuest(own.origin)
+    const { client } = await approvingClient(own.origin, await newKey(person), person)
+    await pause(200)
+    const began = process.hrtime.bigint()
+    await own.stop()
+    expect(Number((process.hrtime.bigint() - began) / 1_000_000n)).toBeLessThan(5_000)
+    await client.close()
+  }, 60_000)
+})
+
+describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways', () => {
+  const gateways: Gateway[] = []
+  let front: Front
+  let drop = async () => {}
+  beforeAll(async () => {
+    const created = await createTestDatabase(testServerUrl ?? '')
+    drop = created.drop
+    front = await openFront()
+    const redis = process.env.TEST_REDIS_URL
+    const { CHAIN: _simulated, ...rest } = env
+    const shared: Record<string, string> = {
+      ...rest,
+      DATABASE_URL: created.url,
+      PUBLIC_ORIGIN: front.origin,
+      ...(redis === undefined ? {} : { REDIS_URL: redis }),
+    }
+    const ports = await Promise.all([freePort(), freePort()])
+    for (const port of ports) {
+      gateways.push(await startGateway({ ...shared, PORT: String(port) }))
+      // The first one's chain is that of both.
+      const answer = await fetch(`http://127.0.0.1:${port}/sandbox/credentials`)
+      shared.CHAIN_RPC_URL = credentials.parse(await answer.json()).chain.rpcUrl
+    }
+    front.serve({ ports, apiKey: null })
+  }, 120_000)
+  afterAll(async () => {
+    front?.close()
+    for (const gateway of gateways.reverse()) await gateway.stop()
+    await drop()
+  }, 60_000)
+
+  it('is one session, and an answer finds the call that waits for it at the other gateway', async () => {
+    const owner = await newGuest(front.origin)
+    const key = await newKey(owner)
+    const { client, transport, shown } = await approvingClient(front.origin, key, owner)
+    for (let count = 0; count < 4; count += 1)
+      expect((await client.listTools()).tools.length).toBeGreaterThan(0)
+    const calls = await Promise.all(
+      Array.from({ length: 6 }, (_, at) => client.callTool(pay(`several-${at}`))),
+    )
+    expect(calls.map(told)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
+    expect(new Set(calls.map((call) => told(call).transferId)).size).toBe(6)
+    expect(new Set(shown).size).toBe(6)
+    const headers = {
+      accept: 'text/event-stream',
+      authorization: `Bearer ${key}`,
+      'mcp-session-id': transport.sessionId ?? '',
+    }
+    await transport.terminateSession()
+    // It has ended at every gateway.
+    for (let count = 0; count < 2; count += 1)
+      expect((await fetch(`${front.origin}/mcp`, { headers })).status).toBe(404)
+    await client.close()
+  }, 60_000)
+})
