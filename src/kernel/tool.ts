@@ -80,7 +80,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly shownOnce?: readonly string[]
   /** The list of the answer that REST also serves as text/csv. */
   readonly csv?: string
-  /** It asks others on the way, or counts limits: it opens its transactions itself, and keeps no answers by idempotency key. */
+  /** It asks others on the way, or counts limits: it opens its transactions itself. */
   readonly ownTransactions?: true
   /** The values that a parameter of the path can have, where the deployment decides. */
   readonly pathValues?: Readonly<
