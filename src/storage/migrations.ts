@@ -19,6 +19,7 @@ import { banking } from './migrations/0015-banking.ts'
 import { kyc } from './migrations/0016-kyc.ts'
 import { relayRejections } from './migrations/0017-relays.ts'
 import { transferFailures } from './migrations/0018-transfer-failures.ts'
+import { relaysByAccount } from './migrations/0021-relays-by-account.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -40,4 +41,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0016-kyc': kyc,
   '0017-relays': relayRejections,
   '0018-transfer-failures': transferFailures,
+  '0021-relays-by-account': relaysByAccount,
 }
