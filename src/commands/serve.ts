@@ -1,5 +1,5 @@
 /** `bursar serve`: the gateway as a process. It listens, joins everything, says where it is, and drains when it is told to end. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { createSealRound } from '../audit/seal-decisions.ts'
@@ -7,6 +7,7 @@ import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
 import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
+import { createGatewayServer, unreadableRequest } from '../http/server.ts'
 import { createPaywall, type Paywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
@@ -33,9 +34,6 @@ import { banner } from './banner.ts'
 /** How long requests under way may take to finish once the process is told to end. */
 const DRAIN_MS = 10_000
 
-/** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
-const KEEP_ALIVE_MS = 65_000
-
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
   readonly tools: readonly Tool[]
@@ -52,11 +50,7 @@ export async function serve(
 ): Promise<number> {
   const config = readConfig(env)
   const log = createLog(config.logLevel)
-  const server = createServer({
-    requestTimeout: 30_000,
-    headersTimeout: 10_000,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-  })
+  const server = createGatewayServer(newRequestId)
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
   // Until all is up a signal simply ends the process, and with it whatever it waits for.
@@ -133,7 +127,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {
-    listener: getRequestListener(app.fetch),
+    listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
     close: async () => {
       await Promise.all(jobs.map((job) => job.stop()))
       await paywall.close()
@@ -206,9 +200,11 @@ function isAddressInfo(address: string | AddressInfo | null): address is Address
   return typeof address === 'object' && address !== null
 }
 
+const newRequestId = () => newId('req', systemClock())
+
 /** What a request is told that comes before everything is up. */
 function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): void {
-  const requestId = newId('req', systemClock())
+  const requestId = newRequestId()
   const problem = {
     type: '/errors/provider_unavailable',
     title: 'Starting',

@@ -15,7 +15,14 @@ import { openApiDocument } from './openapi.ts'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
-import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
+import {
+  type Env,
+  type HttpContext,
+  mutatingMethods,
+  rawTargetOf,
+  readBody,
+  requirePlainRequest,
+} from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
@@ -66,6 +73,7 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   })
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
+    requirePlainRequest(c)
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
     const isWebhook = c.req.path.startsWith(WEBHOOKS)

@@ -212,7 +212,8 @@ function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.ou
 function invalidInput(error: z.ZodError): Failure {
   const issues = error.issues.map((issue) => ({
     path: issue.path.map(String).join('.'),
-    message: issue.message,
+    // The class that keeps a number as it was written is our own matter.
+    message: issue.message.replace('LosslessNumber', 'number'),
   }))
   const [first] = issues
   const where = first === undefined || first.path === '' ? '' : `${first.path}: `
