@@ -42,6 +42,8 @@ const LANES = 8
 const BATCH = 25
 /** Requests that may be spent on making one finding small. */
 const SHRINKS = 40
+/** Findings that are made small. */
+const MOST_SHRUNK = 10
 
 /** Runs a campaign. @param progress is told now and then how many requests and findings there are. */
 export async function runCampaign(
@@ -115,7 +117,9 @@ export async function runCampaign(
       const wrong = answer.status === 0 ? [`no answer: ${answer.text}`] : (job?.judge(shot, answer) ?? [])
       return wrong.some((what) => what.slice(0, 24) === finding.what.slice(0, 24))
     }
-    small.push({ ...finding, shot: await shrunk(finding.shot, isSame, SHRINKS) })
+    // Where there is much to mend, small ones are worth no wait.
+    const tries = small.length < MOST_SHRUNK ? SHRINKS : 0
+    small.push({ ...finding, shot: await shrunk(finding.shot, isSame, tries) })
   }
   const called = [...seen].reduce(
     (sum, [where, counts]) => sum + (where.includes(' ') ? 0 : total(counts)),
