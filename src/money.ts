@@ -75,7 +75,8 @@ export const decimalAmount = z
 
 function refuseBadDecimal(text: string, context: z.core.$RefinementCtx<string>): void {
   const wrong = wrongWith(text)
-  if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong })
+  // What is no decimal is not judged any further: the checks of the whole input take it for one.
+  if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong, continue: false })
 }
 
 function wrongWith(text: string): string | undefined {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { parseJson } from '../src/json.ts'
 import {
   type Asset,
@@ -157,5 +158,14 @@ describe('an amount on the wire', () => {
     ['digits of another script', '١'],
   ])('is refused as %s', (_name, value) => {
     expect(decimalAmount.safeParse(value).success).toBe(false)
+  })
+})
+
+describe('a refused amount', () => {
+  it.each(['1e5', '-1', '0', 'x', '1000000000001'])('of %s is not judged any further', (amount) => {
+    const seen: unknown[] = []
+    const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
+    expect(schema.safeParse({ amount }).success).toBe(false)
+    expect(seen).toEqual([])
   })
 })

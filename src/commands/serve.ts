@@ -1,5 +1,5 @@
 /** `bursar serve`: the gateway as a process. It listens, joins everything, says where it is, and drains when it is told to end. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { createSealRound } from '../audit/seal-decisions.ts'
@@ -7,6 +7,7 @@ import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createApp, type MountedRequest } from '../http/app.ts'
 import { createSandboxProvider } from '../http/openid/sandbox-provider.ts'
+import { createGatewayServer, unreadableRequest } from '../http/server.ts'
 import { createPaywall, type Paywall } from '../http/x402/paywall.ts'
 import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
@@ -53,11 +54,7 @@ export async function serve(
 ): Promise<number> {
   const config = readConfig(env, statedWrongly)
   const log = createLog(config.logLevel)
-  const server = createServer({
-    requestTimeout: 30_000,
-    headersTimeout: 10_000,
-    keepAliveTimeout: config.keepAliveSeconds * 1000,
-  })
+  const server = createGatewayServer(newRequestId, { idleMs: config.keepAliveSeconds * 1000 })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
   // Until all is up a signal simply ends the process, and with it whatever it waits for.
@@ -136,7 +133,7 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {
-    listener: getRequestListener(app.fetch),
+    listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
     /** Ends what would stay open for as long as its client likes. */
     endStreams: () => ending.abort(),
     close: async () => {
@@ -211,9 +208,11 @@ function isAddressInfo(address: string | AddressInfo | null): address is Address
   return typeof address === 'object' && address !== null
 }
 
+const newRequestId = () => newId('req', systemClock())
+
 /** What a request is told that comes before everything is up. */
 function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): void {
-  const requestId = newId('req', systemClock())
+  const requestId = newRequestId()
   const problem = {
     type: '/errors/provider_unavailable',
     title: 'Starting',

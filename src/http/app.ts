@@ -14,8 +14,15 @@ import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/autho
 import { openApiDocument } from './openapi.ts'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
-import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
-import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
+import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
+import {
+  type Env,
+  type HttpContext,
+  mutatingMethods,
+  rawTargetOf,
+  readBody,
+  requirePlainRequest,
+} from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
@@ -50,7 +57,8 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     const given = c.req.header('x-request-id') ?? ''
     const startedAt = services.clock().getTime()
     c.set('now', new Date(startedAt))
-    c.set('requestId', /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : services.newId('req', c.get('now')))
+    const isFine = /^[A-Za-z0-9._-]{1,128}$/.test(given) && withoutCredentials(given) === given
+    c.set('requestId', isFine ? given : services.newId('req', c.get('now')))
     await next()
     finish(c)
     const { method, path } = c.req
@@ -59,13 +67,14 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     const facts = {
       requestId: c.get('requestId'),
       method,
-      path: withoutCredentials(path).slice(0, 200),
+      path: loggablePath(path),
       status,
     }
     services.log.info({ ...facts, ms: services.clock().getTime() - startedAt }, 'request')
   })
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
+    requirePlainRequest(c)
     const peer = c.env.incoming?.socket.remoteAddress ?? '127.0.0.1'
     c.set('clientAddress', clientAddressOf(peer, c.req.header('x-forwarded-for'), trusted))
     const isWebhook = c.req.path.startsWith(WEBHOOKS)

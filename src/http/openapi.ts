@@ -58,10 +58,7 @@ function operationOf(
     summary: tool.summary,
     ...(tool.description === undefined ? {} : { description: tool.description }),
     ...(tool.who === 'public' ? { security: [] } : { security: securityOf(tool) }),
-    parameters: [
-      ...parameters,
-      ...(mutatingMethods.has(method) && tool.who !== 'public' ? [idempotencyKey] : []),
-    ],
+    parameters: [...parameters, ...(takesIdempotencyKey(tool) ? [idempotencyKey] : [])],
     ...(hasBody
       ? {
           requestBody: {
@@ -109,10 +106,15 @@ function failuresOf(tool: Tool): FailureCode[] {
     own.push('insufficient_scope')
   if (isMutation || tool.rate !== undefined) own.push('rate_limited', 'provider_unavailable')
   if (isMutation) own.push('unsupported_media_type', 'body_too_large')
-  if (isMutation && tool.who !== 'public')
-    own.push('cross_site_request', 'idempotency_in_progress', 'idempotency_key_reused')
+  if (isMutation && tool.who !== 'public') own.push('cross_site_request')
+  if (takesIdempotencyKey(tool)) own.push('idempotency_in_progress', 'idempotency_key_reused')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
+}
+
+/** Whether a repeated call is told its stored answer: a session is handed out once. */
+function takesIdempotencyKey(tool: Tool): boolean {
+  return mutatingMethods.has(tool.route.split(' ')[0] ?? '') && tool.opensSession !== true
 }
 
 function failureResponses(codes: readonly FailureCode[]) {

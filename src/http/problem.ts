@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception'
 import { Failure } from '../failure.ts'
 import { stepUpMaxAge } from '../kernel/gates/step-up.ts'
 import type { Log } from '../log.ts'
+import { withoutCredentials } from './query-credentials.ts'
 
 /** What a 401 tells a client about how to come in. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */
 const challenges = {
@@ -44,7 +45,8 @@ export function problemResponse(
   // Where a client learns who lets it in. @see https://www.rfc-editor.org/rfc/rfc9728#section-5.1
   if (challenge !== null && resourceMetadata !== undefined)
     headers.set('WWW-Authenticate', `${challenge}, resource_metadata="${resourceMetadata}"`)
-  return new Response(JSON.stringify(problem), { status: failure.status, headers })
+  // What a client put where it does not belong is not told back to it: answers are logged on the way.
+  return new Response(withoutCredentials(JSON.stringify(problem)), { status: failure.status, headers })
 }
 
 /** The failure behind any thrown error. */

@@ -42,6 +42,13 @@ export function withoutCredentials(text: string): string {
   return text.replaceAll(shapes, '[credential]')
 }
 
+/** A path for the log: also without the name of a consent that is under way, which its browser's cookie is made of. */
+export function loggablePath(path: string): string {
+  return withoutCredentials(path)
+    .replace(/(?<=^\/oauth\/(?:consent|authorize)\/)[\w-]+/, '[interaction]')
+    .slice(0, 200)
+}
+
 /** @param target the raw path and query. @throws Failure `credential_in_query`, which names the parameter and never its value. */
 export function refuseQueryCredentials(target: string): void {
   const at = target.indexOf('?')

@@ -68,12 +68,37 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
   const parts: Uint8Array[] = []
   let length = 0
-  for await (const part of body) {
+  for await (const part of wholeOf(body)) {
     length += part.byteLength
     if (length > LARGEST_BODY) throw bodyTooLarge()
     parts.push(part)
   }
   return Buffer.concat(parts)
+}
+
+/** @throws Failure `invalid_request` where the connection ends within the body. */
+async function* wholeOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (cause) {
+    throw new Failure('invalid_request', 'The body did not arrive whole.', {}, { cause })
+  }
+}
+
+/**
+ * Refuses a request that two servers would read as two: with several Hosts, or with a path that means another one. What
+ * stands before us may have let it through for what it says.
+ * @throws Failure `invalid_request`.
+ */
+export function requirePlainRequest(c: HttpContext): void {
+  const lines = c.env.incoming?.rawHeaders ?? []
+  const hosts = lines.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
+  if (hosts.length > 1) throw new Failure('invalid_request', 'The request has more than one Host header.')
+  const [path = ''] = rawTargetOf(c).split(/[?#]/, 1)
+  if (/(?:^|\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|$)/i.test(path))
+    throw new Failure('invalid_request', 'The path has dot segments.', {
+      hint: 'Send the path that is meant, without "." and "..".',
+    })
 }
 
 /** The JSON value of a body. @throws Failure `unsupported_media_type`, `invalid_request`. */

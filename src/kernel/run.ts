@@ -5,7 +5,7 @@
 import { Failure } from '../failure.ts'
 import { type Json, toJson } from '../json.ts'
 import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
-import { withIdempotency } from '../spending/idempotency.ts'
+import { claimingIdempotency, withIdempotency } from '../spending/idempotency.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
@@ -54,34 +54,39 @@ async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> 
   return { body: await call.run(context, null), replayed: false }
 }
 
-/** Our own records change in one transaction, together with the idempotency key. */
+/** Our own records change in one transaction, together with the idempotency key; who asks others on the way claims it first. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   await requireRail(tool, context)
-  if (tool.ownTransactions === true) return { body: await call.run(context, null), replayed: false }
   const { principal, idempotencyKey, now } = context
   const database = committingRefusals(context.database)
+  const isOwn = tool.ownTransactions === true
   const work = (connection: Connection) =>
     call.run({ ...context, database: within(database, connection) }, null)
-  const { shownOnce = [] } = tool
-  let answered: Record<string, unknown> | undefined
   // A session is handed out once: its token is never kept.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
-  if (!isKept) return { body: await database.transaction(work), replayed: false }
-  const { answer, replayed } = await withIdempotency(
-    database,
-    {
-      principal: idempotencyOwner(principal),
-      key: idempotencyKey,
-      fingerprint: fingerprintOf(tool.name, call.input),
-      at: now,
-    },
-    async (connection) => {
-      answered = await work(connection)
-      const hidden = shownOnce.filter((name) => answered?.[name] !== undefined)
-      return toJson({ ...answered, ...Object.fromEntries(hidden.map((name) => [name, null])) })
-    },
-  )
+  if (!isKept)
+    return { body: isOwn ? await call.run(context, null) : await database.transaction(work), replayed: false }
+  let answered: Record<string, unknown> | undefined
+  const keepable = async (running: Promise<Record<string, unknown>>) => {
+    answered = await running
+    return toJson({ ...answered, ...hiddenOf(tool, answered) })
+  }
+  const idempotent = {
+    principal: idempotencyOwner(principal),
+    key: idempotencyKey,
+    fingerprint: fingerprintOf(tool.name, call.input),
+    at: now,
+  }
+  const { answer, replayed } = isOwn
+    ? await claimingIdempotency(context.database, idempotent, () => keepable(call.run(context, null)))
+    : await withIdempotency(database, idempotent, (connection) => keepable(work(connection)))
   return { body: answered ?? asBody(answer), replayed }
+}
+
+/** The secrets of an answer, as they are kept: not at all. */
+function hiddenOf({ shownOnce = [] }: Tool, answered: Record<string, unknown>): Record<string, null> {
+  const hidden = shownOnce.filter((name) => answered[name] !== undefined)
+  return Object.fromEntries(hidden.map((name) => [name, null]))
 }
 
 /** A database whose transactions are committed where a refusal says so, and only then refused. */

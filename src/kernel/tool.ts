@@ -80,7 +80,7 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly shownOnce?: readonly string[]
   /** The list of the answer that REST also serves as text/csv. */
   readonly csv?: string
-  /** It asks others on the way, or counts limits: it opens its transactions itself, and keeps no answers by idempotency key. */
+  /** It asks others on the way, or counts limits: it opens its transactions itself. */
   readonly ownTransactions?: true
   /** The values that a parameter of the path can have, where the deployment decides. */
   readonly pathValues?: Readonly<
@@ -212,7 +212,8 @@ function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.ou
 function invalidInput(error: z.ZodError): Failure {
   const issues = error.issues.map((issue) => ({
     path: issue.path.map(String).join('.'),
-    message: issue.message,
+    // The class that keeps a number as it was written is our own matter.
+    message: issue.message.replace('LosslessNumber', 'number'),
   }))
   const [first] = issues
   const where = first === undefined || first.path === '' ? '' : `${first.path}: `

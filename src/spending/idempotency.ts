@@ -1,6 +1,6 @@
 /**
  * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table and under the same
- * locks. The answer is kept in the transaction of its effect, for 24 hours.
+ * locks. The answer is kept in the transaction of its effect where it has one, for 24 hours.
  */
 import { Failure } from '../failure.ts'
 import type { Json } from '../json.ts'
@@ -43,6 +43,31 @@ const keepStatement: Statement = {
     where i.created_at < excluded.created_at - interval '24 hours'
       and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
     returning 1`,
+}
+
+const claimStatement: Statement = {
+  name: 'idempotency_claim',
+  // A claim that was neither kept nor freed is that of a process that ended: longer than any request lasts.
+  text: `insert into idempotency as i (principal, key, fingerprint, created_at) values ($1, $2, $3, $4)
+    on conflict (principal, key) do update
+    set fingerprint = excluded.fingerprint, decision_id = null, answer = null, created_at = excluded.created_at
+    where (i.created_at < excluded.created_at - interval '24 hours'
+        and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved'))
+      or (i.answer is null and i.decision_id is null and i.fingerprint = excluded.fingerprint
+        and i.created_at < excluded.created_at - interval '2 minutes')
+    returning 1`,
+}
+
+const answerStatement: Statement = {
+  name: 'idempotency_answer',
+  text: `update idempotency set answer = $4
+    where principal = $1 and key = $2 and created_at = $3 and answer is null and decision_id is null`,
+}
+
+const freeStatement: Statement = {
+  name: 'idempotency_free',
+  text: `delete from idempotency
+    where principal = $1 and key = $2 and created_at = $3 and answer is null and decision_id is null`,
 }
 
 const sweepStatement: Statement = {
@@ -89,6 +114,36 @@ export function withIdempotency(
     if (kept.length === 0) throw keyReused()
     return { replayed: false, answer }
   })
+}
+
+/**
+ * Runs work that asks others on the way once for an idempotency key: the key is claimed before it, and the answer kept after
+ * it. A throw frees the key. Where the process ends in between, the key is free again after two minutes.
+ * @throws Failure `idempotency_in_progress`, `idempotency_key_reused`, as {@link withIdempotency}.
+ */
+export async function claimingIdempotency(
+  database: Database,
+  { principal, key, fingerprint, at }: IdempotentCall & { readonly at: Date },
+  work: () => Promise<Json>,
+): Promise<IdempotentAnswer> {
+  const claimed = await database.call(claimStatement, [principal, key, fingerprint, at])
+  if (claimed.length === 0) {
+    const [found] = await database.call<{ fingerprint: string; answered: boolean; answer: Json }>(
+      findStatement,
+      [principal, key, at],
+    )
+    if (found !== undefined && found.fingerprint !== fingerprint) throw keyReused()
+    if (found === undefined || !found.answered) throw inProgress()
+    return { replayed: true, answer: found.answer }
+  }
+  try {
+    const answer = await work()
+    await database.call(answerStatement, [principal, key, at, JSON.stringify(answer)])
+    return { replayed: false, answer }
+  } catch (error) {
+    await database.call(freeStatement, [principal, key, at])
+    throw error
+  }
 }
 
 /** Forgets keys that are older than 24 hours and whose spend, if any, is resolved. */

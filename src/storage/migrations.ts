@@ -20,6 +20,7 @@ import { kyc } from './migrations/0016-kyc.ts'
 import { relayRejections } from './migrations/0017-relays.ts'
 import { transferFailures } from './migrations/0018-transfer-failures.ts'
 import { mcpSessions } from './migrations/0019-mcp-sessions.ts'
+import { relaysByAccount } from './migrations/0021-relays-by-account.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -42,4 +43,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0017-relays': relayRejections,
   '0018-transfer-failures': transferFailures,
   '0019-mcp-sessions': mcpSessions,
+  '0021-relays-by-account': relaysByAccount,
 }

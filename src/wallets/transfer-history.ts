@@ -1,4 +1,5 @@
 /** Transfers as their account sees them: how each stands, and the list of them. */
+import { sql } from 'kysely'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
@@ -68,13 +69,28 @@ const relayColumns = [
 
 const columns = [...relayColumns, 'signer'] as const
 
-/** An account's transfers, newest first. */
+/** An account's transfers, and those that it had carried for others, newest first. */
 export async function listTransfers(
   database: Connection,
   { accountId, filter, page }: { accountId: string; filter: TransferFilter; page: Page },
 ): Promise<z.input<typeof transferPage>> {
   const { state, asset, destination, from, to } = filter
-  let query = database.kysely.selectFrom('transfer').select(columns).where('account_id', '=', accountId)
+  let query = database.kysely
+    .selectFrom(
+      database.kysely
+        .selectFrom('transfer')
+        .select([...relayColumns, sql<TransferView['authorization']>`signer`.as('signer'), 'account_id'])
+        .unionAll(({ selectFrom }) =>
+          selectFrom('relay').select([
+            ...relayColumns,
+            sql<TransferView['authorization']>`'payer'::text`.as('signer'),
+            'account_id',
+          ]),
+        )
+        .as('either'),
+    )
+    .select(columns)
+    .where('account_id', '=', accountId)
   if (page.after !== null) query = query.where('id', '<', page.after)
   if (state !== undefined) query = query.where('state', '=', state)
   if (asset !== undefined) query = query.where('token', '=', asset)

@@ -1,7 +1,15 @@
 /** The members of a request for a transfer: the same for the transfer and for the intent that is signed first. */
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
-import { decimalAmount, type Money, misfitOf, moneyOf, type Stablecoin, stablecoins } from '../money.ts'
+import {
+  decimalAmount,
+  decimalOf,
+  type Money,
+  misfitOf,
+  moneyOf,
+  type Stablecoin,
+  stablecoins,
+} from '../money.ts'
 import type { Address } from '../providers/chain.ts'
 
 /** An EVM address other than zero. */
@@ -34,9 +42,10 @@ export function refineAmount(
   if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
 }
 
-/** The request with its amount as money. */
+/** The request with its amount as money, and as that money's shortest decimal: `1.0` asks for the same as `1`. */
 export function withMoney<Request extends { amount: string; token: Stablecoin }>(
   request: Request,
 ): Request & { readonly money: Money & { readonly asset: Stablecoin } } {
-  return { ...request, money: { asset: request.token, units: moneyOf(request.token, request.amount).units } }
+  const money = { asset: request.token, units: moneyOf(request.token, request.amount).units }
+  return { ...request, amount: decimalOf(money), money }
 }

@@ -46,6 +46,30 @@ const keepNote = defineTool({
   },
 })
 
+/** Asks somebody else, in no transaction of the kernel's. */
+let gate: Promise<void> = Promise.resolve()
+const askOther = defineTool({
+  name: 'notes.ask',
+  title: 'Ask',
+  summary: 'Ask somebody else.',
+  route: 'POST /notes/ask',
+  who: 'account',
+  scopes: ['wallets:read'],
+  effect: 'write',
+  mcp: false,
+  ownTransactions: true,
+  shownOnce: ['secret'],
+  input: z.strictObject({ name: z.string(), end: z.enum(['well', 'badly']).default('well') }),
+  output: z.strictObject({ name: z.string(), secret: z.string().nullable() }),
+  failures: ['conflict'],
+  run: async (_context, { name, end }) => {
+    events.push(`ask ${name}`)
+    await gate
+    if (end === 'badly') throw new Failure('conflict', 'No.')
+    return { name, secret: 'shown' }
+  },
+})
+
 onBothEngines('a write through the kernel', (database) => {
   let services: Services
   let person: Extract<Principal, { kind: 'session' }>
@@ -101,6 +125,45 @@ onBothEngines('a write through the kernel', (database) => {
     const key = keyOf(person.account, { scopes: ['wallets:read'] })
     expect((await keep(note('c'), 'once', key)).replayed).toBe(false)
     expect(await notes()).toEqual(['a', 'b', 'c'])
+  })
+
+  describe('of a tool that asks others on the way', () => {
+    const ask = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
+      run(
+        askOther,
+        { ...callOf(services, person, { idempotencyKey: key }), ...(now === undefined ? {} : { now }) },
+        input,
+      )
+
+    it('answers a repeated key with the first answer, without its secret', async () => {
+      expect(await ask({ name: 'a' })).toEqual({ body: { name: 'a', secret: 'shown' }, replayed: false })
+      expect(await ask({ name: 'a' })).toEqual({ body: { name: 'a', secret: null }, replayed: true })
+      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      expect(events).toEqual(['ask a'])
+    })
+
+    it('asks again after a refusal', async () => {
+      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+      expect(events).toEqual(['ask a', 'ask a'])
+    })
+
+    it('asks once for two calls at once, and again where the first never came back', async () => {
+      let open = () => {}
+      gate = new Promise((resolve) => {
+        open = resolve
+      })
+      const first = ask({ name: 'a' })
+      await expect.poll(() => events).toEqual(['ask a'])
+      await expect(ask({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      gate = Promise.resolve()
+      const later = new Date(callOf(services, person, {}).now.getTime() + 121_000)
+      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(false)
+      open()
+      expect((await first).replayed).toBe(false)
+      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(true)
+    })
   })
 
   it('does a call once that comes many times at once', async () => {

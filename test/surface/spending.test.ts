@@ -8,6 +8,7 @@ import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import { findWallet } from '../../src/wallets/store.ts'
 import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
@@ -76,6 +77,29 @@ onBothEngines('every operation that spends', (database) => {
       expect(violations[0]?.requested).toBe(category)
     },
   )
+
+  it.each([
+    [
+      'wallets.transfer',
+      { amount: '1', signature: 's', destination: `0x${'1'.repeat(40)}` },
+      { amount: '1.000000' },
+    ],
+    ['investing.order', { symbol: 'VTI', side: 'buy', notional: '10' }, { notional: '10.0' }],
+    [
+      'investing.order',
+      { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', limitPrice: '1.5' },
+      { notional: '10.00', limitPrice: '1.50' },
+    ],
+  ])('%s takes an amount that is written with more zeros for the same call', async (name, asked, written) => {
+    const tool = spending.find((one) => one.name === name)
+    if (tool === undefined) throw new Error(`there is no ${name}`)
+    const principal = await keyWith(['transfer', 'invest'])
+    const to = await findWallet(database(), principal.account.id)
+    if (to !== undefined) await services.chain.mint([{ token: 'USDC', to, units: 10_000_000n }])
+    const call = () => callOf(services, principal, { idempotencyKey: 'zeros' })
+    const first = await run(tool, call(), asked)
+    expect(await run(tool, call(), { ...asked, ...written })).toEqual({ body: first.body, replayed: true })
+  })
 
   it.each(spending.map((tool) => [tool.name, tool] as const))(
     '%s waits for an approval',

@@ -8,8 +8,8 @@ import { findOrder } from '../../src/investing/store.ts'
 import { canonicalJson } from '../../src/json.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, misfitOf, moneyOf } from '../../src/money.ts'
-import { priceOf, sharesOf } from '../../src/shares.ts'
+import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../../src/money.ts'
+import { priceOf, priceText, sharesOf } from '../../src/shares.ts'
 
 /** 0.01 and 1,000,000 USD a share. */
 const LEAST_PRICE = priceOf('0.01')
@@ -57,6 +57,12 @@ const orderRequest = z
     const most = limitPrice.startsWith('0.') ? 4 : 2
     if (digits > most) refuse('limitPrice', `has ${digits} fraction digits; a price of this size has ${most}`)
   })
+  // Needless zeros ask for nothing else.
+  .transform((order) => ({
+    ...order,
+    notional: decimalOf(moneyOf('USD', order.notional)),
+    limitPrice: order.limitPrice === undefined ? undefined : priceText(priceOf(order.limitPrice)),
+  }))
 
 type OrderRequest = z.output<typeof orderRequest>
 

@@ -1,5 +1,6 @@
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { settleRelays } from '../../../src/jobs/settle-relays.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { trialBalance } from '../../../src/ledger/trial-balance.ts'
@@ -8,6 +9,9 @@ import type { Address, Chain, Hex } from '../../../src/providers/chain.ts'
 import { releaseOrphans } from '../../../src/wallets/release-orphans.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
 import gasless from '../../../tools/transfers/gasless.ts'
+import transfer from '../../../tools/wallets/transfer.ts'
+import get from '../../../tools/wallets/transfers/get.ts'
+import list from '../../../tools/wallets/transfers/list.ts'
 import { onBothEngines } from '../../engines.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
 import { walletScene } from '../wallets/scene.ts'
@@ -73,6 +77,28 @@ onBothEngines('a gasless transfer', (database) => {
         .executeTakeFirst()
       expect(JSON.stringify(facts)).not.toContain(authorization.signature)
       await expect(relay({ authorization })).rejects.toMatchObject(rejectedFor('nonce_used'))
+    })
+
+    it('is listed among the transfers of its account, in their order and by their filters', async () => {
+      const as = (await scene.addAgent(await scene.newOwner())).principal
+      const ids: unknown[] = []
+      const later = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
+      const at = (minutes: number) => ({ now: later(minutes), clock: () => later(minutes) })
+      const pay = { destination: to, amount: '1', signature: 'x' }
+      ids.push((await scene.call(transfer, as, pay, at(1))).transferId)
+      ids.push((await relay({ authorization: await authorize() }, at(2), as)).transferId)
+      ids.push((await scene.call(transfer, as, pay, at(3))).transferId)
+      const { transfers } = await scene.call(list, as, {})
+      const listed = z
+        .array(z.looseObject({ transferId: z.string(), authorization: z.string() }))
+        .parse(transfers)
+      expect(listed.map(({ transferId }) => transferId)).toEqual(ids.reverse())
+      expect(await scene.call(get, as, { id: listed[1]?.transferId ?? '' })).toEqual(listed[1])
+      expect(listed[1]?.authorization).toBe('payer')
+      const { nextCursor: cursor } = await scene.call(list, as, { limit: '1' })
+      expect((await scene.call(list, as, { limit: '1', cursor })).transfers).toEqual([listed[1]])
+      const bounds = { from: later(2).toISOString(), to: later(3).toISOString() }
+      expect((await scene.call(list, as, bounds)).transfers).toEqual([listed[1]])
     })
 
     it.each([

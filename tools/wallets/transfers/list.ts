@@ -12,7 +12,8 @@ const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be be
 export default defineTool({
   name: 'wallets.transfers.list',
   title: 'Transfers',
-  summary: 'List the transfers out of the wallet, newest first; also as CSV.',
+  summary:
+    'List the transfers out of the wallet and the gasless ones of this account, newest first; also as CSV.',
   description:
     'With `Accept: text/csv` a page comes as CSV, and a Link header with rel="next" leads to the one after it.',
   route: 'GET /api/wallets/transfers',

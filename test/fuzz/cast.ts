@@ -1,0 +1,152 @@
+/** Who sends: people, keys and agents, made anew where one was locked, revoked or signed out on the way. */
+import { z } from 'zod'
+import { scopes } from '../../policies/scopes.ts'
+import { newAgent } from '../journeys/agent.ts'
+import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
+
+/** A request to be sent by somebody. */
+export interface Unsigned {
+  readonly method: string
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+/** What somebody adds to a request to say who they are. */
+type Credential = (request: Unsigned) => Promise<Record<string, string>>
+
+/** A policy that lets most things through, for as long as a campaign lasts. */
+const wide = {
+  perTransaction: { max: '100000' },
+  dailyBudget: { max: '1000000' },
+  categories: { allow: ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'] },
+}
+const tight = {
+  perTransaction: { max: '5' },
+  dailyBudget: { max: '50', maxCount: 200 },
+  categories: { allow: ['transfer', 'invest', 'x402'] },
+  assets: ['USDC', 'USD'],
+  approval: { above: '2', ttlSec: 3600 },
+  counterparties: { deny: [`0x${'2'.repeat(40)}`] },
+}
+const allScopes = Object.keys(scopes)
+
+const bearer =
+  (token: string): Credential =>
+  async () => ({ authorization: `Bearer ${token}` })
+
+/** The cast of one gateway. */
+export interface Cast {
+  readonly names: readonly string[]
+  /** Those who are let in nearly everywhere that is not for others. */
+  readonly able: readonly string[]
+  /** Those who hold a key, and may use `/mcp`. */
+  readonly keys: readonly string[]
+  /** The headers by which a member of the cast signs a request. */
+  credentials(name: string, request: Unsigned): Promise<Record<string, string>>
+  /** Tells that one was refused as nobody or as locked: the next request has a new one. */
+  renew(name: string): void
+  /** An administrator of their own, whom no request of the campaign was sent by. */
+  judge(): Promise<Person>
+}
+
+/** Makes everybody when they first send. */
+export function createCast(origin: string): Cast {
+  let people = 0
+  const newPerson = () => {
+    people += 1
+    return signInByEmail(origin, `cast-${people}@example.com`)
+  }
+  const newAdmin = async () => {
+    const person = await newPerson()
+    await person.ask('POST', '/sandbox/admin', {})
+    return person
+  }
+  const newKey = async (owner: Person, more: object) => {
+    const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', ...more })
+    return bearer(z.string().parse(body.key))
+  }
+  const newSigner = async (owner: Person, more: object): Promise<Credential> => {
+    const agent = await newAgent()
+    const { status, body } = await owner.ask('POST', '/api/agents/keys', {
+      name: 'Agent',
+      publicKey: agent.jwk,
+      ...more,
+    })
+    if (status !== 200) throw new Error(`no agent was registered: ${status} ${JSON.stringify(body)}`)
+    return async ({ method, target, headers, body: text }) => {
+      const key = headers['idempotency-key']
+      return agent.sign({
+        method,
+        url: `${origin}${target}`,
+        ...(text === null ? {} : { body: text }),
+        ...(key === undefined ? {} : { idempotencyKey: key }),
+      })
+    }
+  }
+  const guest = () => newGuest(origin)
+  const makers: Readonly<Record<string, () => Promise<Credential>>> = {
+    nobody: async () => async () => ({}),
+    guest: async () => bearer((await guest()).token),
+    'other guest': async () => bearer((await guest()).token),
+    person: async () => bearer((await newPerson()).token),
+    admin: async () => bearer((await newAdmin()).token),
+    'person with a second factor': async () => {
+      const person = await newPerson()
+      await enrollMfa(person)
+      return bearer(person.token)
+    },
+    browser: async () => {
+      const { token } = await guest()
+      return async () => ({ cookie: `bursar_session=${token}`, origin })
+    },
+    'browser on another site': async () => {
+      const { token } = await guest()
+      return async () => ({ cookie: `bursar_session=${token}`, origin: 'https://evil.example' })
+    },
+    key: async () => newKey(await guest(), { scopes: allScopes, policy: wide }),
+    'tight key': async () => newKey(await guest(), { scopes: allScopes, policy: tight }),
+    'bare key': async () => newKey(await guest(), { scopes: [] }),
+    agent: async () => newSigner(await guest(), { scopes: allScopes, policy: wide }),
+    'tight agent': async () => newSigner(await guest(), { scopes: allScopes, policy: tight }),
+    forger: async () => bearer('eyJhbGciOiJub25lIn0.eyJzdWIiOiJhY2N0XzEifQ.'),
+    'two at once': async () => {
+      const { token } = await guest()
+      return async () => ({ cookie: `bursar_session=${token}`, authorization: `Bearer ${token}` })
+    },
+  }
+  const made = new Map<string, Promise<Credential>>()
+  const uses = new Map<string, number>()
+  return {
+    names: Object.keys(makers),
+    able: ['guest', 'admin', 'person with a second factor', 'key', 'tight agent', 'agent'],
+    keys: ['key', 'tight key', 'bare key', 'agent', 'tight agent'],
+    async credentials(name, request) {
+      const make = makers[name]
+      if (make === undefined) throw new Error(`there is no ${name} in the cast`)
+      const ready = made.get(name) ?? make()
+      made.set(name, ready)
+      uses.set(name, (uses.get(name) ?? 0) + 1)
+      return (await ready)(request)
+    },
+    renew(name) {
+      // Whoever is refused again and again is so for what they send.
+      if ((uses.get(name) ?? 0) < 20 || ['nobody', 'forger', 'two at once'].includes(name)) return
+      uses.set(name, 0)
+      made.delete(name)
+    },
+    judge: newAdmin,
+  }
+}
+
+/** What the sandbox tells anybody, needed to sign what providers send. */
+export async function sandboxCredentials(origin: string) {
+  const { body } = await askJson(origin, 'GET', '/sandbox/credentials')
+  return z
+    .looseObject({
+      lithicWebhookSecret: z.string(),
+      bridgeWebhookPrivateKey: z.string(),
+      demoApiKey: z.string(),
+    })
+    .parse(body)
+}

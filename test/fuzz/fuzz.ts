@@ -1,0 +1,109 @@
+/** A gateway on a database of its own, a campaign against it, and its books afterwards. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { systemClock } from '../../src/clock.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+import { bursar } from '../commands/bursar.ts'
+import { startGateway } from '../journeys/gateway.ts'
+import { type Outcome, runCampaign, type Size } from './campaign.ts'
+import { createCast } from './cast.ts'
+
+/** Limits are on, and out of the way. */
+const generous = Object.fromEntries(
+  [
+    'MUTATIONS',
+    'GASLESS',
+    'FX',
+    'RAILS',
+    'FEEDBACK',
+    'OTP_RESEND',
+    'OTP_DESTINATION',
+    'OTP_IP',
+    'RECOVERY',
+  ].map((name) => [`RATE_${name}`, '1000000/60']),
+)
+
+/** What a gateway may hold in memory after a campaign. */
+const MOST_MEMORY_MB = 1_500
+
+/** A campaign and what was true afterwards. @property books what does not balance, in words. */
+export interface Fuzzed {
+  readonly origin: string
+  readonly outcome: Outcome
+  readonly books: readonly string[]
+  readonly memoryMb: { readonly before: number; readonly after: number }
+}
+
+/** Runs a campaign against a new gateway. */
+export async function runFuzz(
+  size: Size,
+  progress: (done: number, of: number, findings: number) => void,
+): Promise<Fuzzed> {
+  const directory = mkdtempSync(join(tmpdir(), 'bursar-fuzz-'))
+  try {
+    const gateway = await startGateway({ CHAIN: 'simulated', DATA_DIR: directory, ...generous })
+    const cast = createCast(gateway.origin)
+    const before = memoryOf(gateway.process.pid)
+    let books: string[] = []
+    let outcome: Outcome
+    let after = before
+    try {
+      outcome = await runCampaign({ origin: gateway.origin, cast }, size, progress)
+      // Jobs finish what the last requests began, and wallets are compared in turns.
+      await pause(3_000)
+      const judge = await cast.judge()
+      const { status, body } = await judge.ask('GET', '/api/admin/drift')
+      after = memoryOf(gateway.process.pid)
+      books = [
+        ...(status === 200 && JSON.stringify(body.drifts) === '[]'
+          ? []
+          : [`drift: ${status} ${JSON.stringify(body)}`]),
+        ...(gateway.process.exitCode === null ? [] : ['the process has ended']),
+        ...(after > MOST_MEMORY_MB ? [`the process holds ${after} MB`] : []),
+        ...linesOf(gateway.output(), /unexpected error|unhandled|ERR_|cannot be/i),
+      ]
+    } finally {
+      await gateway.stop()
+    }
+    const { code, out, err } = await bursar(['audit', 'verify'], { DATA_DIR: directory })
+    if (code !== 0) books.push(`audit verify: ${out}${err}`)
+    return {
+      origin: gateway.origin,
+      outcome,
+      books: [...books, ...(await unbalanced(directory))],
+      memoryMb: { before, after },
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function unbalanced(directory: string): Promise<string[]> {
+  const database = await openPglite({ directory, now: systemClock, log: silentLog })
+  try {
+    const balance = await trialBalance(database)
+    return balance.balanced
+      ? []
+      : [
+          `the books do not balance: ${JSON.stringify(balance, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
+        ]
+  } finally {
+    await database.close()
+  }
+}
+
+/** Resident memory of a process in MB; 0 where the system does not tell. */
+function memoryOf(pid: number | undefined): number {
+  const path = `/proc/${pid}/status`
+  if (!existsSync(path)) return 0
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(path, 'utf8'))?.[1] ?? 0) / 1024)
+}
+
+function linesOf(text: string, pattern: RegExp): string[] {
+  const lines = text.split('\n').filter((line) => pattern.test(line))
+  return [...new Set(lines.map((line) => line.replaceAll(/"(time|requestId)":"[^"]*"/g, '')))].slice(0, 20)
+}

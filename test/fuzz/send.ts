@@ -1,0 +1,64 @@
+/** Sends a request as it is: no client's tidying of targets or headers. */
+import { Agent, request } from 'node:http'
+
+/** What came back. @property ms from the first byte sent to the last received. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  readonly ms: number
+}
+
+/** No answer of ours takes nearly so long. */
+const TIMEOUT_MS = 20_000
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+/** Sends one request. @throws Error where no whole answer comes. */
+export function send(
+  origin: string,
+  {
+    method,
+    target,
+    headers,
+    body,
+  }: {
+    readonly method: string
+    readonly target: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string | null
+  },
+): Promise<Answer> {
+  const { hostname, port } = new URL(origin)
+  const startedAt = performance.now()
+  return new Promise((resolve, reject) => {
+    const bytes = body === null ? null : Buffer.from(body)
+    const outgoing = request(
+      {
+        agent,
+        hostname,
+        port,
+        method,
+        path: target,
+        timeout: TIMEOUT_MS,
+        headers: { ...headers, ...(bytes === null ? {} : { 'content-length': bytes.length }) },
+      },
+      (incoming) => {
+        const parts: Buffer[] = []
+        incoming.on('data', (part: Buffer) => parts.push(part))
+        incoming.on('error', reject)
+        incoming.on('end', () =>
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            text: Buffer.concat(parts).toString(),
+            ms: performance.now() - startedAt,
+          }),
+        )
+      },
+    )
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer in ${TIMEOUT_MS} ms`)))
+    outgoing.on('error', reject)
+    outgoing.end(bytes ?? undefined)
+  })
+}
