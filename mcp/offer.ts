@@ -119,14 +119,29 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     const found = served.get(name)
     if (found === undefined)
       throw protocolError(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
-    try {
-      const { input, idempotencyKey } = splitArguments(found.tool, given)
-      await count(found, caller)
-      const { body } = await run(found.tool, { ...services, ...caller, idempotencyKey }, input)
-      return resultOf(body)
-    } catch (error) {
-      return failureResult(error, { requestId: caller.requestId, name, log: services.log })
+    const startedAt = performance.now()
+    const told = (outcome: string, decisionId: string | null | undefined) => {
+      const seconds = (performance.now() - startedAt) / 1_000
+      services.metrics.mcpCall({ tool: name, outcome, seconds })
+      const { requestId } = caller
+      services.log.info(
+        { requestId, tool: name, outcome, ...(decisionId ? { decisionId } : {}) },
+        'tool call',
+      )
     }
+    return services.tracing.span('mcp call', { 'mcp.tool.name': name }, async () => {
+      try {
+        const { input, idempotencyKey } = splitArguments(found.tool, given)
+        await count(found, caller)
+        const { body, decisionId } = await run(found.tool, { ...services, ...caller, idempotencyKey }, input)
+        told('ok', decisionId)
+        return resultOf(body)
+      } catch (error) {
+        const failure = error instanceof Failure ? error : null
+        told(failure?.code ?? 'internal', failure?.members.decisionId)
+        return failureResult(error, { requestId: caller.requestId, name, log: services.log })
+      }
+    })
   }
 
   async function count(

@@ -5,6 +5,7 @@ import { isAddressRange } from './address-range.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './config-cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
+import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './config-observability.ts'
 import { logLevels } from './log.ts'
 import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
 
@@ -92,6 +93,7 @@ const environment = z.object({
   ...complianceVariables,
   ...investingVariables,
   ...cardVariables,
+  ...observabilityVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
@@ -108,7 +110,7 @@ export interface IdentityProviderConfig {
 }
 
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig, InvestingConfig, CardConfig {
+export interface Config extends ComplianceConfig, InvestingConfig, CardConfig, ObservabilityConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -229,6 +231,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ...complianceOf(settings),
     ...investingOf(settings),
     ...cardsOf(settings),
+    ...observabilityOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))
@@ -270,10 +273,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
 }
 
 function providerNames(text = 'google,apple'): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
+  return list.parse(text)
 }
 
 function prefixOf(name: string): string {

@@ -7,7 +7,6 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { Failure } from './failure.ts'
 import { type NewId, newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
@@ -21,6 +20,7 @@ import { createConfiguredProcessor } from './providers/card-processor/configured
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
+import { noReview } from './providers/identity-review/none.ts'
 import { createSandboxReview } from './providers/identity-review/sandbox.ts'
 import { createSumsubReview } from './providers/identity-review/sumsub.ts'
 import type { IdentityReview } from './providers/identity-review.ts'
@@ -29,6 +29,8 @@ import { createOutboxMessages } from './providers/messages/outbox.ts'
 import { createSmtpMessages } from './providers/messages/smtp.ts'
 import { createTwilioMessages } from './providers/messages/twilio.ts'
 import type { Messages } from './providers/messages.ts'
+import { countingRefusals, observed } from './providers/metrics/observed.ts'
+import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
 import { createRemoteRailControls } from './providers/rail-controls/remote.ts'
@@ -56,6 +58,7 @@ import { createRelay } from './providers/swap-aggregator/relay.ts'
 import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
 import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
 import type { SwapAggregator } from './providers/swap-aggregator.ts'
+import { noTracing, type Tracing } from './providers/tracing.ts'
 import {
   prepareSandbox,
   SANDBOX_OPENID_PATH,
@@ -64,9 +67,11 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
+import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { naming, partOf, startTogether } from './start-together.ts'
 import type { Database } from './storage/database.ts'
+import { VERSION } from './version.ts'
 
 /** The services, and how to let them go. */
 export interface Runtime {
@@ -96,38 +101,45 @@ export async function createRuntime(
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
-  const [chain, database] = await startTogether(
+  const [bareChain, database] = await startTogether(
     () => naming(partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN', startChain(config, log)),
     () => naming(partOf('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR', openMigrated(config, log)),
   )
+  const tracing = await createConfiguredTracing(config)
+  const metrics = createPrometheusMetrics({ version: VERSION })
+  const watch = <Provider extends object>(name: string, provider: Provider) =>
+    observed(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = createRateLimiter(config, database)
   const close = async () => {
+    await tracing.close()
     await closeLimiter()
-    await chain.close()
+    await bareChain.close()
     await database.close()
   }
   try {
-    const broker = createBroker(config, database, log)
-    const parts = { database, chain, broker, clock: systemClock, newId, log }
+    const broker = watch('broker', createBroker(config, database, log))
+    const chain = watch('chain', bareChain)
+    const parts = { database, chain, broker, clock: systemClock, newId, log, metrics, tracing }
     const sanctions = createSanctions(config, log)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
-    const cardProcessor = createConfiguredProcessor(config, { ...parts, ownOrigin, webhooks })
-    const bankingProvider = createConfiguredBanking(config, { ...parts, ownOrigin, webhooks })
+    const wired = { ...parts, ownOrigin, webhooks }
+    const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
+    const bankingProvider = watch('banking', createConfiguredBanking(config, wired))
     const services: Services = {
       ...parts,
-      reserve: createReserveQueue(database).reserve,
+      reserve: observedReserve(createReserveQueue(database).reserve, { metrics, tracing }),
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
-      messages: createMessages(config, parts),
+      messages: watch('messages', createMessages(config, parts)),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
-      swapAggregators: createSwapAggregators(config, log),
-      rates: createRates(config, log),
-      railControls: createRailControls(config, database),
+      swapAggregators: createSwapAggregators(config, log).map((one) => watch(`swap_${one.tool}`, one)),
+      rates: watch('rates', createRates(config, log)),
+      railControls: watch('rail_controls', createRailControls(config, database)),
       sanctions,
-      identityReview: createIdentityReview(config),
-      screening: createScreening(config, sanctions, log),
+      identityReview: watch('identity_review', createIdentityReview(config)),
+      screening: watch('screening', createScreening(config, sanctions, log)),
       cardProcessor,
       bankingProvider,
-      rateLimiter,
+      rateLimiter: countingRefusals(watch('rate_limits', rateLimiter), metrics),
       sandbox:
         config.mode === 'sandbox' ? await prepareSandbox({ ...parts, cardProcessor, bankingProvider }) : null,
       operation: (name) => tools.find((tool) => tool.name === name),
@@ -137,6 +149,12 @@ export async function createRuntime(
     await close()
     throw error
   }
+}
+
+/** Where a collector is configured, and loaded only then. */
+async function createConfiguredTracing({ tracesTo }: Config): Promise<Tracing> {
+  if (tracesTo === null) return noTracing
+  return (await import('./providers/tracing/opentelemetry.ts')).createTracing({ version: VERSION })
 }
 
 async function openMigrated(config: Config, log: Log): Promise<Database> {
@@ -227,20 +245,13 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
   return cachedRailControls({ controls, clock: systemClock })
 }
 
-/** The list that the configuration names; ours where it names none. */
 /** Production without a provider verifies nobody, rather than everybody. */
 function createIdentityReview({ sumsub, mode }: Config): IdentityReview {
   if (sumsub !== null) return createSumsubReview({ ...sumsub, clock: systemClock })
-  if (mode === 'sandbox') return createSandboxReview(systemClock)
-  const none = () =>
-    Promise.reject(
-      new Failure('provider_unavailable', 'No provider of identity reviews is configured.', {
-        retryAfter: 60,
-      }),
-    )
-  return { submit: none, read: none }
+  return mode === 'sandbox' ? createSandboxReview(systemClock) : noReview
 }
 
+/** The list that the configuration names; ours where it names none. */
 function createSanctions({ sanctionsList }: Config, log: Log): Sanctions {
   return sanctionsList === null ? createOfacExcerpt() : createSanctionsFile({ path: sanctionsList, log })
 }

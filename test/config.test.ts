@@ -102,6 +102,8 @@ describe('the configuration', () => {
       },
       aml: { velocity: null, structuring: null, thresholds: null },
       kycLimits: null,
+      metricsToken: null,
+      tracesTo: null,
       sumsub: null,
       vasp: { name: 'Bursar', lei: null },
     })

@@ -69,7 +69,13 @@ export async function serve(
     server.close()
     throw error
   })
-  const gateway = await openServing(runtime, { server, config, surfaces }).catch(async (error: unknown) => {
+  let isDraining = false
+  const gateway = await openServing(runtime, {
+    server,
+    config,
+    surfaces,
+    isDraining: () => isDraining,
+  }).catch(async (error: unknown) => {
     server.close()
     await runtime.close()
     throw error
@@ -80,6 +86,7 @@ export async function serve(
     banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
   )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
+  isDraining = true
   await drain(server)
   await gateway.close()
   await runtime.close()
@@ -89,19 +96,29 @@ export async function serve(
 /** The gateway on a server that listens. */
 async function openServing(
   runtime: Runtime,
-  { server, config, surfaces }: { server: Server; config: Config; surfaces: Surfaces },
+  {
+    server,
+    config,
+    surfaces,
+    isDraining,
+  }: { server: Server; config: Config; surfaces: Surfaces; isDraining: () => boolean },
 ) {
   if (!server.listening) await listen(server, config)
-  return openGateway(runtime, config, surfaces)
+  return openGateway(runtime, config, { ...surfaces, isDraining })
 }
 
 /** The transports and jobs over a runtime. */
-async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
+async function openGateway(
+  { services }: Runtime,
+  config: Config,
+  { tools, mcpHandler, isDraining }: Surfaces & { isDraining: () => boolean },
+) {
   const catalogue = catalogueOf(tools, services.settings)
   const paywall = await openFxPaywall(services, config)
   const app = createApp({
     catalogue,
     services,
+    isDraining,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services)]]),
     below:
