@@ -14,6 +14,7 @@ import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { routeHealth, routeReadiness } from './health.ts'
 import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
 import { openApiDocument } from './openapi.ts'
+import { routeDocs } from './pages/docs-routes.tsx'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
@@ -74,6 +75,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
   routeWebhooks(app, services)
   routePages(app, services)
+  routeDocs(app)
   for (const [path, handle] of mounts) {
     app.post(path, (c) =>
       handle({
