@@ -7,7 +7,7 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { type NewId, newId } from './ids.ts'
+import { newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
@@ -24,11 +24,7 @@ import { noReview } from './providers/identity-review/none.ts'
 import { createSandboxReview } from './providers/identity-review/sandbox.ts'
 import { createSumsubReview } from './providers/identity-review/sumsub.ts'
 import type { IdentityReview } from './providers/identity-review.ts'
-import { joinMessages } from './providers/messages/joined.ts'
-import { createOutboxMessages } from './providers/messages/outbox.ts'
-import { createSmtpMessages } from './providers/messages/smtp.ts'
-import { createTwilioMessages } from './providers/messages/twilio.ts'
-import type { Messages } from './providers/messages.ts'
+import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { countingRefusals, observed } from './providers/metrics/observed.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
@@ -129,7 +125,7 @@ export async function createRuntime(
       ...parts,
       reserve: observedReserve(createReserveQueue(database).reserve, { metrics, tracing }),
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
-      messages: watch('messages', createMessages(config, parts)),
+      messages: watch('messages', createConfiguredMessages(config, parts)),
       identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
       swapAggregators: createSwapAggregators(config, log).map((one) => watch(`swap_${one.tool}`, one)),
       rates: watch('rates', createRates(config, log)),
@@ -172,6 +168,9 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
     throw error
   }
 }
+
+/** The parts of the chain's room that only look. */
+export const lookAtChain = () => import('./providers/chain/inspect.ts')
 
 async function startChain({ chain }: Config, log: Log): Promise<Chain> {
   const parts = { clock: systemClock, log }
@@ -268,20 +267,8 @@ function createScreening({ screening, mode }: Config, sanctions: Sanctions, log:
   return joinScreening([createListScreening(sanctions, screenAddress), ...suffixes, ...provider], worstOf)
 }
 
-/** A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
-function createMessages(
-  { smtp, twilio, mode }: Config,
-  parts: { database: Database; newId: NewId; log: Log },
-): Messages {
-  const { log } = parts
-  return joinMessages([
-    ...(smtp === null ? [] : [createSmtpMessages({ ...smtp, log })]),
-    ...(twilio === null ? [] : [createTwilioMessages({ ...twilio, log })]),
-    ...(mode === 'sandbox' ? [createOutboxMessages(parts)] : []),
-  ])
-}
-
-function createRateLimiter(
+/** Where limits are counted, by the configuration. */
+export function createRateLimiter(
   config: Config,
   database: Database,
 ): { rateLimiter: RateLimiter; close: () => Promise<void> } {

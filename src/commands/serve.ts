@@ -241,6 +241,8 @@ function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): voi
     'content-type': 'application/problem+json',
     'retry-after': '1',
     'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   }
   response.writeHead(503, headers).end(JSON.stringify(problem))
 }

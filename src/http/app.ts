@@ -20,6 +20,7 @@ import { problemResponse } from './problem.ts'
 import { refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, mutatingMethods, rawTargetOf, readBody } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
+import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
@@ -139,7 +140,7 @@ async function answered(services: Services, c: HttpContext, next: () => Promise<
   }
   const work = async () => {
     await next()
-    finish(c)
+    finish(c, settings.origin)
     const ms = performance.now() - startedAt
     const status = statusOf(c)
     metrics.request({ method, route: routeOf(c) ?? 'none', status, seconds: ms / 1_000 })
@@ -163,8 +164,9 @@ function routeOf(c: HttpContext): string | null {
 }
 
 /** Headers that every answer carries, whoever made it. */
-function finish(c: HonoContext<Env>): void {
+function finish(c: HonoContext<Env>, origin: string): void {
   const set = headerSetter(c)
+  setSecurityHeaders(c, set, { origin, isBefore: false })
   const allow = c.get('allow')
   if (allow !== undefined) set('Allow', allow)
   const reading = c.get('reading')
@@ -174,7 +176,6 @@ function finish(c: HonoContext<Env>): void {
     set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
   }
   set('X-Request-Id', c.get('requestId'))
-  set('X-Content-Type-Options', 'nosniff')
   set('Cache-Control', c.req.path === '/api/openapi.json' ? 'public, max-age=300' : 'no-store')
 }
 
