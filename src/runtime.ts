@@ -267,8 +267,10 @@ function createScreening({ screening, mode }: Config, sanctions: Sanctions, log:
   return joinScreening([createListScreening(sanctions, screenAddress), ...suffixes, ...provider], worstOf)
 }
 
-/** Where limits are counted, by the configuration. */
-export function createRateLimiter(
+/** Limits in Redis alone, for whoever only asks whether it is there. */
+export const countInRedis = createRedisRateLimiter
+
+function createRateLimiter(
   config: Config,
   database: Database,
 ): { rateLimiter: RateLimiter; close: () => Promise<void> } {
