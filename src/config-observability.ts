@@ -14,6 +14,7 @@ export const observabilityVariables = {
     .optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: url.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url.optional(),
+  OTEL_SDK_DISABLED: z.string().optional(),
 }
 
 const variables = z.object(observabilityVariables)
@@ -28,8 +29,9 @@ export interface ObservabilityConfig {
 
 /** Its part of the settings. */
 export function observabilityOf(settings: z.output<typeof variables>): ObservabilityConfig {
+  const to = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null
   return {
     metricsToken: settings.METRICS_TOKEN ?? null,
-    tracesTo: settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+    tracesTo: settings.OTEL_SDK_DISABLED?.toLowerCase() === 'true' ? null : to,
   }
 }

@@ -9,6 +9,7 @@ import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
+import { countingRefusals, observed } from './kernel/observed.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
@@ -25,7 +26,6 @@ import { createSandboxReview } from './providers/identity-review/sandbox.ts'
 import { createSumsubReview } from './providers/identity-review/sumsub.ts'
 import type { IdentityReview } from './providers/identity-review.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
-import { countingRefusals, observed } from './providers/metrics/observed.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
@@ -126,7 +126,11 @@ export async function createRuntime(
       reserve: observedReserve(createReserveQueue(database).reserve, { metrics, tracing }),
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
       messages: watch('messages', createConfiguredMessages(config, parts)),
-      identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
+      identityProviders: new Map(
+        [...(await createIdentityProviders(config, { origin, ownOrigin, database, log }))].map(
+          ([name, provider]) => [name, watch('identity_provider', provider)],
+        ),
+      ),
       swapAggregators: createSwapAggregators(config, log).map((one) => watch(`swap_${one.tool}`, one)),
       rates: watch('rates', createRates(config, log)),
       railControls: watch('rail_controls', createRailControls(config, database)),

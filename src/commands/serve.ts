@@ -159,7 +159,10 @@ async function openGateway(
 }
 
 /** Where strangers buy FX quotes. */
-function openFxPaywall({ chain, database, settings, log }: Services, { x402 }: Config): Promise<Paywall> {
+function openFxPaywall(
+  { chain, database, settings, log, metrics, tracing }: Services,
+  { x402 }: Config,
+): Promise<Paywall> {
   return createPaywall({
     operation: 'x402.fx',
     path: '/api/x402/fx',
@@ -176,6 +179,8 @@ function openFxPaywall({ chain, database, settings, log }: Services, { x402 }: C
     clock: systemClock,
     newId,
     log,
+    metrics,
+    tracing,
   })
 }
 

@@ -133,7 +133,8 @@ async function answered(services: Services, c: HttpContext, next: () => Promise<
     path: withoutCredentials(c.req.path).slice(0, 200),
   }
   const request = {
-    ...facts,
+    method,
+    requestId: facts.requestId,
     scheme: settings.origin.startsWith('https:') ? 'https' : 'http',
     traceparent: c.req.header('traceparent'),
     tracestate: c.req.header('tracestate'),

@@ -9,15 +9,13 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>
 /** A request as it came. @property traceparent of its caller, if it is traced there. @see https://www.w3.org/TR/trace-context/ */
 export interface TracedRequest {
   readonly method: string
-  /** Without the query. */
-  readonly path: string
   readonly scheme: string
   readonly requestId: string
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
 }
 
-/** How it was answered. @property route as it is declared; null: none fits. */
+/** How it was answered. @property route as it is declared, which is all that is told of a path; null: none fits. */
 export interface TracedAnswer {
   readonly route: string | null
   readonly status: number

@@ -39,11 +39,10 @@ export function createTracing({ version }: { version: string }): Tracing {
   }
   return {
     async request(request, work, answered) {
-      const { method, path, scheme, requestId } = request
+      const { method, scheme, requestId } = request
       const caller = callerOf(request)
       const attributes = {
         'http.request.method': method,
-        'url.path': path,
         'url.scheme': scheme,
         'bursar.request_id': requestId,
       }
@@ -95,6 +94,8 @@ function callerOf({ traceparent, tracestate }: TracedRequest): Context {
 
 function tell(span: Span, method: string, { route, status }: TracedAnswer): void {
   span.setAttribute('http.response.status_code', status)
+  // A path may name somebody's card or hold whatever a stranger typed; the route tells as much.
+  span.setAttribute('url.path', route ?? '/*')
   if (route !== null) span.setAttribute('http.route', route).updateName(`${method} ${route}`)
   if (status >= 500) span.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR })
 }

@@ -1,8 +1,8 @@
 /** Providers that are watched: how long each call took and what came of it, without the providers knowing. */
-import { Failure } from '../../failure.ts'
-import type { Metrics } from '../metrics.ts'
-import type { RateLimiter } from '../rate-limiter.ts'
-import type { Tracing } from '../tracing.ts'
+import { Failure } from '../failure.ts'
+import type { Metrics } from '../providers/metrics.ts'
+import type { RateLimiter } from '../providers/rate-limiter.ts'
+import type { Tracing } from '../providers/tracing.ts'
 
 /** Who watches. */
 export interface Watching {
