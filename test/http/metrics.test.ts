@@ -79,6 +79,43 @@ describe('the metrics of a sandbox', () => {
       ).toBe(1)
   })
 
+  it('count what cards ask for, with the reason of a decline', async () => {
+    const post = (path: string, body: object, token = '') =>
+      fetch(`${gateway.origin}${path}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify(body),
+      })
+    const { sessionToken } = z
+      .object({ sessionToken: z.string() })
+      .parse(await (await post('/api/auth/guest', {})).json())
+    const headers = { authorization: `Bearer ${sessionToken}` }
+    const { cards } = z
+      .object({ cards: z.array(z.object({ id: z.string() })) })
+      .parse(await (await fetch(`${gateway.origin}/api/cards`, { headers })).json())
+    const cardId = cards[0]?.id ?? ''
+    const buy = async (amount: string) => {
+      const bought = await post('/sandbox/authorizations', {
+        cardId,
+        amount,
+        merchant: 'Corner Shop',
+        mcc: '5411',
+      })
+      expect(bought.status).toBe(200)
+    }
+    await buy('12.50')
+    await post('/api/cards/settings', { cardId, freeze: true }, sessionToken)
+    await buy('1')
+    const text = await scrape(gateway)
+    expect(figureOf(text, 'bursar_decisions_total{path="card",verdict="allow"}')).toBe(1)
+    expect(figureOf(text, 'bursar_decisions_total{path="card",verdict="deny"}')).toBe(1)
+    expect(text).toMatch(/bursar_violations_total\{path="card",rule="card_frozen"\} 1/)
+    expect(text).not.toContain(cardId)
+  })
+
   it('count MCP calls by tool and outcome, and what was over a limit', async () => {
     const call = (name: string) =>
       fetch(`${gateway.origin}/mcp`, {
