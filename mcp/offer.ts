@@ -133,16 +133,35 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       throw protocolError(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
     const { tool, foreign } = found
     const payment = tool.isSold ? paymentIn(meta) : undefined
-    try {
-      if (payment !== undefined) return await sellFor(seller, payment, await purchaseOf(found, caller, given))
-      const { input, idempotencyKey } = splitArguments(tool, given)
-      await count(found, caller)
-      const { body } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
-      return resultOf(body, foreign)
-    } catch (error) {
-      const terms = tool.isSold && isUnpaid(error) ? await termsOf(found, caller, given) : {}
-      return failureResult(error, { requestId: caller.requestId, name, log: services.log, terms })
+    const startedAt = performance.now()
+    const told = (outcome: string, decisionId: string | null | undefined) => {
+      const seconds = (performance.now() - startedAt) / 1_000
+      services.metrics.mcpCall({ tool: name, outcome, seconds })
+      const { requestId } = caller
+      services.log.info(
+        { requestId, tool: name, outcome, ...(decisionId ? { decisionId } : {}) },
+        'tool call',
+      )
     }
+    return services.tracing.span('mcp call', { 'mcp.tool.name': name }, async () => {
+      try {
+        if (payment !== undefined) {
+          const sold = await sellFor(seller, payment, await purchaseOf(found, caller, given))
+          told(sold.isError === true ? 'payment_required' : 'ok', null)
+          return sold
+        }
+        const { input, idempotencyKey } = splitArguments(tool, given)
+        await count(found, caller)
+        const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
+        told('ok', decisionId)
+        return resultOf(body, foreign)
+      } catch (error) {
+        const failure = error instanceof Failure ? error : null
+        told(failure?.code ?? 'internal', failure?.members.decisionId)
+        const terms = tool.isSold && isUnpaid(error) ? await termsOf(found, caller, given) : {}
+        return failureResult(error, { requestId: caller.requestId, name, log: services.log, terms })
+      }
+    })
   }
 
   /** What a tool sells, for the caller's own money: what REST sells to anybody. */

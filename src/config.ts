@@ -5,7 +5,15 @@ import { isAddressRange } from './address-range.ts'
 import { address, type CardConfig, cardsOf, cardVariables } from './config-cards.ts'
 import { type ComplianceConfig, complianceOf, complianceVariables } from './config-compliance.ts'
 import { type HttpConfig, httpOf, httpVariables } from './config-http.ts'
+import {
+  type IdentityProviderConfig,
+  identityProvidersOf,
+  prefixOf,
+  providerNames,
+} from './config-identity-providers.ts'
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
+import { list } from './config-list.ts'
+import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './config-observability.ts'
 import { productionComplaints } from './config-production.ts'
 import { secretsFromFiles } from './config-secret-files.ts'
 import { logLevels } from './log.ts'
@@ -16,11 +24,6 @@ const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => 
   const misfit = misfitOf(price, 'USDC')
   if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
 }
-
-const list = z
-  .string()
-  .transform((text) => text.split(',').map((entry) => entry.trim()))
-  .transform((entries) => entries.filter((entry) => entry !== ''))
 
 /** What already follows `/api/auth/`. */
 const takenNames: ReadonlySet<string> = new Set(
@@ -96,23 +99,19 @@ const environment = z.object({
   ...investingVariables,
   ...cardVariables,
   ...httpVariables,
+  ...observabilityVariables,
 })
 
 /** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
 export type RateSettings = Readonly<Record<string, string>>
 
-/** An OpenID provider as the environment names it. @property issuer null: the sandbox's own. */
-export interface IdentityProviderConfig {
-  /** In the route: `/api/auth/{name}`. */
-  readonly name: string
-  readonly issuer: string | null
-  readonly clientId: string | null
-  readonly clientSecret: string | null
-  readonly scope: string | null
-}
-
 /** Everything that the environment decides. */
-export interface Config extends ComplianceConfig, InvestingConfig, CardConfig, HttpConfig {
+export interface Config
+  extends ComplianceConfig,
+    InvestingConfig,
+    CardConfig,
+    HttpConfig,
+    ObservabilityConfig {
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
@@ -240,6 +239,7 @@ function configOf(
     ...investingOf(settings),
     ...cardsOf(settings),
     ...httpOf(settings),
+    ...observabilityOf(settings),
     rates: Object.fromEntries(
       Object.entries(given)
         .filter(([name]) => name.startsWith('RATE_'))
@@ -269,31 +269,4 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
     .map((name) => `${name}: must be the https URL of an issuer`)
   return [...half, ...issuers]
-}
-
-function providerNames(text = 'google,apple'): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-}
-
-function prefixOf(name: string): string {
-  return `OIDC_${name.toUpperCase().replaceAll('-', '_')}_`
-}
-
-function identityProvidersOf(
-  given: Readonly<Record<string, string | undefined>>,
-  names: readonly string[],
-): IdentityProviderConfig[] {
-  return names.map((name) => {
-    const read = (member: string) => given[`${prefixOf(name)}${member}`] ?? null
-    return {
-      name,
-      issuer: read('ISSUER'),
-      clientId: read('CLIENT_ID'),
-      clientSecret: read('CLIENT_SECRET'),
-      scope: read('SCOPE'),
-    }
-  })
 }

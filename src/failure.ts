@@ -54,6 +54,14 @@ export const failures = {
 /** One code of the table. */
 export type FailureCode = keyof typeof failures
 
+/** All of them, in the order of their statuses. */
+export const failureCodes = Object.keys(failures).filter(isFailureCode)
+
+/** Whether a text is a code. */
+export function isFailureCode(text: string): text is FailureCode {
+  return Object.hasOwn(failures, text)
+}
+
 /** What a rule of the spend policy found wanting. Amounts are decimal strings in the policy's currency. */
 export interface Violation {
   readonly rule: string

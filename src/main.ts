@@ -18,6 +18,7 @@ Usage: bursar <command> [options]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
   audit verify                             verify the chain of decisions  [--from-export FILE] [--jwks FILE]
   audit export --out FILE                  write the chain as JSON Lines, to be kept elsewhere
+  doctor                                   look at all that the gateway needs, and say what to do  [--json]
   help, version                            this text, and which Bursar this is
 
 The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see README.md.
@@ -32,6 +33,7 @@ const options = {
   jwks: { type: 'string' },
   'from-export': { type: 'string' },
   'idempotency-key': { type: 'string' },
+  json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
@@ -47,6 +49,18 @@ async function main(argv: readonly string[]): Promise<number> {
       return serve()
     case 'migrate':
       return (await import('./commands/migrate.ts')).migrate(process.env)
+    case 'doctor': {
+      const code = await (await import('./commands/doctor.ts')).doctor(
+        process.env,
+        {
+          isJson: values.json === true,
+          isColoured: process.stdout.isTTY && process.env.NO_COLOR === undefined,
+        },
+        print,
+      )
+      // A part that did not answer in time may still be waited for.
+      return new Promise((resolve) => process.stdout.write('', () => resolve(process.exit(code))))
+    }
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'agent':

@@ -7,9 +7,9 @@ import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { Failure } from './failure.ts'
-import { type NewId, newId } from './ids.ts'
+import { newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
+import { countingRefusals, observed } from './kernel/observed.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
@@ -21,14 +21,12 @@ import { createConfiguredProcessor } from './providers/card-processor/configured
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
+import { noReview } from './providers/identity-review/none.ts'
 import { createSandboxReview } from './providers/identity-review/sandbox.ts'
 import { createSumsubReview } from './providers/identity-review/sumsub.ts'
 import type { IdentityReview } from './providers/identity-review.ts'
-import { joinMessages } from './providers/messages/joined.ts'
-import { createOutboxMessages } from './providers/messages/outbox.ts'
-import { createSmtpMessages } from './providers/messages/smtp.ts'
-import { createTwilioMessages } from './providers/messages/twilio.ts'
-import type { Messages } from './providers/messages.ts'
+import { createConfiguredMessages } from './providers/messages/configured.ts'
+import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
 import { createDatabaseRailControls } from './providers/rail-controls/database.ts'
 import { createRemoteRailControls } from './providers/rail-controls/remote.ts'
@@ -56,6 +54,7 @@ import { createRelay } from './providers/swap-aggregator/relay.ts'
 import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
 import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
 import type { SwapAggregator } from './providers/swap-aggregator.ts'
+import { noTracing, type Tracing } from './providers/tracing.ts'
 import {
   prepareSandbox,
   SANDBOX_OPENID_PATH,
@@ -64,9 +63,11 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
+import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { naming, partOf, startTogether } from './start-together.ts'
 import type { Database } from './storage/database.ts'
+import { VERSION } from './version.ts'
 
 /** The services, and how to let them go. */
 export interface Runtime {
@@ -96,38 +97,49 @@ export async function createRuntime(
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
-  const [chain, database] = await startTogether(
+  const [bareChain, database] = await startTogether(
     () => naming(partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN', startChain(config, log)),
     () => naming(partOf('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR', openMigrated(config, log)),
   )
+  const tracing = await createConfiguredTracing(config)
+  const metrics = createPrometheusMetrics({ version: VERSION })
+  const watch = <Provider extends object>(name: string, provider: Provider) =>
+    observed(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = createRateLimiter(config, database)
   const close = async () => {
+    await tracing.close()
     await closeLimiter()
-    await chain.close()
+    await bareChain.close()
     await database.close()
   }
   try {
-    const broker = createBroker(config, database, log)
-    const parts = { database, chain, broker, clock: systemClock, newId, log }
+    const broker = watch('broker', createBroker(config, database, log))
+    const chain = watch('chain', bareChain)
+    const parts = { database, chain, broker, clock: systemClock, newId, log, metrics, tracing }
     const sanctions = createSanctions(config, log)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
-    const cardProcessor = createConfiguredProcessor(config, { ...parts, ownOrigin, webhooks })
-    const bankingProvider = createConfiguredBanking(config, { ...parts, ownOrigin, webhooks })
+    const wired = { ...parts, ownOrigin, webhooks }
+    const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
+    const bankingProvider = watch('banking', createConfiguredBanking(config, wired))
     const services: Services = {
       ...parts,
-      reserve: createReserveQueue(database).reserve,
+      reserve: observedReserve(createReserveQueue(database).reserve, { metrics, tracing }),
       settings: { ...(await settingsOf(config, origin, database)), rateLimits },
-      messages: createMessages(config, parts),
-      identityProviders: await createIdentityProviders(config, { origin, ownOrigin, database, log }),
-      swapAggregators: createSwapAggregators(config, log),
-      rates: createRates(config, log),
-      railControls: createRailControls(config, database),
+      messages: watch('messages', createConfiguredMessages(config, parts)),
+      identityProviders: new Map(
+        [...(await createIdentityProviders(config, { origin, ownOrigin, database, log }))].map(
+          ([name, provider]) => [name, watch('identity_provider', provider)],
+        ),
+      ),
+      swapAggregators: createSwapAggregators(config, log).map((one) => watch(`swap_${one.tool}`, one)),
+      rates: watch('rates', createRates(config, log)),
+      railControls: watch('rail_controls', createRailControls(config, database)),
       sanctions,
-      identityReview: createIdentityReview(config),
-      screening: createScreening(config, sanctions, log),
+      identityReview: watch('identity_review', createIdentityReview(config)),
+      screening: watch('screening', createScreening(config, sanctions, log)),
       cardProcessor,
       bankingProvider,
-      rateLimiter,
+      rateLimiter: countingRefusals(watch('rate_limits', rateLimiter), metrics),
       sandbox:
         webhooks === null
           ? null
@@ -139,6 +151,12 @@ export async function createRuntime(
     await close()
     throw error
   }
+}
+
+/** Where a collector is configured, and loaded only then. */
+async function createConfiguredTracing({ tracesTo }: Config): Promise<Tracing> {
+  if (tracesTo === null) return noTracing
+  return (await import('./providers/tracing/opentelemetry.ts')).createTracing({ version: VERSION })
 }
 
 async function openMigrated(config: Config, log: Log): Promise<Database> {
@@ -156,6 +174,9 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
     throw error
   }
 }
+
+/** The parts of the chain's room that only look. */
+export const lookAtChain = () => import('./providers/chain/inspect.ts')
 
 async function startChain({ chain }: Config, log: Log): Promise<Chain> {
   const parts = { clock: systemClock, log }
@@ -229,20 +250,13 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
   return cachedRailControls({ controls, clock: systemClock })
 }
 
-/** The list that the configuration names; ours where it names none. */
 /** Production without a provider verifies nobody, rather than everybody. */
 function createIdentityReview({ sumsub, mode }: Config): IdentityReview {
   if (sumsub !== null) return createSumsubReview({ ...sumsub, clock: systemClock })
-  if (mode === 'sandbox') return createSandboxReview(systemClock)
-  const none = () =>
-    Promise.reject(
-      new Failure('provider_unavailable', 'No provider of identity reviews is configured.', {
-        retryAfter: 60,
-      }),
-    )
-  return { submit: none, read: none }
+  return mode === 'sandbox' ? createSandboxReview(systemClock) : noReview
 }
 
+/** The list that the configuration names; ours where it names none. */
 function createSanctions({ sanctionsList }: Config, log: Log): Sanctions {
   return sanctionsList === null ? createOfacExcerpt() : createSanctionsFile({ path: sanctionsList, log })
 }
@@ -259,18 +273,8 @@ function createScreening({ screening, mode }: Config, sanctions: Sanctions, log:
   return joinScreening([createListScreening(sanctions, screenAddress), ...suffixes, ...provider], worstOf)
 }
 
-/** A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
-function createMessages(
-  { smtp, twilio, mode }: Config,
-  parts: { database: Database; newId: NewId; log: Log },
-): Messages {
-  const { log } = parts
-  return joinMessages([
-    ...(smtp === null ? [] : [createSmtpMessages({ ...smtp, log })]),
-    ...(twilio === null ? [] : [createTwilioMessages({ ...twilio, log })]),
-    ...(mode === 'sandbox' ? [createOutboxMessages(parts)] : []),
-  ])
-}
+/** Limits in Redis alone, for whoever only asks whether it is there. */
+export const countInRedis = createRedisRateLimiter
 
 function createRateLimiter(
   config: Config,

@@ -40,6 +40,7 @@ export async function settingsOf(
     kycLimits: kycLimitsOf(config),
     vasp: config.vasp,
     accountsPerCurrency: config.banking.accountsPerCurrency,
+    metricsToken: config.metricsToken,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
 }

@@ -116,6 +116,8 @@ describe('the import table', () => {
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],
     ['IVMS101', /^ivms101/, /^src\/compliance\//],
+    ['Prometheus', /^prom-client$/, /^src\/providers\/metrics\//],
+    ['OpenTelemetry', /^@opentelemetry\//, /^src\/providers\/tracing\//],
     ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
     ['the OpenID provider', /^oidc-provider$/, /^src\/http\/(openid|oauth)\//],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],

@@ -111,6 +111,8 @@ describe('the configuration', () => {
       aml: { velocity: null, structuring: null, thresholds: null },
       kycLimits: null,
       keepAliveSeconds: 65,
+      metricsToken: null,
+      tracesTo: null,
       sumsub: null,
       vasp: { name: 'Bursar', lei: null },
     })

@@ -13,6 +13,7 @@ export function banner(
     '',
     `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chain.name}${chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`})`)}`,
     `${faint('API description')}  ${settings.origin}/api/openapi.json`,
+    `${faint('Documentation')}    ${settings.origin}/docs`,
     `${faint('MCP server')}       ${settings.origin}/mcp`,
   ]
   if (sandbox === null) return `${lines.join('\n')}\n\n`

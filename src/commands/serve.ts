@@ -67,7 +67,13 @@ export async function serve(
     server.close()
     throw error
   })
-  const gateway = await openServing(runtime, { server, config, surfaces }).catch(async (error: unknown) => {
+  let isDraining = false
+  const gateway = await openServing(runtime, {
+    server,
+    config,
+    surfaces,
+    isDraining: () => isDraining,
+  }).catch(async (error: unknown) => {
     server.close()
     await runtime.close()
     throw error
@@ -79,6 +85,7 @@ export async function serve(
   )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
   gateway.endStreams()
+  isDraining = true
   await drain(server)
   await gateway.close()
   await runtime.close()
@@ -88,20 +95,30 @@ export async function serve(
 /** The gateway on a server that listens. */
 async function openServing(
   runtime: Runtime,
-  { server, config, surfaces }: { server: Server; config: Config; surfaces: Surfaces },
+  {
+    server,
+    config,
+    surfaces,
+    isDraining,
+  }: { server: Server; config: Config; surfaces: Surfaces; isDraining: () => boolean },
 ) {
   if (!server.listening) await listen(server, config)
-  return openGateway(runtime, config, surfaces)
+  return openGateway(runtime, config, { ...surfaces, isDraining })
 }
 
 /** The transports and jobs over a runtime. */
-async function openGateway({ services }: Runtime, config: Config, { tools, mcpHandler }: Surfaces) {
+async function openGateway(
+  { services }: Runtime,
+  config: Config,
+  { tools, mcpHandler, isDraining }: Surfaces & { isDraining: () => boolean },
+) {
   const catalogue = catalogueOf(tools, services.settings)
   const ending = new AbortController()
   const paywall = await openFxPaywall(services, config)
   const app = createApp({
     catalogue,
     services,
+    isDraining,
     seller: paywall,
     mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
     below:
@@ -144,7 +161,10 @@ async function openGateway({ services }: Runtime, config: Config, { tools, mcpHa
 }
 
 /** Where strangers buy FX quotes. */
-function openFxPaywall({ chain, database, settings, log }: Services, { x402 }: Config): Promise<Paywall> {
+function openFxPaywall(
+  { chain, database, settings, log, metrics, tracing }: Services,
+  { x402 }: Config,
+): Promise<Paywall> {
   return createPaywall({
     operation: 'x402.fx',
     path: '/api/x402/fx',
@@ -161,6 +181,8 @@ function openFxPaywall({ chain, database, settings, log }: Services, { x402 }: C
     clock: systemClock,
     newId,
     log,
+    metrics,
+    tracing,
   })
 }
 
@@ -228,6 +250,8 @@ function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): voi
     'content-type': 'application/problem+json',
     'retry-after': '1',
     'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   }
   response.writeHead(503, headers).end(JSON.stringify(problem))
 }

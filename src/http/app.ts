@@ -3,6 +3,7 @@
  * tools there are. In order: request id, no credential in the query, limits, body, caller; then the tool.
  */
 import { Hono, type Context as HonoContext } from 'hono'
+import { matchedRoutes, routePath } from 'hono/route'
 import { Failure } from '../failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -10,8 +11,10 @@ import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
+import { routeHealth, routeReadiness } from './health.ts'
 import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
 import { openApiDocument } from './openapi.ts'
+import { routeDocs } from './pages/docs-routes.tsx'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
@@ -24,6 +27,7 @@ import {
   requirePlainRequest,
 } from './request.ts'
 import { type Limiting, routeTool, type Seller } from './route.ts'
+import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
@@ -45,33 +49,19 @@ export interface AppParts {
   readonly seller: Seller
   /** Other transports by path, such as `/mcp`; they take GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
+  /** Whether the process was told to end: then it is not ready any more. */
+  readonly isDraining?: () => boolean
   /** Answers everything below a path by itself, such as the sandbox's identity provider. */
   readonly below?: ReadonlyMap<string, (c: HttpContext) => Promise<Response>>
 }
 
 /** The gateway's HTTP application. */
-export function createApp({ catalogue, services, seller, mounts, below = new Map() }: AppParts): Hono<Env> {
+export function createApp(parts: AppParts): Hono<Env> {
+  const { catalogue, services, seller, mounts, below = new Map(), isDraining = () => false } = parts
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
-  app.use(async (c, next) => {
-    const given = c.req.header('x-request-id') ?? ''
-    const startedAt = services.clock().getTime()
-    c.set('now', new Date(startedAt))
-    const isFine = /^[A-Za-z0-9._-]{1,128}$/.test(given) && withoutCredentials(given) === given
-    c.set('requestId', isFine ? given : services.newId('req', c.get('now')))
-    await next()
-    finish(c)
-    const { method, path } = c.req
-    // Who answered by Node's own response left none of Hono's.
-    const status = c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
-    const facts = {
-      requestId: c.get('requestId'),
-      method,
-      path: loggablePath(path),
-      status,
-    }
-    services.log.info({ ...facts, ms: services.clock().getTime() - startedAt }, 'request')
-  })
+  app.use((c, next) => answered(services, c, next))
+  routeHealth(app, services)
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
     requirePlainRequest(c)
@@ -87,13 +77,14 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     if (!isWebhook) c.set('caller', await authenticate(services, c))
     await next()
   })
-  health(app, services)
+  routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
   for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
   routeWebhooks(app, services)
   routePages(app, services)
+  routeDocs(app)
   for (const [path, handle] of mounts) {
     app.on(['GET', 'POST', 'DELETE'], path, (c) =>
       handle({
@@ -121,6 +112,8 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
     )
   })
   app.onError((error, c) => {
+    if (error instanceof Failure && error.members.decisionId !== undefined)
+      c.set('decisionId', error.members.decisionId)
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
     const resourceMetadata =
       c.req.path === '/mcp' ? `${services.settings.origin}${RESOURCE_METADATA}` : undefined
@@ -134,9 +127,56 @@ export function createApp({ catalogue, services, seller, mounts, below = new Map
   return app
 }
 
+/** What surrounds every request: its id, its trace, what all answers carry, its line in the log and its place in the figures. */
+async function answered(services: Services, c: HttpContext, next: () => Promise<void>): Promise<void> {
+  const { clock, newId, log, metrics, tracing, settings } = services
+  const startedAt = performance.now()
+  const given = c.req.header('x-request-id') ?? ''
+  c.set('now', clock())
+  const isFine = /^[A-Za-z0-9._-]{1,128}$/.test(given) && withoutCredentials(given) === given
+  c.set('requestId', isFine ? given : newId('req', c.get('now')))
+  const { method } = c.req
+  const facts = {
+    requestId: c.get('requestId'),
+    method,
+    path: loggablePath(c.req.path),
+  }
+  const request = {
+    method,
+    requestId: facts.requestId,
+    scheme: settings.origin.startsWith('https:') ? 'https' : 'http',
+    traceparent: c.req.header('traceparent'),
+    tracestate: c.req.header('tracestate'),
+  }
+  const work = async () => {
+    await next()
+    finish(c, settings.origin)
+    const ms = performance.now() - startedAt
+    const status = statusOf(c)
+    metrics.request({ method, route: routeOf(c) ?? 'none', status, seconds: ms / 1_000 })
+    const [traceId, decisionId] = [tracing.traceId(), c.get('decisionId')]
+    const about = { ...(decisionId ? { decisionId } : {}), ...(traceId === null ? {} : { traceId }) }
+    log.info({ ...facts, status, ...about, ms: Math.round(ms) }, 'request')
+  }
+  await tracing.request(request, work, () => ({ route: routeOf(c), status: statusOf(c) }))
+}
+
+/** Who answered by Node's own response left none of Hono's. */
+function statusOf(c: HttpContext): number {
+  return c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
+}
+
+/** The route as it was declared, or null where none fits: a path that anybody can make up is nobody's label. */
+function routeOf(c: HttpContext): string | null {
+  const own = routePath(c)
+  if (own !== '/*') return own
+  return matchedRoutes(c).find(({ path }) => path !== '/*')?.path ?? null
+}
+
 /** Headers that every answer carries, whoever made it. */
-function finish(c: HonoContext<Env>): void {
+function finish(c: HonoContext<Env>, origin: string): void {
   const set = headerSetter(c)
+  setSecurityHeaders(c, set, { origin, isBefore: false })
   const allow = c.get('allow')
   if (allow !== undefined) set('Allow', allow)
   const reading = c.get('reading')
@@ -146,7 +186,6 @@ function finish(c: HonoContext<Env>): void {
     set('RateLimit', `"${rateClass}";r=${remaining};t=${resetSeconds}`)
   }
   set('X-Request-Id', c.get('requestId'))
-  set('X-Content-Type-Options', 'nosniff')
   set('Cache-Control', c.req.path === '/api/openapi.json' ? 'public, max-age=300' : 'no-store')
 }
 
@@ -174,41 +213,6 @@ async function limit(
   if (reading === null || isMetered) return
   c.set('reading', reading)
   requireWithinLimit(reading)
-}
-
-/** Liveness and readiness. */
-function health(app: Hono<Env>, { database, chain, rateLimiter, clock, log }: Services): void {
-  app.get('/healthz', (c) => c.json({ status: 'ok' }))
-  app.get('/readyz', async (c) => {
-    const checks = {
-      database: async () =>
-        void (await database.kysely.selectFrom('account').select('id').limit(1).execute()),
-      chain: async () => void (await chain.blockNumber()),
-      rateLimits: async () => void (await rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock())),
-    }
-    const results = await Promise.all(
-      Object.entries(checks).map(
-        async ([name, check]) =>
-          [
-            name,
-            await check().then(
-              () => 'ok',
-              (err) => failed(log, name, err),
-            ),
-          ] as const,
-      ),
-    )
-    const isReady = results.every(([, result]) => result === 'ok')
-    return c.json(
-      { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
-      isReady ? 200 : 503,
-    )
-  })
-}
-
-function failed(log: Services['log'], part: string, err: unknown): string {
-  log.warn({ err, part }, 'not ready')
-  return 'unavailable'
 }
 
 /** A known path with another method is 405 and says which methods it has. */

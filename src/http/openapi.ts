@@ -4,6 +4,9 @@ import type { CatalogueEntry, JsonSchema } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { VERSION } from '../version.ts'
+import { answerExample } from './example-of.ts'
+import { guide } from './openapi-guide.ts'
+import { problemExamples, problemSchema } from './openapi-problem.ts'
 import { mutatingMethods } from './request.ts'
 import { pathsOf } from './tool-paths.ts'
 
@@ -24,14 +27,13 @@ export function openApiDocument(
     info: {
       title: 'Bursar',
       version: VERSION,
-      description:
-        'A money gateway for people and their agents: wallet, banking, cards, investing, swaps and compliance under a spend policy.',
+      description: guide(settings),
     },
     servers: [{ url: settings.origin }],
     tags: [...new Set(catalogue.map(({ tool }) => tagOf(tool)))].map((name) => ({ name })),
     security: [{ bearer: [] }],
     paths,
-    components: { schemas: { Problem: problemSchema }, securitySchemes },
+    components: { schemas: { Problem: problemSchema }, examples: problemExamples, securitySchemes },
   }
 }
 
@@ -50,6 +52,7 @@ function operationOf(
       in: inPath.includes(name) ? 'path' : 'query',
       required: requiredOf(input).includes(name),
       schema,
+      ...exampleIn(tool.example, name),
     }))
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
   return {
@@ -76,7 +79,7 @@ function operationOf(
       200: {
         description: 'Success',
         content: {
-          'application/json': { schema: output },
+          'application/json': { schema: output, example: answerExample(output, tool.example) },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
         },
       },
@@ -127,10 +130,26 @@ function failureResponses(codes: readonly FailureCode[]) {
           .filter((code) => failures[code].status === status)
           .map((code) => `\`${code}\`: ${failures[code].title}`)
           .join('; '),
-        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        content: {
+          'application/problem+json': {
+            schema: { $ref: '#/components/schemas/Problem' },
+            examples: Object.fromEntries(
+              codes
+                .filter((code) => failures[code].status === status)
+                .map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+            ),
+          },
+        },
       },
     ]),
   )
+}
+
+/** What the example of an input has for one of its parameters. */
+function exampleIn(example: unknown, name: string): { example?: unknown } {
+  if (typeof example !== 'object' || example === null) return {}
+  const found = Object.entries(example).find(([member]) => member === name)
+  return found === undefined ? {} : { example: found[1] }
 }
 
 function tagOf(tool: Tool): string {
@@ -209,44 +228,5 @@ const challengeSchema = {
       items: { type: 'object' },
       description: 'Ways to pay, as x402 v1 spells them.',
     },
-  },
-}
-
-const problemSchema = {
-  type: 'object',
-  description: 'RFC 9457 problem details.',
-  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
-  properties: {
-    type: { type: 'string' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: Object.keys(failures) },
-    requestId: { type: 'string' },
-    hint: { type: 'string' },
-    reason: { type: 'string' },
-    retryAfter: { type: 'integer', description: 'seconds' },
-    decisionId: { type: 'string' },
-    transferId: { type: 'string' },
-    approvalId: { type: 'string' },
-    scopes: { type: 'array', items: { type: 'string' } },
-    violations: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: Object.fromEntries(
-          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt'].map((name) => [
-            name,
-            { type: ['string', 'null'] },
-          ]),
-        ),
-      },
-    },
-    issues: {
-      type: 'array',
-      items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },
-    },
-    screening: { type: 'object' },
   },
 }

@@ -25,6 +25,8 @@ export interface Variables {
   caller: Caller
   /** The methods of a path, where another one was tried. */
   allow?: string
+  /** The decision on what was asked for, where one was taken. */
+  decisionId?: string
   /** What the last limit found. */
   reading?: RateReading
 }

@@ -53,7 +53,12 @@ function routePath(
     if (tool.opensSession === true || tool.closesSession === true)
       refuseForeignPage(c, services.settings.webOrigins)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
-    const { body, replayed } = await run(tool, { ...callFacts(services, c), principal }, rawInputOf(c, fixed))
+    const { body, replayed, decisionId } = await run(
+      tool,
+      { ...callFacts(services, c), principal },
+      rawInputOf(c, fixed),
+    )
+    if (decisionId !== null) c.set('decisionId', decisionId)
     if (tool.closesSession === true)
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
     else renewCookie(services, c)

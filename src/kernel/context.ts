@@ -14,12 +14,14 @@ import type { Address, Chain, Hex } from '../providers/chain.ts'
 import type { IdentityProvider } from '../providers/identity-provider.ts'
 import type { IdentityReview } from '../providers/identity-review.ts'
 import type { Messages } from '../providers/messages.ts'
+import type { Metrics } from '../providers/metrics.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { RateLimit, RateLimiter } from '../providers/rate-limiter.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { AddressScreening } from '../providers/screening.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator.ts'
+import type { Tracing } from '../providers/tracing.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 import type { Tool } from './tool.ts'
@@ -55,6 +57,8 @@ export interface Settings {
   readonly cardTreasury: Address
   /** Virtual accounts that an owner may have of one currency. */
   readonly accountsPerCurrency: number
+  /** What whoever watches shows; null: in production only this machine may watch. */
+  readonly metricsToken: string | null
 }
 
 /** What the sandbox made for itself, to be shown to whoever asks. */
@@ -91,6 +95,8 @@ export interface Services {
   readonly clock: Clock
   readonly newId: NewId
   readonly log: Log
+  readonly metrics: Metrics
+  readonly tracing: Tracing
   /** Null in production. */
   readonly sandbox: SandboxCredentials | null
   /** The tool of a name: what was asked for earlier is run by it. */

@@ -15,10 +15,14 @@ import { reserve, type SpendGate } from './gates/spend.ts'
 import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
-/** An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. */
+/**
+ * An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. @property decisionId
+ * what allowed the spend; null: nothing was spent.
+ */
 export interface Outcome {
   readonly body: Record<string, unknown>
   readonly replayed: boolean
+  readonly decisionId: string | null
 }
 
 /** Runs one call of a tool. @throws Failure by the tool's own list and the gates'. */
@@ -28,7 +32,9 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
   if (tool.stepUp === 'recent') requireRecentProof(caller)
   const call = tool.decode(raw)
   const { context, settled } = committing(caller)
-  const outcome = await effects[tool.effect](tool, call, context)
+  const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
+    effects[tool.effect](tool, call, context),
+  )
   await settled()
   return outcome
 }
@@ -51,7 +57,7 @@ const effects: Record<Effect, (tool: Tool, call: Call, context: Context) => Prom
 
 async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   await requireRail(tool, context)
-  return { body: await call.run(context, null), replayed: false }
+  return answerOf(await call.run(context, null))
 }
 
 /** Our own records change in one transaction, together with the idempotency key; who asks others on the way claims it first. */
@@ -64,8 +70,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
     call.run({ ...context, database: within(database, connection) }, null)
   // A session is handed out once: its token is never kept.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
-  if (!isKept)
-    return { body: isOwn ? await call.run(context, null) : await database.transaction(work), replayed: false }
+  if (!isKept) return answerOf(isOwn ? await call.run(context, null) : await database.transaction(work))
   let answered: Record<string, unknown> | undefined
   const keepable = async (running: Promise<Record<string, unknown>>) => {
     answered = await running
@@ -80,7 +85,11 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const { answer, replayed } = isOwn
     ? await claimingIdempotency(context.database, idempotent, () => keepable(call.run(context, null)))
     : await withIdempotency(database, idempotent, (connection) => keepable(work(connection)))
-  return { body: answered ?? asBody(answer), replayed }
+  return { body: answered ?? asBody(answer), replayed, decisionId: null }
+}
+
+function answerOf(body: Record<string, unknown>): Outcome {
+  return { body, replayed: false, decisionId: null }
 }
 
 /** The secrets of an answer, as they are kept: not at all. */
@@ -115,13 +124,14 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
     return {
       body: await call.run(context, { ...gate.spending, decisionId: gate.decisionId }),
       replayed: false,
+      decisionId: gate.decisionId,
     }
   const { decisionId } = gate
   const body = await call.recall(context, {
     decisionId,
     facts: await findDecisionFacts(context.database, decisionId),
   })
-  if (body !== null) return { body, replayed: true }
+  if (body !== null) return { body, replayed: true, decisionId }
   throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
     retryAfter: 1,
     hint: 'Repeat the same request after a second to get its answer.',

@@ -209,6 +209,8 @@ export interface Chain {
   fundGas(to: Address, wei: bigint): Promise<void>
   /** The latest block. @throws Failure `provider_unavailable` where the node does not answer, as every read does. */
   blockNumber(): Promise<bigint>
+  /** When the latest block was closed. @throws Failure as {@link blockNumber}. */
+  latestBlockAt(): Promise<Date>
   /**
    * Calls back whenever the chain came back empty after a loss, before anything else is sent to it: calls made inside the
    * callback pass, all others wait. Where it throws, the chain is brought back anew.

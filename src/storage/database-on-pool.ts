@@ -44,6 +44,7 @@ export function databaseOnPool(
       }
     },
     pendingMigrations: () => missingMigrations(kysely),
+    connections: () => pool.count(),
     // Not kysely.destroy(): it leaves the pool alone where no query ran through Kysely yet.
     close: () => pool.end(),
   }
@@ -103,6 +104,7 @@ function connectionOn(session: Session): Connection {
 function alone(session: Session): SessionPool {
   return {
     acquire: async () => ({ query: session.query, release: () => {} }),
+    count: () => ({ busy: 1, idle: 0, waiting: 0 }),
     end: async () => {},
   }
 }

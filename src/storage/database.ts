@@ -32,5 +32,7 @@ export interface Database extends Connection {
   migrate(): Promise<readonly string[]>
   /** Migrations that this program knows and the database does not have yet. */
   pendingMigrations(): Promise<readonly string[]>
+  /** Connections of this process by what they do, and how many calls wait for one. */
+  connections(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   close(): Promise<void>
 }

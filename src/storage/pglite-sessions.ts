@@ -51,6 +51,7 @@ export function sessionsOf(pglite: PGlite): SessionPool {
         release: () => done(),
       }
     },
+    count: () => ({ busy: Math.min(turns, 1), idle: turns === 0 ? 1 : 0, waiting: Math.max(0, turns - 1) }),
     end: async () => {
       const done = await takeTurn()
       try {

@@ -45,7 +45,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
     )
     const sessions = sessionsOf(pglite)
     return databaseOnPool('pglite', {
-      acquire: sessions.acquire,
+      ...sessions,
       end: async () => {
         await sessions.end()
         unlock()

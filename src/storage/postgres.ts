@@ -70,6 +70,11 @@ function poolOn(url: string, config: pg.PoolConfig): SessionPool {
         throw asUnavailable(error)
       }
     },
+    count: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     end: () => pool.end(),
   }
 }

@@ -19,6 +19,8 @@ export interface Session {
 /** Sessions to take. */
 export interface SessionPool {
   acquire(): Promise<Session>
+  /** Sessions by what they do, and how many callers wait for one. */
+  count(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   end(): Promise<void>
 }
 

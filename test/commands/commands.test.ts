@@ -28,6 +28,7 @@ describe('bursar', () => {
       'audit verify',
       'audit export',
       'migrate',
+      'doctor',
     ])
       expect(out).toContain(command)
   })

@@ -28,6 +28,7 @@ const settings = {
   vasp: { name: 'Bursar', lei: null },
   cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
   accountsPerCurrency: 1,
+  metricsToken: null,
 } as const
 
 const schema = z.record(z.string(), z.unknown())

@@ -96,6 +96,7 @@ onBothEngines('a write through the kernel', (database) => {
     expect(await keep(note('a'))).toEqual({
       body: { name: 'a', at: '2026-11-20T12:00:00.000Z' },
       replayed: false,
+      decisionId: null,
     })
     expect(await notes()).toEqual(['a'])
     expect(events).toEqual(['run a', 'after commit'])
@@ -103,7 +104,7 @@ onBothEngines('a write through the kernel', (database) => {
 
   it('answers a repeated idempotency key with the first answer, and does nothing again', async () => {
     const first = await keep(note('a'), 'once')
-    expect(await keep(note('a'), 'once')).toEqual({ body: first.body, replayed: true })
+    expect(await keep(note('a'), 'once')).toEqual({ body: first.body, replayed: true, decisionId: null })
     expect(events).toEqual(['run a', 'after commit'])
   })
 
@@ -235,7 +236,7 @@ onBothEngines('a write through the kernel', (database) => {
     })
     const call = callOf(services, person, { idempotencyKey: 'odd' })
     const first = await run(odd, call, {})
-    expect(await run(odd, call, {})).toEqual({ body: first.body, replayed: true })
+    expect(await run(odd, call, {})).toEqual({ body: first.body, replayed: true, decisionId: null })
   })
 })
 

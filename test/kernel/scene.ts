@@ -14,12 +14,14 @@ import { createSandboxProcessor } from '../../src/providers/card-processor/sandb
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
+import { noMetrics } from '../../src/providers/metrics.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts'
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
+import { noTracing } from '../../src/providers/tracing.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -53,6 +55,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       vasp: { name: 'Bursar', lei: null },
       cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
       accountsPerCurrency: 1,
+      metricsToken: null,
     },
     database,
     reserve: createReserveQueue(database).reserve,
@@ -77,6 +80,8 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     clock,
     newId,
     log: silentLog,
+    metrics: noMetrics,
+    tracing: noTracing,
     sandbox: null,
     operation: () => undefined,
     ...changes,

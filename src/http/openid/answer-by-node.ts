@@ -2,6 +2,7 @@
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type HttpContext, rawTargetOf } from '../request.ts'
+import { setSecurityHeaders } from '../security-headers.ts'
 
 /** A listener as `node:http` has it, done when it has answered. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -27,7 +28,10 @@ export async function answerByNode(
   const { incoming, outgoing } = nodePairOf(c)
   // Afterwards is too late: the answer has left.
   outgoing.setHeader('X-Request-Id', c.get('requestId'))
-  outgoing.setHeader('X-Content-Type-Options', 'nosniff')
+  setSecurityHeaders(c, (name, value) => void outgoing.setHeader(name, value), {
+    origin: base.origin,
+    isBefore: true,
+  })
   outgoing.setHeader('Cache-Control', 'no-store')
   await listener(readAgain(c, incoming, { base, target }), outgoing)
   return RESPONSE_ALREADY_SENT.clone()

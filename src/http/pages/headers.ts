@@ -5,3 +5,9 @@ export const pageHeaders = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 }
+
+/** The same for the API's page, whose stylesheet has its icons in itself. */
+export const apiPageHeaders = {
+  ...pageHeaders,
+  'Content-Security-Policy': `${pageHeaders['Content-Security-Policy']}; img-src data:`,
+}

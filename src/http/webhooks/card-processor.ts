@@ -9,17 +9,23 @@ import { noteWebhook } from './note.ts'
 
 /** The handler of POST /api/webhooks/lithic. */
 export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
-  const { cardProcessor, database } = services
+  const { cardProcessor, database, metrics } = services
   return async (c) => {
     const now = c.get('now')
     const header = (name: string) => c.req.header(name)
     const webhookId = cardProcessor.verify({ header, body: c.get('body') }, now)
     const body = jsonBodyOf(c)
     const message = cardProcessor.read(body)
-    if (message.kind === 'authorization')
-      return c.json(
-        cardProcessor.answer(await authorizeCard({ ...services, policyOf }, message, { webhookId, now })),
-      )
+    if (message.kind === 'authorization') {
+      const answer = await authorizeCard({ ...services, policyOf }, message, { webhookId, now })
+      const isApproved = answer.reason === 'approved'
+      metrics.decision({
+        path: 'card',
+        verdict: isApproved ? 'allow' : 'deny',
+        rules: isApproved ? [] : [answer.reason],
+      })
+      return c.json(cardProcessor.answer(answer))
+    }
     if (message.kind === 'transaction') {
       const outcome = await applyTransaction(services, message, { isTakenAsItIs: false })
       if (outcome === 'early')

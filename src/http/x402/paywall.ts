@@ -8,6 +8,7 @@
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
+import { observed, type Watching } from '../../kernel/observed.ts'
 import type { Log } from '../../log.ts'
 import { boughtWith } from '../../payments/receipt.ts'
 import type { Chain } from '../../providers/chain.ts'
@@ -43,7 +44,7 @@ export interface Paywall {
  * What a paywall is made of. @property facilitatorUrl null: payments settle over this process's own chain.
  * @property example a query that can be bought, for whoever lists the resource. @property pollPath where payments are told of.
  */
-export interface PaywallParts extends Sale {
+export interface PaywallParts extends Sale, Watching {
   readonly operation: string
   readonly example: Readonly<Record<string, string>>
   readonly pollPath: string
@@ -61,7 +62,11 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const { chain, facilitatorUrl, clock, log, dataKey, example, pollPath } = parts
   const terms = termsOf(parts)
   const attempts = createAttempts()
-  const facilitator = createFacilitator({ signer: chain.signer, terms, url: facilitatorUrl, attempts })
+  const facilitator = observed(
+    createFacilitator({ signer: chain.signer, terms, url: facilitatorUrl, attempts }),
+    'facilitator',
+    parts,
+  )
   const listener = await servePrivately(facilitator, attempts)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
   const once = createOnce({ ...parts, token: terms.asset, attempts, stock })

@@ -123,6 +123,8 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
     mint: (mints) => development(({ relayer }) => mintTokens(relayer, mints)),
     fundGas: (to, wei) => development(({ relayer }) => fundGas(relayer, to, wei)),
     blockNumber: () => repeatable(({ client }) => client.getBlockNumber()),
+    latestBlockAt: () =>
+      repeatable(async ({ client }) => new Date(Number((await client.getBlock()).timestamp) * 1_000)),
     onReset: (bringUp) => gate.onReset(bringUp),
     async close() {
       gate.close()

@@ -122,6 +122,8 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     // Nobody can send a transaction of their own here, so nobody needs gas.
     fundGas: async () => undefined,
     blockNumber: async () => state.blockNumber(),
+    // Books in memory are never behind.
+    latestBlockAt: async () => clock(),
     // It never comes back empty: it ends with the process.
     onReset: () => undefined,
     close: async () => undefined,

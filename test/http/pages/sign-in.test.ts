@@ -159,6 +159,7 @@ describe('a deployment’s sign-in page', () => {
     vasp: { name: 'Bursar', lei: null },
     cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
     accountsPerCurrency: 1,
+    metricsToken: null,
   }
 
   it('shows the ways in that there are, and no others', async () => {

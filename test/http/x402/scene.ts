@@ -13,6 +13,8 @@ import { createPaywall, type PaywallParts } from '../../../src/http/x402/paywall
 import { newId } from '../../../src/ids.ts'
 import { silentLog } from '../../../src/log.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
+import { noMetrics } from '../../../src/providers/metrics.ts'
+import { noTracing } from '../../../src/providers/tracing.ts'
 import { openPglite } from '../../../src/storage/pglite.ts'
 
 export const path = '/api/x402/fx'
@@ -54,6 +56,8 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     clock: systemClock,
     newId,
     log,
+    metrics: noMetrics,
+    tracing: noTracing,
     ...parts,
   })
   const app = new Hono()

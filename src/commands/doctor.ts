@@ -1,0 +1,127 @@
+/** `bursar doctor`: looks at everything that the gateway needs, and says what to do. It changes nothing. */
+import { systemClock } from '../clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { rateLimitsOf } from '../settings.ts'
+import { checkDisk, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
+import {
+  checkChain,
+  checkClock,
+  checkDatabase,
+  checkLimits,
+  checkProviders,
+  type Examination,
+} from './doctor-parts.ts'
+import { type Finding, fail, type Moment, ok } from './doctor-probes.ts'
+
+/** How long one check may take. All run at once. */
+const PATIENCE_MS = 8_000
+
+/** Examines the configured gateway. @param print takes the report. @returns 0, or 1 where something does not work. */
+export async function doctor(
+  env: Readonly<Record<string, string | undefined>>,
+  { isJson, isColoured }: { readonly isJson: boolean; readonly isColoured: boolean },
+  print: (text: string) => void,
+): Promise<number> {
+  const findings = await examine(env)
+  const isWell = findings.every(({ status }) => status !== 'fail')
+  print(
+    isJson
+      ? `${JSON.stringify({ ok: isWell, checks: findings }, null, 2)}\n`
+      : reportOf(findings, isColoured),
+  )
+  return isWell ? 0 : 1
+}
+
+async function examine(env: Readonly<Record<string, string | undefined>>): Promise<Finding[]> {
+  const node = checkNode(process.versions.node)
+  const config = configured(env)
+  if ('status' in config) return [config, node]
+  const moments: Moment[] = []
+  const note = (of: string, theirs: Date | null) => {
+    if (theirs !== null && !Number.isNaN(theirs.getTime())) moments.push({ of, theirs, ours: systemClock() })
+  }
+  const checks: readonly (readonly [
+    string,
+    (part: Examination) => Finding | Promise<Finding | Finding[]>,
+  ])[] = [
+    ['database', checkDatabase],
+    ['limits', checkLimits],
+    ['chain', checkChain],
+    ['disk', () => checkDisk(config)],
+    ['secrets', () => checkSecrets(config)],
+    ['origin', () => checkOrigin(config)],
+    ['port', ({ signal }) => checkPort(config, signal)],
+    ['providers', checkProviders],
+  ]
+  const found = await Promise.all(checks.map(([name, check]) => inTime(name, check, { config, note })))
+  const mode = ok('configuration', `${config.mode} mode`)
+  return [mode, node, ...found.flat(), checkClock(moments)]
+}
+
+/** The configuration, or what the start would say of it. */
+function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
+  try {
+    const config = readConfig(env)
+    rateLimitsOf(config)
+    return config
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error)
+    return fail('configuration', said, 'Correct these variables; README.md tells what each means.')
+  }
+}
+
+async function inTime(
+  name: string,
+  check: (part: Examination) => Finding | Promise<Finding | Finding[]>,
+  part: Omit<Examination, 'signal'>,
+): Promise<Finding | Finding[]> {
+  const ending = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Finding>((resolve) => {
+    timer = setTimeout(() => {
+      ending.abort()
+      resolve(
+        fail(
+          name,
+          `no answer in ${PATIENCE_MS / 1_000} s`,
+          'See whether it is up and can be reached from here.',
+        ),
+      )
+    }, PATIENCE_MS)
+  })
+  try {
+    return await Promise.race([late, check({ ...part, signal: ending.signal })])
+  } catch (error) {
+    return fail(
+      name,
+      error instanceof Error ? error.message : String(error),
+      'This is a failure of the check itself: report it.',
+    )
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const signs = { ok: ['✓', 32], warn: ['!', 33], fail: ['✗', 31] } as const
+
+function reportOf(findings: readonly Finding[], isColoured: boolean): string {
+  const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
+  const lines = findings.flatMap(({ check, status, detail, hint }) => {
+    const [sign, colour] = signs[status]
+    const [first = '', ...rest] = detail.split('\n')
+    return [
+      `${paint(colour, sign)} ${check}: ${first}`,
+      ...rest.map((line) => `  ${line}`),
+      ...(hint === null ? [] : [paint(2, `    → ${hint}`)]),
+    ]
+  })
+  const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length
+  const [failed, warned] = [count('fail'), count('warn')]
+  const verdict =
+    failed > 0
+      ? `${failed} of ${findings.length} checks failed.`
+      : warned > 0
+        ? `It works; ${warned} things should be looked at.`
+        : 'All is well.'
+  return `${lines.join('\n')}\n\n${verdict}\n`
+}

@@ -1,0 +1,52 @@
+/** The API's page: shows the description with Swagger UI, in the reader's colours, and counts whether a page was of use. */
+import { ask } from './api.ts'
+
+declare global {
+  /** Swagger UI's own bundle, which the page loads before us. @see https://swagger.io/docs/open-source-tools/swagger-ui/usage/configuration/ */
+  const SwaggerUIBundle: ((options: Readonly<Record<string, unknown>>) => unknown) | undefined
+}
+
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', paint)
+paint()
+
+const place = document.querySelector('#api')
+if (place !== null && typeof SwaggerUIBundle !== 'undefined')
+  SwaggerUIBundle({
+    url: '/api/openapi.json',
+    domNode: place,
+    deepLinking: true,
+    docExpansion: 'list',
+    defaultModelsExpandDepth: -1,
+    defaultModelRendering: 'example',
+    tagsSorter: 'alpha',
+    // Nothing is sent to anybody else: the bundle would have a validator elsewhere look at the description.
+    validatorUrl: null,
+    // What is tried goes to where the page came from, by whichever of its names; the policy of the page allows no other.
+    requestInterceptor: (request: { url: string }) => {
+      const { pathname, search } = new URL(request.url, location.href)
+      return { ...request, url: `${location.origin}${pathname}${search}` }
+    },
+  })
+
+const feedback = document.querySelector<HTMLElement>('#feedback')
+const status = feedback?.querySelector('[role=status]') ?? null
+const buttons = [...(feedback?.querySelectorAll('button') ?? [])]
+
+async function vote(button: HTMLButtonElement): Promise<void> {
+  for (const one of buttons) one.disabled = true
+  try {
+    await ask('POST', '/api/docs/feedback', { page: feedback?.dataset.page ?? '', vote: button.value })
+    say('Thank you.')
+  } catch (error) {
+    for (const one of buttons) one.disabled = false
+    say(error instanceof Error ? error.message : 'That did not work.')
+  }
+}
+
+function say(text: string): void {
+  if (status !== null) status.textContent = text
+}
+
+for (const button of buttons) button.addEventListener('click', () => void vote(button))

@@ -1,0 +1,91 @@
+/** Providers that are watched: how long each call took and what came of it, without the providers knowing. */
+import { Failure } from '../failure.ts'
+import type { Metrics } from '../providers/metrics.ts'
+import type { RateLimiter } from '../providers/rate-limiter.ts'
+import type { Tracing } from '../providers/tracing.ts'
+
+/** Who watches. */
+export interface Watching {
+  readonly metrics: Pick<Metrics, 'providerCall'>
+  readonly tracing: Pick<Tracing, 'span'>
+}
+
+/**
+ * The same provider, watched: every method that answers a promise is counted, timed and traced under its own name. What the
+ * provider is asked and answers is looked at by nobody.
+ */
+export function observed<Provider extends object>(
+  provider: Provider,
+  name: string,
+  watching: Watching,
+): Provider {
+  const watched = new Map<string, unknown>()
+  return new Proxy(provider, {
+    get(target, property, receiver) {
+      const member: unknown = Reflect.get(target, property, receiver)
+      if (typeof property !== 'string') return member
+      const known = watched.get(property)
+      if (known !== undefined) return known
+      if (isPartOf(member)) {
+        const part = observed(member, name, watching)
+        watched.set(property, part)
+        return part
+      }
+      if (typeof member !== 'function') return member
+      const call = (...given: unknown[]): unknown =>
+        watch({ provider: name, operation: property }, () => Reflect.apply(member, target, given), watching)
+      watched.set(property, call)
+      return call
+    },
+  })
+}
+
+/** Whether a member has methods of its own, such as a chain's signer. */
+function isPartOf(member: unknown): member is object {
+  return (
+    typeof member === 'object' &&
+    member !== null &&
+    Object.values(member).some((value) => typeof value === 'function')
+  )
+}
+
+/** Runs one call. What answers at once did not leave the process, and is not counted. */
+function watch(
+  { provider, operation }: { provider: string; operation: string },
+  run: () => unknown,
+  { metrics, tracing }: Watching,
+): unknown {
+  const startedAt = performance.now()
+  const count = (outcome: string) =>
+    metrics.providerCall({ provider, operation, outcome, seconds: (performance.now() - startedAt) / 1_000 })
+  return tracing.span(`${provider} ${operation}`, { 'bursar.provider': provider }, () => {
+    const answer = run()
+    if (!(answer instanceof Promise)) return answer
+    return answer.then(
+      (result: unknown) => {
+        count('ok')
+        return result
+      },
+      (error: unknown) => {
+        count(error instanceof Failure ? error.code : 'error')
+        throw error
+      },
+    )
+  })
+}
+
+/** The same limiter; what it refuses is counted by the class of the limit, which is what a key begins with. */
+export function countingRefusals(
+  rateLimiter: RateLimiter,
+  metrics: Pick<Metrics, 'rateLimited'>,
+): RateLimiter {
+  return {
+    ...rateLimiter,
+    async take(key, limit, now) {
+      const verdict = await rateLimiter.take(key, limit, now)
+      const [rateClass = ''] = key.split(':')
+      if (!verdict.allowed) metrics.rateLimited(rateClass)
+      return verdict
+    },
+  }
+}

@@ -1,0 +1,12 @@
+/** Nobody reviews identities: then nobody is verified, rather than everybody. */
+import { Failure } from '../../failure.ts'
+import type { IdentityReview } from '../identity-review.ts'
+
+const refuse = async () => {
+  throw new Failure('provider_unavailable', 'No provider of identity reviews is configured.', {
+    retryAfter: 60,
+  })
+}
+
+/** Refuses every review. */
+export const noReview: IdentityReview = { submit: refuse, read: refuse }

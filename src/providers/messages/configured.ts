@@ -1,0 +1,23 @@
+/** The messages of a configuration. A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
+import type { Config } from '../../config.ts'
+import type { NewId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Messages } from '../messages.ts'
+import { joinMessages } from './joined.ts'
+import { createOutboxMessages } from './outbox.ts'
+import { createSmtpMessages } from './smtp.ts'
+import { createTwilioMessages } from './twilio.ts'
+
+/** Joins what the configuration names. */
+export function createConfiguredMessages(
+  { smtp, twilio, mode }: Pick<Config, 'smtp' | 'twilio' | 'mode'>,
+  parts: { readonly database: Database; readonly newId: NewId; readonly log: Log },
+): Messages {
+  const { log } = parts
+  return joinMessages([
+    ...(smtp === null ? [] : [createSmtpMessages({ ...smtp, log })]),
+    ...(twilio === null ? [] : [createTwilioMessages({ ...twilio, log })]),
+    ...(mode === 'sandbox' ? [createOutboxMessages(parts)] : []),
+  ])
+}

@@ -1,0 +1,133 @@
+/**
+ * Traces to an OpenTelemetry collector over OTLP/HTTP. Loaded only where a collector is configured. Endpoint, headers, time
+ * limits and sampling are the environment's to say, by the names that OpenTelemetry gives them.
+ * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import {
+  type Context,
+  createTraceState,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
+import { Failure } from '../../failure.ts'
+import type { TracedAnswer, TracedRequest, Tracing } from '../tracing.ts'
+
+/** How long the last spans may take to be sent when the process ends. */
+const FLUSH_MS = 3_000
+
+/** Traces of this process. @param version of the program. */
+export function createTracing({ version }: { version: string }): Tracing {
+  const provider = new NodeTracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'bursar', 'service.version': version }).merge(
+      detectResources({ detectors: [envDetector] }),
+    ),
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+  })
+  const tracer = provider.getTracer('bursar', version)
+  const contexts = new AsyncLocalStorage<Context>()
+  const current = (): Span | undefined => {
+    const context = contexts.getStore()
+    return context === undefined ? undefined : trace.getSpan(context)
+  }
+  return {
+    async request(request, work, answered) {
+      const { method, scheme, requestId } = request
+      const caller = callerOf(request)
+      const attributes = {
+        'http.request.method': method,
+        'url.scheme': scheme,
+        'bursar.request_id': requestId,
+      }
+      const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, caller)
+      try {
+        await contexts.run(trace.setSpan(caller, span), work)
+        tell(span, method, answered())
+      } catch (error) {
+        fail(span, error)
+        throw error
+      } finally {
+        span.end()
+      }
+    },
+    span(name, attributes, work) {
+      const outer = contexts.getStore()
+      if (outer === undefined) return work()
+      const span = tracer.startSpan(name, { attributes }, outer)
+      return finishing(span, () => contexts.run(trace.setSpan(outer, span), work))
+    },
+    note: (attributes) => void current()?.setAttributes({ ...attributes }),
+    traceId: () => current()?.spanContext().traceId ?? null,
+    close: async () => {
+      const late = new AbortController()
+      const shut = provider.shutdown().catch(() => {})
+      const timer = setTimeout(() => late.abort(), FLUSH_MS)
+      await Promise.race([shut, new Promise((resolve) => late.signal.addEventListener('abort', resolve))])
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** The context of whoever called, so that both sides see one trace. What is not well-formed begins a new one. */
+function callerOf({ traceparent, tracestate }: TracedRequest): Context {
+  const found =
+    /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(
+      traceparent ?? '',
+    )
+  if (found === null) return ROOT_CONTEXT
+  const [, traceId = '', spanId = '', flags = '00'] = found
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
+    isRemote: true,
+    ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
+  })
+}
+
+function tell(span: Span, method: string, { route, status }: TracedAnswer): void {
+  span.setAttribute('http.response.status_code', status)
+  // A path may name somebody's card or hold whatever a stranger typed; the route tells as much.
+  span.setAttribute('url.path', route ?? '/*')
+  if (route !== null) span.setAttribute('http.route', route).updateName(`${method} ${route}`)
+  if (status >= 500) span.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** Ends a span when its work has: at once, or when what it promised has come. */
+function finishing<Result>(span: Span, run: () => Result): Result {
+  let result: Result
+  try {
+    result = run()
+  } catch (error) {
+    fail(span, error)
+    span.end()
+    throw error
+  }
+  if (!(result instanceof Promise)) {
+    span.end()
+    return result
+  }
+  void result.then(
+    () => span.end(),
+    (error: unknown) => {
+      fail(span, error)
+      span.end()
+    },
+  )
+  return result
+}
+
+/** The kind of an error alone: its words may hold what the caller sent. */
+function fail(span: Span, error: unknown): void {
+  const type = error instanceof Failure ? error.code : error instanceof Error ? error.name : 'error'
+  span.setAttribute('error.type', type)
+  // A refusal is an answer like any other.
+  if (!(error instanceof Failure) || error.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+}

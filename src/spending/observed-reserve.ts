@@ -1,0 +1,24 @@
+/** Decisions on spends, counted and traced as they are taken. */
+import type { Metrics } from '../providers/metrics.ts'
+import type { Tracing } from '../providers/tracing.ts'
+import type { SpendVerdict } from './reserve.ts'
+import type { ReserveQueue } from './reserve-queue.ts'
+
+/** The same queue, watched. A verdict that repeats an earlier one is no decision, and is counted as `repeated`. */
+export function observedReserve(
+  reserve: ReserveQueue['reserve'],
+  { metrics, tracing }: { metrics: Pick<Metrics, 'decision'>; tracing: Pick<Tracing, 'span' | 'note'> },
+): ReserveQueue['reserve'] {
+  return (request) =>
+    tracing.span('spend reserve', { 'bursar.operation': request.operation }, async () => {
+      const decided = await reserve(request)
+      const verdict = 'replayed' in decided && decided.replayed ? 'repeated' : decided.verdict
+      metrics.decision({ path: 'operation', verdict, rules: rulesOf(decided, verdict) })
+      tracing.note({ 'bursar.verdict': verdict })
+      return decided
+    })
+}
+
+function rulesOf(decided: SpendVerdict, verdict: string): readonly string[] {
+  return verdict === 'deny' && decided.verdict === 'deny' ? decided.violations.map(({ rule }) => rule) : []
+}

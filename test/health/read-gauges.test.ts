@@ -1,0 +1,85 @@
+/** What the deployment tells of how it is, on both engines: what waits, what differs, and what cannot be read. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readGauges } from '../../src/health/read-gauges.ts'
+import { silentLog } from '../../src/log.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import type { Chain } from '../../src/providers/chain.ts'
+import type { Gauge } from '../../src/providers/metrics.ts'
+import { onBothEngines } from '../engines.ts'
+import { keyOf, newPerson, noon } from '../kernel/scene.ts'
+
+const later = new Date(noon.getTime() + 90_000)
+
+function figureOf(gauges: readonly Gauge[], name: string, labels: Record<string, string> = {}) {
+  return gauges.find(
+    (gauge) =>
+      gauge.name === name && Object.entries(labels).every(([key, value]) => gauge.labels[key] === value),
+  )?.value
+}
+
+onBothEngines('the gauges', (database) => {
+  let chain: Chain
+  beforeAll(async () => {
+    chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
+  })
+  afterAll(() => chain.close())
+  const read = (parts: Partial<Parameters<typeof readGauges>[0]> = {}) =>
+    readGauges({ database: database(), chain, clock: () => later, ...parts })
+
+  it('are all there while nothing waits and nothing differs', async () => {
+    const gauges = await read()
+    for (const kind of ['transfers', 'relays', 'payments', 'holds', 'orders', 'approvals', 'webhooks'])
+      expect([kind, figureOf(gauges, 'open', { kind })]).toEqual([kind, 0])
+    for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD'])
+      expect(figureOf(gauges, 'ledger_drift', { asset })).toBe(0)
+    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)
+    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
+    expect(figureOf(gauges, 'chain_block_age_seconds')).toBe(90)
+    expect(figureOf(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
+  })
+
+  it('count what waits, and say by how much ledger and chain differ in whole coins', async () => {
+    const person = await newPerson(database())
+    const { key } = keyOf(person.account)
+    const { kysely } = database()
+    await kysely
+      .insertInto('card_early')
+      .values({ webhook_id: 'wh_1', processor_token: 't', message: '{}', received_at: noon })
+      .execute()
+    const drifts = [
+      { token: 'USDC', booked: 3_500_000n, on_chain: 1_000_000n },
+      { token: 'EURC', booked: 1n, on_chain: 2n },
+    ]
+    for (const drift of drifts)
+      await kysely
+        .insertInto('wallet_drift')
+        .values({ account_id: person.account.id, ...drift, first_seen_at: noon, last_seen_at: noon })
+        .execute()
+    const gauges = await read()
+    expect(figureOf(gauges, 'open', { kind: 'webhooks' })).toBe(1)
+    expect(figureOf(gauges, 'ledger_drift', { asset: 'USDC' })).toBe(2.5)
+    expect(figureOf(gauges, 'ledger_drift', { asset: 'EURC' })).toBe(0.000001)
+    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDC' })).toBe(1)
+    expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDT' })).toBe(0)
+    // Whose they are is nobody's business who watches.
+    for (const private_ of [person.account.id, key.id]) expect(JSON.stringify(gauges)).not.toContain(private_)
+  })
+
+  it('leave out what cannot be read, and say so', async () => {
+    const { connections } = database()
+    const broken = { connections, call: () => Promise.reject(new Error('gone')) }
+    const gauges = await read({ database: broken })
+    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(0)
+    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(1)
+    expect(gauges.some(({ name }) => name === 'open' || name === 'ledger_drift')).toBe(false)
+    expect(figureOf(gauges, 'chain_block_age_seconds')).toBe(90)
+  })
+
+  it('wait two seconds at most for a part that never answers', async () => {
+    const startedAt = performance.now()
+    const gauges = await read({ chain: { latestBlockAt: () => new Promise<never>(() => {}) } })
+    expect(performance.now() - startedAt).toBeLessThan(4_000)
+    expect(figureOf(gauges, 'up', { part: 'chain' })).toBe(0)
+    expect(figureOf(gauges, 'up', { part: 'database' })).toBe(1)
+  })
+})

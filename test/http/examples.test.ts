@@ -1,0 +1,137 @@
+/** Every operation shows what it is asked and what it answers, and both are true to its schemas. */
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { Failure, failureCodes, failures } from '../../src/failure.ts'
+import { failureGuide } from '../../src/failure-guide.ts'
+import { answerExample, exampleOf } from '../../src/http/example-of.ts'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { problemExample } from '../../src/http/openapi-problem.ts'
+import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { tools } from '../../tools/index.ts'
+import { origin } from '../kernel/scene.ts'
+
+const catalogue = catalogueOf(tools, { mode: 'sandbox', guests: true })
+const provider = {
+  authorizationUrl: async () => '',
+  identify: async () => Promise.reject(new Error('never asked')),
+}
+const json = z.object({ 'application/json': z.object({ schema: z.looseObject({}), example: z.unknown() }) })
+const problems = z.object({
+  'application/problem+json': z.object({ examples: z.record(z.string(), z.object({ $ref: z.string() })) }),
+})
+const operations = z.record(
+  z.string(),
+  z.record(
+    z.string(),
+    z.looseObject({
+      operationId: z.string(),
+      parameters: z.array(z.looseObject({ name: z.string(), in: z.string(), required: z.boolean() })),
+      requestBody: z.looseObject({ content: json }).optional(),
+      responses: z.record(z.string(), z.looseObject({ content: z.looseObject({}).optional() })),
+    }),
+  ),
+)
+const settings = { mode: 'sandbox', origin } as const
+// Only mode and origin of the settings are described; the rest is nobody's business here.
+const described = openApiDocument(catalogue, {
+  settings: { ...settings } as Parameters<typeof openApiDocument>[1]['settings'],
+  identityProviders: new Map([['google', provider]]),
+})
+const document = z
+  .looseObject({ paths: operations, info: z.looseObject({ description: z.string() }) })
+  .parse(JSON.parse(JSON.stringify(described)))
+const all = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+
+describe('the examples', () => {
+  it.each(catalogue.map((entry) => [entry.tool.name, entry] as const))(
+    '%s answers one that its own schema takes, and so does the one that is published',
+    (_name, { tool, output }) => {
+      const example = answerExample(output, tool.example)
+      expect(tool.output.safeParse(example).error?.issues ?? []).toEqual([])
+      expect(Object.keys(z.record(z.string(), z.unknown()).parse(example)).length).toBeGreaterThan(0)
+    },
+  )
+
+  it('are there for every operation: asked where it takes a body, and answered', () => {
+    expect(all.length).toBeGreaterThan(60)
+    for (const { operationId, requestBody, responses } of all) {
+      const answer = json.parse(responses['200']?.content)['application/json'].example
+      expect([operationId, typeof answer]).toEqual([operationId, 'object'])
+      if (requestBody !== undefined)
+        expect([operationId, typeof requestBody.content['application/json'].example]).toEqual([
+          operationId,
+          'object',
+        ])
+    }
+  })
+
+  it('of what is asked are the tools’ own, which their schemas take', () => {
+    for (const { tool, input } of catalogue) {
+      const needed = Array.isArray(input.required) ? input.required : []
+      if (tool.example === undefined) expect([tool.name, needed]).toEqual([tool.name, []])
+      else expect([tool.name, tool.input.safeParse(tool.example).success]).toEqual([tool.name, true])
+    }
+  })
+
+  it('of refusals are there for every code that an operation may answer with', () => {
+    for (const { operationId, responses } of all)
+      for (const [status, { content }] of Object.entries(responses)) {
+        if (status === '200' || status === '402') continue
+        const shown = Object.entries(problems.parse(content)['application/problem+json'].examples)
+        expect([operationId, status, shown.length > 0]).toEqual([operationId, status, true])
+        for (const [code, { $ref }] of shown) {
+          expect($ref).toBe(`#/components/examples/${code}`)
+          expect(problemExample(failureCodes.find((one) => one === code) ?? 'internal')).toMatchObject({
+            code,
+          })
+        }
+      }
+  })
+
+  it('follow bounds, choices, variants and references', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        kind: { enum: ['b', 'a'] },
+        fixed: { const: 7 },
+        id: { type: 'string', description: '`acct_…`' },
+        many: { type: 'array', minItems: 2, items: { type: 'integer', minimum: 5 } },
+        either: { anyOf: [{ type: 'null' }, { type: 'boolean' }] },
+        nextCursor: { type: ['string', 'null'] },
+        back: { $ref: '#/properties/many' },
+      },
+    }
+    expect(exampleOf(schema)).toEqual({
+      kind: 'b',
+      fixed: 7,
+      id: 'acct_01kag5x0n0e8tr7v3m2c4q6w8y',
+      many: [5, 5],
+      either: true,
+      nextCursor: null,
+      back: [5, 5],
+    })
+  })
+})
+
+describe('the words about failures', () => {
+  it.each(failureCodes)('tell what %s means and what to do, in sentences', (code) => {
+    const { meaning, remedy, example, members } = failureGuide[code]
+    for (const text of [meaning, remedy]) expect(text).toMatch(/^["A-Z].*\.$/s)
+    const problem = new Failure(code, example, members).toProblem()
+    expect(problem).toMatchObject({ type: `/errors/${code}`, status: failures[code].status })
+    // What may be repeated later says when, unless it waits for a person or is our own fault.
+    if (failures[code].status === 503 || failures[code].status === 429)
+      expect([code, typeof members.retryAfter]).toEqual([code, 'number'])
+  })
+
+  it('and how to come in, are what the description of the API begins with', () => {
+    const { description } = document.info
+    for (const part of [
+      `curl -s ${origin}/api/wallets -H 'Authorization: Bearer`,
+      'bursar agent call',
+      `claude mcp add --transport http bursar ${origin}/mcp`,
+      `${origin}/errors`,
+    ])
+      expect(description).toContain(part)
+  })
+})

@@ -1,0 +1,49 @@
+/** Who may watch a production gateway that has no token for it: this machine, and nobody through a proxy. */
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { Hono } from 'hono'
+import { expect, it } from 'vitest'
+import { routeHealth } from '../../src/http/health.ts'
+import { problemResponse } from '../../src/http/problem.ts'
+import type { Env } from '../../src/http/request.ts'
+import { silentLog } from '../../src/log.ts'
+import { onBothEngines } from '../engines.ts'
+import { servicesOn } from '../kernel/scene.ts'
+
+onBothEngines('the metrics in production', (database) => {
+  const ask = async (
+    peer: string,
+    headers: Record<string, string> = {},
+    metricsToken: string | null = null,
+  ) => {
+    const sandbox = await servicesOn(database())
+    const services = {
+      ...sandbox,
+      settings: { ...sandbox.settings, mode: 'production' as const, metricsToken },
+    }
+    const app = new Hono<Env>()
+    routeHealth(app, services)
+    app.onError((error) => problemResponse(error, { requestId: 'r', instance: '/metrics', log: silentLog }))
+    const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: peer })
+    const incoming = Object.assign(new IncomingMessage(socket), { url: '/metrics' })
+    return (await app.request('/metrics', { headers }, { incoming })).status
+  }
+
+  it('are for this machine', async () => {
+    for (const peer of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
+      expect([peer, await ask(peer)]).toEqual([peer, 200])
+  })
+
+  it('are not there for any other, nor for whom a proxy on this machine speaks', async () => {
+    for (const peer of ['203.0.113.7', '10.0.0.1', '2001:db8::1', '::ffff:10.0.0.1'])
+      expect([peer, await ask(peer)]).toEqual([peer, 404])
+    for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
+      expect([name, await ask('127.0.0.1', { [name]: '127.0.0.1' })]).toEqual([name, 404])
+  })
+
+  it('are for anybody with the token, and for nobody without it', async () => {
+    const token = 'a token of enough letters'.replaceAll(' ', '-')
+    expect(await ask('203.0.113.7', { authorization: `Bearer ${token}` }, token)).toBe(200)
+    expect(await ask('127.0.0.1', {}, token)).toBe(401)
+  })
+})
