@@ -58,7 +58,7 @@ const standing = z.looseObject({
 /** Prepares the waiting. @param offer whose `approvals_get` tells how an approval stands. */
 export function createApprovals(
   offer: Pick<Offer, 'call'>,
-  { settings, database, clock }: Pick<Services, 'settings' | 'database' | 'clock'>,
+  { settings, database, clock, log }: Pick<Services, 'settings' | 'database' | 'clock' | 'log'>,
 ): Approvals {
   const [site = settings.origin] = settings.webOrigins
   return {
@@ -69,22 +69,33 @@ export function createApprovals(
       const { approvalId: id, detail: message } = data
       return { id, message, url: new URL(`/approvals/${encodeURIComponent(id)}`, site).href }
     },
-    async decided(caller, { id }, { withinMs, signal, look }) {
-      const until = clock().getTime() + withinMs
-      while (!signal.aborted) {
-        const now = clock()
-        // The owner may have revoked the key meanwhile.
-        const principal = await currentPrincipal(database, caller, now)
-        if (principal === null) return null
-        const later = { ...caller, principal, now }
-        const { structuredContent } = await offer.call(later, 'approvals_get', { id })
-        if (hasEnded(structuredContent)) return later
-        if (now.getTime() >= until) return null
-        await look?.()
-        await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
-      }
-      return null
-    },
+    decided: (caller, approval, waiting) =>
+      decided(caller, approval, waiting).catch((err: unknown) => {
+        // The call has its answer already: it waits for the owner.
+        log.warn({ err, approvalId: approval.id }, 'nobody waits for an approval any longer')
+        return null
+      }),
+  }
+
+  async function decided(
+    caller: McpCaller,
+    { id }: PendingApproval,
+    { withinMs, signal, look }: Waiting,
+  ): Promise<McpCaller | null> {
+    const until = clock().getTime() + withinMs
+    while (!signal.aborted) {
+      const now = clock()
+      // The owner may have revoked the key meanwhile.
+      const principal = await currentPrincipal(database, caller, now)
+      if (principal === null) return null
+      const later = { ...caller, principal, now }
+      const { structuredContent } = await offer.call(later, 'approvals_get', { id })
+      if (hasEnded(structuredContent)) return later
+      if (now.getTime() >= until) return null
+      await look?.()
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
+    }
+    return null
   }
 }
 

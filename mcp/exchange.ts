@@ -36,8 +36,10 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
   const { promise: response, resolve: respond } = promiseOf<Response>()
   const waits = new Map<string | number, Wait>()
   let stream: ReturnType<typeof openEventStream> | null = null
+  let isClosed = false
 
   const write = (message: unknown) => {
+    if (isClosed) return
     if (stream === null) {
       stream = openEventStream({ headers, onCancel: () => void transport.close() })
       respond(stream.response)
@@ -58,7 +60,7 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
     waits.delete(question.id)
     if (ended.signal.aborted) return
     // The server numbers its questions anew for each call; the client's answer names ours, and was checked as it came in.
-    const told = (answer ?? sessionEnded) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
+    const told = (answer ?? unanswered) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
     transport.onmessage?.({ ...told, id: question.id })
   }
 
@@ -68,9 +70,13 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
       if (!('method' in message)) return finish(message)
       if (!('id' in message)) return write(withdrawn(message, waits) ?? message)
       if (asking === null) throw new Error('this client has no session to be asked in')
-      put(message, asking).catch((error: unknown) => transport.onerror?.(asError(error)))
+      put(message, asking).catch((error: unknown) => {
+        transport.onerror?.(asError(error))
+        transport.onmessage?.({ ...unanswered, id: message.id })
+      })
     },
     close: async () => {
+      isClosed = true
       for (const { end } of waits.values()) end()
       stream?.end()
       transport.onclose?.()
@@ -79,7 +85,8 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
   return { transport, response }
 }
 
-const sessionEnded = { jsonrpc: '2.0', error: { code: -32000, message: 'The session has ended.' } } as const
+/** What the server is told where no answer will come: its session has ended, or cannot be read. */
+const unanswered = { jsonrpc: '2.0', error: { code: -32000, message: 'Nobody answers.' } } as const
 
 /** A question that is given up: nobody waits for its answer any more, and its client knows it by another id. */
 function withdrawn(
