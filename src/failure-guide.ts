@@ -119,7 +119,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     members: {
       decisionId: DECISION,
       approvalId: 'appr_01kag5x0n0e8tr7v3m2c4q6w8y',
-      approvalUrl: 'https://bursar.example/sign-in',
+      approvalUrl: 'https://bursar.example/api/approvals/appr_01kag5x0n0e8tr7v3m2c4q6w8y',
     },
   },
   aml_blocked: {
@@ -182,11 +182,13 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     'Send the request it was made for, or sign a new payment for this one.',
     'This payment was made for another request.',
   ),
-  conflict: unproven(
-    'Something changed while the request was under way, or its state does not allow this any more. Nothing was done.',
-    'Read the object again, and decide anew.',
-    'The key or its policy changed while this request was under way; nothing was done.',
-  ),
+  conflict: {
+    meaning:
+      'Something changed while the request was under way, or its state does not allow this any more. Nothing was done.',
+    remedy: 'Read the object again ("reason" may name its state), and decide anew.',
+    example: 'The order is filled; it cannot be canceled.',
+    members: { reason: 'filled' },
+  },
   body_too_large: unproven(
     'The body is over 64 KiB. It was not read.',
     'Send less.',
@@ -221,7 +223,8 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
   order_rejected: {
     meaning:
       'The broker does not take this order: the symbol is not traded, or the amount is outside its limits.',
-    remedy: '"reason" says why; change the order.',
+    remedy:
+      '"reason" is unknown_symbol, not_tradable, notional_too_small, notional_too_large, no_quote or never_placed: change the order.',
     example: 'VTI is not traded at the moment.',
     members: { reason: 'not_tradable' },
   },
@@ -264,6 +267,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
       retryAfter: 3,
       paymentId: 'pay_01kag5x0n0e8tr7v3m2c4q6w8y',
       transaction: TRANSACTION,
+      transferId: 'tx_01kag5x0n0e8tr7v3m2c4q6w8y',
     },
   },
   screening_unavailable: laterOn(

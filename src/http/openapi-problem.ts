@@ -21,6 +21,9 @@ export const problemSchema = {
     decisionId: { type: 'string' },
     transferId: { type: 'string' },
     approvalId: { type: 'string' },
+    approvalUrl: { type: 'string' },
+    paymentId: { type: 'string' },
+    transaction: { type: 'string' },
     scopes: { type: 'array', items: { type: 'string' } },
     violations: {
       type: 'array',

@@ -5,7 +5,7 @@ import { Failure, failureCodes, failures } from '../../src/failure.ts'
 import { failureGuide } from '../../src/failure-guide.ts'
 import { answerExample, exampleOf } from '../../src/http/example-of.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
-import { problemExample } from '../../src/http/openapi-problem.ts'
+import { problemExample, problemSchema } from '../../src/http/openapi-problem.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { origin } from '../kernel/scene.ts'
@@ -119,6 +119,8 @@ describe('the words about failures', () => {
     for (const text of [meaning, remedy]) expect(text).toMatch(/^["A-Z].*\.$/s)
     const problem = new Failure(code, example, members).toProblem()
     expect(problem).toMatchObject({ type: `/errors/${code}`, status: failures[code].status })
+    const described = Object.keys(problemSchema.properties)
+    expect(Object.keys(problemExample(code)).filter((name) => !described.includes(name))).toEqual([])
     // What may be repeated later says when, unless it waits for a person or is our own fault.
     if (failures[code].status === 503 || failures[code].status === 429)
       expect([code, typeof members.retryAfter]).toEqual([code, 'number'])
