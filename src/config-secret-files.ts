@@ -16,6 +16,7 @@ const secrets: ReadonlySet<string> = new Set([
   'LITHIC_API_KEY',
   'LITHIC_WEBHOOK_SECRET',
   'LITHIC_WEBHOOK_SECRET_PREVIOUS',
+  'METRICS_TOKEN',
   'REDIS_URL',
   'SCREENING_API_KEY',
   'SESSION_SECRET',
