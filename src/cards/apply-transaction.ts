@@ -4,7 +4,7 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
 
@@ -90,7 +90,7 @@ async function apply(
   },
 ): Promise<Row> {
   const { fundings, at } = change
-  const [row] = await database.call<Row>(statement, [
+  const row = await callForRow<Row>(database, statement, [
     change.event,
     change.token,
     change.kind,
@@ -102,7 +102,6 @@ async function apply(
     fundings.map(({ rate }) => rate.toString()),
     Array.from({ length: MOST_SETTLEMENTS }, () => newId('dec', at)),
   ])
-  if (row === undefined) throw new Error('card_apply answered no row')
   return row
 }
 

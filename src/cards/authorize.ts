@@ -14,7 +14,7 @@ import type { RailControls } from '../providers/rail-controls.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { SpendRequest } from '../spending/reserve.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
-import type { Database, Statement } from '../storage/database.ts'
+import { callForRow, type Database, type Statement } from '../storage/database.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { BANK, type Funding, fundedCents, fundingsOf } from './fundings.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
@@ -118,7 +118,7 @@ async function decide(
     country: merchant.country,
     channel,
   }
-  const [row] = await database.call<Row>(statement, [
+  const row = await callForRow<Row>(database, statement, [
     newId('tx', now),
     card.id,
     card.version,
@@ -135,7 +135,6 @@ async function decide(
       typeof value === 'bigint' ? value.toString() : value,
     ),
   ])
-  if (row === undefined) throw new Error('card_authorize answered no row')
   return row
 }
 

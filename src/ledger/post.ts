@@ -6,7 +6,7 @@
  */
 import { Failure } from '../failure.ts'
 import { decimalOfValue, nameOfValue, type Value } from '../shares.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import type { LedgerAccount } from './accounts.ts'
 
 /** Money or shares from one account to another. @property money above zero. */
@@ -50,7 +50,7 @@ export async function post(
   connection: Connection,
   { id, kind, reference, at, postings }: LedgerTransaction,
 ): Promise<'posted' | 'already_posted'> {
-  const [row] = await connection.call<Row>(statement, [
+  const row = await callForRow<Row>(connection, statement, [
     id,
     kind,
     reference,
@@ -60,7 +60,6 @@ export async function post(
     postings.map(({ money }) => money.asset),
     postings.map(({ money }) => money.units.toString()),
   ])
-  if (row === undefined) throw new Error('ledger_post answered no row')
   if (row.verdict !== 'insufficient_funds') return row.verdict
   throw insufficientFunds(row)
 }

@@ -1,6 +1,6 @@
 /** The end of a spend that did not happen. */
 
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** A spend of which it is certain that its money has not gone and will not. */
 export interface SpendRelease {
@@ -21,7 +21,6 @@ export async function releaseSpend(
   connection: Connection,
   { decisionId, at }: SpendRelease,
 ): Promise<ReleaseVerdict> {
-  const [row] = await connection.call<{ verdict: ReleaseVerdict }>(statement, [decisionId, at])
-  if (row === undefined) throw new Error('spend_resolve answered no row')
+  const row = await callForRow<{ verdict: ReleaseVerdict }>(connection, statement, [decisionId, at])
   return row.verdict
 }

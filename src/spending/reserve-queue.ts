@@ -84,11 +84,7 @@ async function send(database: Connection, waiters: readonly Waiter[]): Promise<v
       database,
       waiters.map(({ request }) => request),
     )
-    for (const [index, { resolve, reject }] of waiters.entries()) {
-      const verdict = verdicts[index]
-      if (verdict === undefined) reject(new Error('a batch answered too few verdicts'))
-      else resolve(verdict)
-    }
+    for (const [index, verdict] of verdicts.entries()) waiters[index]?.resolve(verdict)
   } catch (error) {
     // A database that is lost or too busy may have decided, and is not asked 64 times more: a repeat with the same
     // idempotency key finds out. Any other error rolled the whole batch back: then each is judged on its own.

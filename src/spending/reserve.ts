@@ -7,7 +7,7 @@
 import type { Violation } from '../failure.ts'
 import type { Json } from '../json.ts'
 import type { Value } from '../shares.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import type { IdempotentCall } from './idempotency.ts'
 import { parameterNames, parametersOf } from './reserve-parameters.ts'
 
@@ -99,10 +99,9 @@ const statement: Statement = {
 /** Decides on a spend and, where it is allowed, holds its money and counts it, in one round trip. */
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
   const parameters = parametersOf(request)
-  const [row] = await connection.call<ReserveRow>(statement, [
+  const row = await callForRow<ReserveRow>(connection, statement, [
     ...parameterNames.map((name) => parameters[name]),
   ])
-  if (row === undefined) throw new Error('spend_reserve answered no row')
   return verdictOf(row, request)
 }
 

@@ -1,7 +1,7 @@
 /** The end of a spend that happened. */
 
 import type { LedgerAccount } from '../ledger/accounts.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** A spend whose money has gone. */
 export interface Settlement {
@@ -24,7 +24,10 @@ export async function settleSpend(
   connection: Connection,
   { decisionId, destination, at }: Settlement,
 ): Promise<SettleVerdict> {
-  const [row] = await connection.call<{ verdict: SettleVerdict }>(statement, [decisionId, destination, at])
-  if (row === undefined) throw new Error('spend_resolve answered no row')
+  const row = await callForRow<{ verdict: SettleVerdict }>(connection, statement, [
+    decisionId,
+    destination,
+    at,
+  ])
   return row.verdict
 }

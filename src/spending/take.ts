@@ -1,7 +1,7 @@
 /** A spend that goes in parts: an order that fills little by little. */
 
 import type { LedgerAccount } from '../ledger/accounts.ts'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** A part of a spend's money that has gone. @property id unique for ever: taking the same part again changes nothing. */
 export interface Part {
@@ -31,13 +31,12 @@ export async function takeSpend(
   connection: Connection,
   { decisionId, id, units, destination, at }: Part,
 ): Promise<TakeVerdict> {
-  const [row] = await connection.call<{ verdict: TakeVerdict }>(statement, [
+  const row = await callForRow<{ verdict: TakeVerdict }>(connection, statement, [
     decisionId,
     id,
     units,
     destination,
     at,
   ])
-  if (row === undefined) throw new Error('spend_take answered no row')
   return row.verdict
 }

@@ -36,3 +36,14 @@ export interface Database extends Connection {
   connections(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   close(): Promise<void>
 }
+
+/** The row of a statement that always answers one. @throws Error where it answered none: a bug. */
+export async function callForRow<Row>(
+  connection: Connection,
+  statement: Statement,
+  parameters: readonly Parameter[],
+): Promise<Row> {
+  const [row] = await connection.call<Row>(statement, parameters)
+  if (row === undefined) throw new Error(`${statement.name} answered no row`)
+  return row
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dailyViolations } from '../../policies/budget.ts'
+import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import { spendPolicy } from '../../policies/policy.ts'
 
 const now = new Date('2026-12-31T23:59:59.999Z')
@@ -32,5 +32,66 @@ describe('dailyViolations', () => {
       { rule: 'daily_budget', limit: '100', used: '250', requested: null, remaining: '0', resetsAt },
       { rule: 'daily_count', limit: '3', used: '9', requested: '1', remaining: '0', resetsAt },
     ])
+  })
+})
+
+describe('ownerViolation', () => {
+  it('refuses a millionth over the cap of all keys and says what is left until when', () => {
+    expect(ownerViolation(100_000_000n, 40_000_000n, 60_000_000n, now)).toBeUndefined()
+    expect(ownerViolation(100_000_000n, 40_000_001n, 60_000_000n, now)).toEqual({
+      rule: 'owner_budget',
+      limit: '100',
+      used: '60',
+      requested: '40.000001',
+      remaining: '40',
+      resetsAt,
+    })
+    expect(ownerViolation(0n, 0n, 0n, now)).toBeUndefined()
+    expect(ownerViolation(10n, -1n, 0n, now)).toMatchObject({ rule: 'owner_budget' })
+  })
+})
+
+describe('cooldownViolation', () => {
+  const noon = new Date('2026-11-20T12:00:00.000Z')
+  const payee = `0x${'Ab'.repeat(20)}`
+  const waiting = spendPolicy.parse({
+    perTransaction: { max: '50' },
+    dailyBudget: { max: '100' },
+    categories: { allow: [] },
+    counterparties: { newPayeeCooldownSec: 60 },
+  })
+  const ago = (seconds: number) => new Date(noon.getTime() - seconds * 1000)
+  const said = { rule: 'new_payee_cooldown', limit: '60', used: null, remaining: null }
+
+  it('refuses a payee from when it was first asked for until the wait is over', () => {
+    const requested = payee.toLowerCase()
+    expect(cooldownViolation(waiting, payee, null, noon)).toEqual({
+      ...said,
+      requested,
+      resetsAt: '2026-11-20T12:01:00.000Z',
+    })
+    expect(cooldownViolation(waiting, payee, ago(59), noon)).toEqual({
+      ...said,
+      requested,
+      resetsAt: '2026-11-20T12:00:01.000Z',
+    })
+    expect(cooldownViolation(waiting, payee, ago(60), noon)).toBeUndefined()
+  })
+
+  it('always refuses whom nobody knows, and any at a moment that cannot be read', () => {
+    expect(cooldownViolation(waiting, null, ago(9000), noon)).toEqual({
+      ...said,
+      requested: null,
+      resetsAt: null,
+    })
+    expect(cooldownViolation(waiting, payee, null, new Date('never'))).toMatchObject({ resetsAt: null })
+    expect(dailyViolations(policy, null, { usedMicros: 0n, count: 0 }, new Date('never'))).toMatchObject([
+      { resetsAt: null },
+    ])
+  })
+
+  it('lets anybody be paid where the policy knows no wait', () => {
+    expect(cooldownViolation(policy, null, null, noon)).toBeUndefined()
+    expect(cooldownViolation({ ...waiting, counterparties: {} }, payee, null, noon)).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { refusalOf } from '../../policies/cards/controls.ts'
+import { cardChannels, refusalOf } from '../../policies/cards/controls.ts'
 import { type LooseControls, loosenedControls } from '../../policies/cards/loosening.ts'
 
 const open: LooseControls = {
@@ -50,5 +50,50 @@ describe('a card’s controls', () => {
     expect(refusalOf({ ...open, mccAllow: ['5411'], mccDeny: ['5411'] }, purchase)).toBe('merchant_denied')
     expect(refusalOf({ ...open, purchaseMax: 1n }, purchase)).toBeNull()
     expect(refusalOf({ ...open, purchaseMax: 1n }, { ...purchase, units: 2n })).toBe('purchase_limit')
+  })
+
+  it('refuse everything of a card that is frozen or canceled, and say the last of it', () => {
+    const purchase = { channel: 'chip', mcc: '5411', units: 1n } as const
+    expect(refusalOf({ ...open, status: 'frozen' }, purchase)).toBe('card_frozen')
+    expect(refusalOf({ ...open, status: 'canceled' }, purchase)).toBe('card_canceled')
+    expect(refusalOf(open, purchase)).toBeNull()
+  })
+
+  it('refuse each channel that is off, and nothing else', () => {
+    for (const off of cardChannels) {
+      const card = { ...open, channels: cardChannels.filter((channel) => channel !== off) }
+      const refused = cardChannels.filter(
+        (channel) => refusalOf(card, { channel, mcc: null, units: 1n }) !== null,
+      )
+      expect(refused).toEqual([off])
+    }
+    expect(cardChannels).toEqual(['ecommerce', 'contactless', 'atm', 'magstripe'])
+  })
+
+  it('refuse merchants that are denied or not allowed', () => {
+    const refusal = (card: Partial<LooseControls>, mcc: string) =>
+      refusalOf({ ...open, ...card }, { channel: 'atm', mcc, units: 1n })
+    expect(refusal({ mccAllow: ['5411', '5812'] }, '5812')).toBeNull()
+    expect(refusal({ mccAllow: ['5411', '5812'] }, '7995')).toBe('merchant_denied')
+    expect(refusal({ mccDeny: ['5411', '5812'] }, '5812')).toBe('merchant_denied')
+    expect(refusal({ mccDeny: ['5411', '5812'] }, '7995')).toBeNull()
+  })
+
+  it('are loosened one by one', () => {
+    const loosened = (before: Partial<LooseControls>, after: Partial<LooseControls>) =>
+      loosenedControls({ ...tight, ...before }, { ...tight, ...after })
+    expect(loosened({}, { status: 'active' })).toEqual(['freeze'])
+    expect(loosened({ status: 'active' }, { status: 'active' })).toEqual([])
+    expect(loosened({}, { status: 'canceled' })).toEqual([])
+    expect(loosened({}, { dailyMax: null })).toEqual(['limits.daily'])
+    expect(loosened({}, { dailyMax: 99n })).toEqual([])
+    expect(loosened({ dailyMax: null }, { dailyMax: 100n })).toEqual([])
+    expect(loosened({}, { purchaseMax: 101n })).toEqual(['limits.perPurchase'])
+    expect(loosened({}, { mccAllow: null })).toEqual(['mcc.allow'])
+    expect(loosened({ mccAllow: null }, { mccAllow: null })).toEqual([])
+    expect(loosened({ mccDeny: ['7995', '5812'] }, { mccDeny: ['7995'] })).toEqual(['mcc.deny'])
+    expect(loosened({}, { mccDeny: ['7995', '5812'] })).toEqual([])
+    expect(loosened({}, { channels: ['ecommerce', 'atm'] })).toEqual(['channels'])
+    expect(loosened({}, { priority: ['USD', 'USDC'] })).toEqual(['priority'])
   })
 })

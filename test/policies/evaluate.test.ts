@@ -57,11 +57,12 @@ describe('evaluate', () => {
   })
 
   it('refuses an asset or a chain that is not listed, and a chain that is not known', () => {
-    const policy = policyWith({ assets: ['USDC', 'EURC'], chains: ['base-sepolia'] })
+    const policy = policyWith({ assets: ['USDC', 'EURC'], chains: ['base-sepolia', 'base'] })
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
+    expect(evaluate(policy, spendWith({ asset: 'EURC', chain: 'base' }), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'USDT', chain: null }), now)).toEqual([
       { ...said, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
-      { ...said, rule: 'chain', limit: 'base-sepolia', requested: null },
+      { ...said, rule: 'chain', limit: 'base-sepolia,base', requested: null },
     ])
   })
 

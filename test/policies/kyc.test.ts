@@ -16,7 +16,23 @@ describe('identity levels', () => {
   })
 
   it('let nobody spend in production whom nobody knows', () => {
-    expect(neededLevel(defaultKycLimits.production, { level: 'none', usdMicros: 1n })).toBe('basic')
+    const { production } = defaultKycLimits
+    expect(neededLevel(production, { level: 'none', usdMicros: 1n })).toBe('basic')
+    expect(neededLevel(production, { level: 'basic', usdMicros: 10_000_000_000n })).toBeNull()
+    expect(neededLevel(production, { level: 'basic', usdMicros: 10_000_000_001n })).toBe('full')
+    expect(neededLevel(production, { level: 'full', usdMicros: 10n ** 18n })).toBeNull()
+  })
+
+  it('name the highest where none suffices', () => {
+    const limits = { none: 1n, basic: 2n, full: 3n }
+    expect(neededLevel(limits, { level: 'none', usdMicros: 4n })).toBe('full')
+  })
+
+  it('ask for who somebody is, from basic on', () => {
+    expect(missingOf('basic', new Set())).toEqual(
+      ['firstName', 'lastName', 'dateOfBirth', 'country', 'address'].map((member) => `applicant.${member}`),
+    )
+    expect(missingOf('full', new Set())).toEqual([...missingOf('basic', new Set()), 'documents'])
   })
 
   it('name a level that suffices, and none below it does', () => {

@@ -99,6 +99,79 @@ describe('spendPolicy', () => {
   })
 })
 
+describe('the bounds of a spend policy', () => {
+  const many = (count: number, entry: string) => Array.from({ length: count }, () => entry)
+  const payee = `0x${'a'.repeat(40)}`
+  const window = { days: ['mon'], start: '09:00', end: '17:00', tz: 'UTC' }
+  const isPolicy = (parts: object) => spendPolicy.safeParse({ ...plain, ...parts }).success
+
+  it.each([
+    [{ dailyBudget: { max: 100, maxCount: 1 } }, { dailyBudget: { max: 100, maxCount: 0 } }],
+    [{ dailyBudget: { max: 100, maxCount: 1e6 } }, { dailyBudget: { max: 100, maxCount: 1e6 + 1 } }],
+    [{ categories: { allow: many(16, 'card') } }, { categories: { allow: many(17, 'card') } }],
+    [{ counterparties: { allow: many(1000, payee) } }, { counterparties: { allow: many(1001, payee) } }],
+    [{ counterparties: { deny: many(1000, payee) } }, { counterparties: { deny: many(1001, payee) } }],
+    [{ counterparties: { deny: [payee] } }, { counterparties: { deny: [`${payee}a`] } }],
+    [{ counterparties: { deny: [payee] } }, { counterparties: { deny: [`a${payee}`] } }],
+    [{ counterparties: { newPayeeCooldownSec: 1 } }, { counterparties: { newPayeeCooldownSec: 0 } }],
+    [
+      { counterparties: { newPayeeCooldownSec: 2_592_000 } },
+      { counterparties: { newPayeeCooldownSec: 2_592_001 } },
+    ],
+    [{ counterparties: {} }, { counterparties: { allowed: [] } }],
+    [{ assets: many(16, 'USDC') }, { assets: many(17, 'USDC') }],
+    [{ assets: [] }, { assets: ['BTC'] }],
+    [{ chains: many(16, 'base') }, { chains: many(17, 'base') }],
+    [{ chains: [] }, { chains: ['bitcoin'] }],
+    [{ mcc: { allow: many(1000, '5411') } }, { mcc: { allow: many(1001, '5411') } }],
+    [{ mcc: { deny: ['5411'] } }, { mcc: { deny: ['54110'] } }],
+    [{ mcc: { deny: ['0000'] } }, { mcc: { deny: ['541'] } }],
+    [{ mcc: {} }, { mcc: { allowed: [] } }],
+    [{ symbols: { allow: many(1000, 'VTI') } }, { symbols: { allow: many(1001, 'VTI') } }],
+    [{ symbols: { deny: [' brk.b '] } }, { symbols: { deny: ['BRK B'] } }],
+    [{ symbols: { deny: [many(12, 'A').join('')] } }, { symbols: { deny: [many(13, 'A').join('')] } }],
+    [{ symbols: { deny: ['A'] } }, { symbols: { deny: [''] } }],
+    [{ symbols: {} }, { symbols: { allowed: [] } }],
+    [{ timeWindows: Array(32).fill(window) }, { timeWindows: Array(33).fill(window) }],
+    [{ approval: { above: 1, ttlSec: 60 } }, { approval: { above: 1, ttlSec: 59 } }],
+    [{ approval: { above: 1, ttlSec: 604_800 } }, { approval: { above: 1, ttlSec: 604_801 } }],
+    [{ approval: { above: 1 } }, { approval: { above: 1, below: 2 } }],
+    [{ currency: 'USD' }, { currency: 'EUR' }],
+    [{ perTransaction: { max: 1 } }, { perTransaction: { max: 1, min: 1 } }],
+    [{ notBefore: '2026-01-01T00:00:00Z' }, { notBefore: '2026-01-01' }],
+    [
+      { notBefore: '2026-01-01T00:00:00Z', expiresAt: '2026-01-01T00:00:01Z' },
+      { notBefore: '2026-01-01T00:00:00Z', expiresAt: '2026-01-01T00:00:00Z' },
+    ],
+  ])('hold %j and not %j', (within, beyond) => {
+    expect([isPolicy(within), isPolicy(beyond)]).toEqual([true, false])
+  })
+
+  it('are told by what is wrong', () => {
+    expect(issuesOf({ ...plain, mcc: { allow: ['x'] } })).toEqual(['mcc.allow.0: must be four digits'])
+    expect(issuesOf({ ...plain, symbols: { allow: ['?'] } })).toEqual(['symbols.allow.0: must be a ticker'])
+    expect(issuesOf({ ...plain, perTransaction: { max: '1.005' } })).toEqual([
+      'perTransaction.max: has 3 fraction digits; USD has 2',
+    ])
+    expect(issuesOf({ ...plain, timeWindows: [{ ...window, start: 'noon' }] })).toEqual([
+      'timeWindows.0.start: must be a time of day from 00:00 to 23:59',
+    ])
+    expect(issuesOf({ ...plain, timeWindows: [{ ...window, tz: 'Mars' }] })).toEqual([
+      'timeWindows.0.tz: must be an IANA time zone, such as Europe/Berlin',
+    ])
+  })
+
+  it('are filled in where something is not said', () => {
+    expect(
+      spendPolicy.parse({ ...plain, approval: { above: 1 }, symbols: { deny: [' brk.b '] } }),
+    ).toMatchObject({
+      currency: 'USD',
+      approval: { above: '1', ttlSec: 86_400 },
+      symbols: { deny: ['BRK.B'] },
+    })
+  })
+})
+
 describe('USD in millionths', () => {
   it('converts both ways without needless zeros', () => {
     expect(usdMicrosOf('12.5')).toBe(12_500_000n)
@@ -108,6 +181,17 @@ describe('USD in millionths', () => {
   })
 
   it('counts a text that is no decimal as nothing', () => {
-    expect(usdMicrosOf('a lot')).toBe(0n)
+    for (const text of ['a lot', '', '-1', '1.', '.5', '01', ' 1', '1 ', '1e3', '1,5'])
+      expect(usdMicrosOf(text)).toBe(0n)
+  })
+
+  it('drops what is finer than a millionth, so that a limit is never more than it says', () => {
+    expect(usdMicrosOf('0.0000019')).toBe(1n)
+    expect(usdMicrosOf('10')).toBe(10_000_000n)
+    expect([usdOfMicros(0n), usdOfMicros(10_000_000n), usdOfMicros(123_456_789n)]).toEqual([
+      '0',
+      '10',
+      '123.456789',
+    ])
   })
 })

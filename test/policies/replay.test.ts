@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { spendPolicy } from '../../policies/policy.ts'
+import { type PastSpend, replay } from '../../policies/replay.ts'
+
+const payee = `0x${'Ab'.repeat(20)}`
+const at = (time: string) => new Date(`2026-11-${time}:00Z`)
+const policyWith = (parts: object) =>
+  spendPolicy.parse({
+    perTransaction: { max: '10' },
+    dailyBudget: { max: '10' },
+    categories: { allow: ['transfer'] },
+    ...parts,
+  })
+/** A spend of whole dollars that was allowed. */
+const spendOf = (dollars: number | null, when: string, changes: Partial<PastSpend> = {}): PastSpend => ({
+  id: `dec_${when}`,
+  at: at(when),
+  spend: {
+    category: 'transfer',
+    asset: 'USDC',
+    usdMicros: dollars === null ? null : BigInt(dollars) * 1_000_000n,
+    chain: null,
+    counterparty: null,
+    mcc: null,
+    symbol: null,
+  },
+  was: 'allow',
+  isReturned: false,
+  isApproved: false,
+  beside: [],
+  ...changes,
+})
+const paid = (spend: PastSpend, counterparty: string | null): PastSpend => ({
+  ...spend,
+  spend: { ...spend.spend, counterparty },
+})
+const told = (policy: object, ...past: PastSpend[]) =>
+  replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
+
+describe('a replay', () => {
+  it('tells of each spend what it was and what it would have been', () => {
+    expect(replay(policyWith({}), [spendOf(11, '20T10:00', { was: 'approval_required' })])).toEqual([
+      {
+        id: 'dec_20T10:00',
+        was: 'approval_required',
+        now: 'deny',
+        violations: [
+          expect.objectContaining({ rule: 'per_transaction', limit: '10', requested: '11' }),
+          expect.objectContaining({ rule: 'daily_budget', used: '0', resetsAt: '2026-11-21T00:00:00.000Z' }),
+        ],
+      },
+    ])
+  })
+
+  it('counts what it allows in the budget of its day, and nothing else', () => {
+    const day = [spendOf(6, '20T10:00'), spendOf(5, '20T11:00'), spendOf(4, '20T12:00')]
+    expect(told({}, ...day, spendOf(10, '21T00:00'))).toEqual([
+      ['allow'],
+      ['deny', 'daily_budget'],
+      ['allow'],
+      ['allow'],
+    ])
+    expect(told({}, spendOf(6, '20T10:00', { isReturned: true }), spendOf(10, '20T11:00'))).toEqual([
+      ['allow'],
+      ['allow'],
+    ])
+  })
+
+  it('counts the spends of a day', () => {
+    const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => spendOf(1, when))
+    expect(told({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
+      ['allow'],
+      ['allow'],
+      ['deny', 'daily_count'],
+    ])
+  })
+
+  it('denies what was denied for something that is no matter of the policy', () => {
+    const paused = { limit: null, used: null, requested: null, remaining: null, resetsAt: null }
+    const past = spendOf(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
+    expect(told({}, past)).toEqual([['deny', 'paused']])
+    expect(told({}, { ...past, beside: [] })).toEqual([['allow']])
+  })
+
+  it('asks the owner again where the owner was not asked or did not answer', () => {
+    const approval = { approval: { above: '2' } }
+    expect(told(approval, spendOf(3, '20T10:00'))).toEqual([['approval_required']])
+    expect(told(approval, spendOf(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
+    expect(told(approval, spendOf(2, '20T10:00'))).toEqual([['allow']])
+    // What waits is not counted.
+    expect(told(approval, spendOf(9, '20T10:00'), spendOf(2, '20T11:00'))).toEqual([
+      ['approval_required'],
+      ['allow'],
+    ])
+  })
+
+  it('finds no money where there was none, unless it would not even have looked', () => {
+    const poor = spendOf(6, '20T10:00', { was: 'insufficient_funds' })
+    expect(told({}, poor, spendOf(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
+    expect(told({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
+  })
+
+  it('lets a payee wait from when it was first asked for, in whatever case it was written', () => {
+    const counterparties = { newPayeeCooldownSec: 3600 }
+    const asks = [
+      paid(spendOf(1, '20T10:00'), payee),
+      paid(spendOf(1, '20T10:59'), payee.toLowerCase()),
+      paid(spendOf(1, '20T11:00'), payee.toUpperCase()),
+      paid(spendOf(1, '20T11:01'), `0x${'c'.repeat(40)}`),
+    ]
+    expect(told({ counterparties }, ...asks)).toEqual([
+      ['deny', 'new_payee_cooldown'],
+      ['deny', 'new_payee_cooldown'],
+      ['allow'],
+      ['deny', 'new_payee_cooldown'],
+    ])
+    const nobody = ['20T10:00', '20T12:00'].map((when) => spendOf(1, when))
+    expect(told({ counterparties }, ...nobody)).toEqual([
+      ['deny', 'new_payee_cooldown'],
+      ['deny', 'new_payee_cooldown'],
+    ])
+  })
+})

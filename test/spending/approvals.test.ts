@@ -1,0 +1,249 @@
+import { expect, it } from 'vitest'
+import { newId } from '../../src/ids.ts'
+import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
+import {
+  type Asking,
+  askApproval,
+  decideApproval,
+  findApproval,
+  findAskedAt,
+  keepOutcome,
+  listApprovals,
+  unfinishedApprovals,
+} from '../../src/spending/approvals.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon, openAccount, openKey, spendOf } from './scene.ts'
+
+const after = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
+const firstPage = { limit: 50, after: null }
+
+onBothEngines('the approvals of an account', (database) => {
+  const open = async () => {
+    const accountId = await openAccount(database(), 100n)
+    return { accountId, keyId: await openKey(database(), accountId) }
+  }
+  type Scene = Awaited<ReturnType<typeof open>>
+  /** A call that asks, with a decision of its own. */
+  const ask = async (scene: Scene, changes: Partial<Asking> = {}) => {
+    const request = spendOf(scene, 1n, { needsApproval: true })
+    await reserveSpend(database(), request)
+    const asked = await askApproval(
+      { database: database(), newId },
+      {
+        ...scene,
+        decisionId: request.decisionId,
+        operation: 'wallets.transfer',
+        input: '{"amount":"1.50"}',
+        fingerprint: 'this call',
+        idempotencyKey: null,
+        ttlSeconds: 600,
+        at: noon,
+        ...changes,
+      },
+    )
+    return { asked, isNew: asked.decisionId === request.decisionId, decisionId: request.decisionId }
+  }
+  const decide = (scene: Scene, id: string, status: 'approved' | 'rejected', at = after(1)) =>
+    decideApproval(database(), { accountId: scene.accountId, id, status, at })
+
+  it('begin as a call that waits, with all that it asked for', async () => {
+    const scene = await open()
+    const { asked, decisionId } = await ask(scene)
+    expect(asked).toEqual({
+      id: asked.id,
+      ...scene,
+      decisionId,
+      operation: 'wallets.transfer',
+      input: '{"amount":"1.50"}',
+      idempotencyKey: null,
+      status: 'pending',
+      answer: null,
+      problem: null,
+      createdAt: noon,
+      expiresAt: after(600),
+      decidedAt: null,
+    })
+    expect(asked.id).toMatch(/^appr_/)
+  })
+
+  it('are asked for once by the same call, while that waits', async () => {
+    const scene = await open()
+    const { asked: first } = await ask(scene)
+    expect((await ask(scene, { at: after(599) })).asked).toEqual(first)
+    expect((await ask(scene, { fingerprint: 'another call' })).isNew).toBe(true)
+    expect((await ask(await open())).isNew).toBe(true)
+    expect((await ask(scene, { idempotencyKey: 'a' })).isNew).toBe(true)
+    expect((await ask(scene, { at: after(600) })).isNew).toBe(true)
+  })
+
+  it('are asked for anew once the first was decided', async () => {
+    const scene = await open()
+    const { asked } = await ask(scene)
+    await decide(scene, asked.id, 'rejected')
+    expect((await ask(scene)).isNew).toBe(true)
+  })
+
+  it('with an idempotency key belong to one decision, whatever became of it', async () => {
+    const scene = await open()
+    const { asked, decisionId } = await ask(scene, { idempotencyKey: 'a' })
+    expect((await ask(scene, { idempotencyKey: 'a', decisionId })).asked).toEqual(asked)
+    expect((await ask(scene, { idempotencyKey: 'a', decisionId, at: after(600) })).asked).toEqual({
+      ...asked,
+      status: 'expired',
+    })
+    expect((await ask(scene, { idempotencyKey: 'b' })).isNew).toBe(true)
+    expect((await ask(scene)).isNew).toBe(true)
+  })
+
+  it('come to one where several processes ask for the same decision at once', async () => {
+    const scene = await open()
+    const { decisionId } = spendOf(scene, 1n)
+    await reserveSpend(database(), spendOf(scene, 1n, { needsApproval: true, decisionId }))
+    const all = await Promise.all(
+      Array.from({ length: 4 }, () => ask(scene, { idempotencyKey: 'a', decisionId })),
+    )
+    expect(new Set(all.map(({ asked }) => asked.id)).size).toBe(1)
+  })
+
+  it('are found by their account and by their key, and by nobody else', async () => {
+    const scene = await open()
+    const { asked } = await ask(scene)
+    const find = (owner: { accountId: string; keyId: string | null }, now = noon) =>
+      findApproval(database(), { ...owner, id: asked.id, now })
+    const stranger = await open()
+    expect(await find(scene)).toEqual(asked)
+    expect(await find({ ...scene, keyId: null })).toEqual(asked)
+    expect(await find({ ...scene, keyId: stranger.keyId })).toBeUndefined()
+    expect(await find({ ...stranger, keyId: null })).toBeUndefined()
+    expect(await find(scene, after(599.999))).toMatchObject({ status: 'pending' })
+    expect(await find(scene, after(600))).toEqual({ ...asked, status: 'expired' })
+  })
+
+  it('say when a call last asked', async () => {
+    const scene = await open()
+    const askedAt = (changes: object = {}) =>
+      findAskedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
+    expect(await askedAt()).toBeUndefined()
+    await ask(scene)
+    await ask(scene, { at: after(700) })
+    await ask(scene, { at: after(900), fingerprint: 'another call' })
+    expect(await askedAt()).toEqual(after(700))
+    expect(await askedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
+    expect(await askedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
+  })
+
+  it('are listed newest first, by page and by what became of them', async () => {
+    const scene = await open()
+    const calls = ['old', 'rejected', 'approved', 'waiting']
+    const ids: string[] = []
+    for (const [index, fingerprint] of calls.entries()) {
+      const ttlSeconds = fingerprint === 'old' ? 60 : 600
+      ids.push((await ask(scene, { fingerprint, at: after(index), ttlSeconds })).asked.id)
+    }
+    await decide(scene, ids[1] ?? '', 'rejected', after(10))
+    await decide(scene, ids[2] ?? '', 'approved', after(10))
+    await ask(await open())
+    const list = async (parts: object = {}) => {
+      const asked = { accountId: scene.accountId, status: undefined, page: firstPage, now: after(60) }
+      return (await listApprovals(database(), { ...asked, ...parts })).map(({ id, status }) => [
+        calls[ids.indexOf(id)],
+        status,
+      ])
+    }
+    expect(await list()).toEqual([
+      ['waiting', 'pending'],
+      ['approved', 'approved'],
+      ['rejected', 'rejected'],
+      ['old', 'expired'],
+    ])
+    expect(await list({ status: 'pending' })).toEqual([['waiting', 'pending']])
+    expect(await list({ status: 'expired' })).toEqual([['old', 'expired']])
+    expect(await list({ status: 'approved' })).toEqual([['approved', 'approved']])
+    expect(await list({ status: 'rejected' })).toEqual([['rejected', 'rejected']])
+    expect(await list({ now: after(59), status: 'expired' })).toEqual([])
+    expect(await list({ page: { limit: 1, after: null } })).toHaveLength(2)
+    expect(await list({ page: { limit: 50, after: ids[2] ?? '' } })).toEqual([
+      ['rejected', 'rejected'],
+      ['old', 'expired'],
+    ])
+  })
+
+  it('are decided once, by their account, before their time is over', async () => {
+    const scene = await open()
+    const { asked } = await ask(scene)
+    expect(await decide(await open(), asked.id, 'approved')).toBeUndefined()
+    expect(await decide(scene, asked.id, 'approved', after(600))).toBeUndefined()
+    expect(await decide(scene, asked.id, 'approved', after(599))).toEqual({
+      ...asked,
+      status: 'approved',
+      decidedAt: after(599),
+    })
+    expect(await decide(scene, asked.id, 'rejected')).toBeUndefined()
+    expect(await decide(scene, (await ask(scene)).asked.id, 'rejected')).toMatchObject({ status: 'rejected' })
+  })
+
+  it('keep the first outcome of the call, and none of a call that may not run', async () => {
+    const keep = (id: string, outcome: { answer: string } | { problem: string }) =>
+      keepOutcome(database(), { id, outcome, now: noon })
+    const scene = await open()
+    const { asked: paid } = await ask(scene, { fingerprint: 'paid' })
+    const { asked: refused } = await ask(scene, { fingerprint: 'refused' })
+    const { asked: waiting } = await ask(scene, { fingerprint: 'waiting' })
+    for (const { id } of [paid, refused]) await decide(scene, id, 'approved')
+    expect(await keep(paid.id, { answer: 'done' })).toMatchObject({ answer: 'done', problem: null })
+    expect(await keep(paid.id, { answer: 'done again' })).toMatchObject({ answer: 'done', problem: null })
+    expect(await keep(paid.id, { problem: 'late' })).toMatchObject({ answer: 'done', problem: null })
+    expect(await keep(refused.id, { problem: 'no funds' })).toMatchObject({
+      answer: null,
+      problem: 'no funds',
+    })
+    expect(await keep(refused.id, { answer: 'late' })).toMatchObject({ answer: null, problem: 'no funds' })
+    expect(await keep(waiting.id, { answer: 'early' })).toMatchObject({ status: 'pending', answer: null })
+    expect(await findApproval(database(), { ...scene, id: waiting.id, now: noon })).toEqual(waiting)
+  })
+
+  it('are unfinished while an approved call has no outcome', async () => {
+    const scene = await open()
+    const ids: string[] = []
+    for (const fingerprint of ['answered', 'refused', 'open', 'open too', 'waiting', 'rejected'])
+      ids.push((await ask(scene, { fingerprint, at: after(ids.length) })).asked.id)
+    const [answered = '', refused = '', one = '', two = '', , rejected = ''] = ids
+    for (const id of [answered, refused, one, two]) await decide(scene, id, 'approved', after(10))
+    await decide(scene, rejected, 'rejected', after(10))
+    await keepOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
+    await keepOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
+    const unfinished = async (before: Date) =>
+      (await unfinishedApprovals(database(), before, 50)).map(({ id }) => id).filter((id) => ids.includes(id))
+    expect(await unfinished(after(11))).toEqual([one, two])
+    expect(await unfinished(after(10))).toEqual([])
+    expect(await unfinishedApprovals(database(), after(11), 1)).toHaveLength(1)
+  })
+
+  it('are shown with their input read and their times written', async () => {
+    const scene = await open()
+    const { asked } = await ask(scene)
+    const view = {
+      approvalId: asked.id,
+      status: 'pending',
+      agentId: scene.keyId,
+      operation: 'wallets.transfer',
+      input: { amount: '1.50' },
+      decisionId: asked.decisionId,
+      answer: null,
+      problem: null,
+      createdAt: '2026-11-20T12:00:00.000Z',
+      expiresAt: '2026-11-20T12:10:00.000Z',
+      decidedAt: null,
+    }
+    expect(approvalView.parse(viewApproval(asked))).toEqual(view)
+    await decide(scene, asked.id, 'approved')
+    const outcome = { answer: { transferId: 'tx_1' } }
+    const done = await keepOutcome(database(), { id: asked.id, outcome, now: noon })
+    expect(approvalView.parse(viewApproval(done))).toMatchObject({
+      status: 'approved',
+      answer: { transferId: 'tx_1' },
+      decidedAt: '2026-11-20T12:00:01.000Z',
+    })
+  })
+})

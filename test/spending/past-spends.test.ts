@@ -1,0 +1,184 @@
+import { expect, it } from 'vitest'
+import { newId } from '../../src/ids.ts'
+import { askApproval, decideApproval } from '../../src/spending/approvals.ts'
+import { findAllowedDecision, findDecisionFacts } from '../../src/spending/decisions.ts'
+import { pastSpends } from '../../src/spending/past-spends.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { reserveSpend, type SpendRequest } from '../../src/spending/reserve.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon, openAccount, openKey, spendOf } from './scene.ts'
+
+const facts = { category: 'transfer', amount: '1.5', asset: 'USDC', usdMicros: '1500000' }
+const paused = {
+  rule: 'paused',
+  limit: null,
+  used: null,
+  requested: null,
+  remaining: null,
+  resetsAt: null,
+} as const
+const payee = `0x${'a'.repeat(40)}`
+
+onBothEngines('the decisions of a key', (database) => {
+  const open = async () => {
+    const accountId = await openAccount(database(), 100n)
+    return { accountId, keyId: await openKey(database(), accountId) }
+  }
+  type Scene = Awaited<ReturnType<typeof open>>
+  let spends = 0
+  /** A spend a second after the one before, so that their ids sort as they came. */
+  const spend = async (scene: Scene, changes: Partial<SpendRequest> = {}) => {
+    spends += 1
+    const at = new Date(noon.getTime() + spends * 1000)
+    const request = spendOf(scene, 10n, { facts, at, decisionId: newId('dec', at), ...changes })
+    await reserveSpend(database(), request)
+    return request.decisionId
+  }
+  const past = (scene: Scene, limit = 50) => pastSpends(database(), { ...scene, limit })
+
+  it('are read as the spends that they were, oldest first', async () => {
+    const scene = await open()
+    const full = {
+      ...facts,
+      chain: 'base',
+      counterparty: payee,
+      mcc: '5411',
+      symbol: 'VTI',
+      approvalId: 'appr_1',
+    }
+    const first = await spend(scene, { facts: full, operation: 'cards.pay' })
+    const second = await spend(scene)
+    await spend({ ...scene, keyId: await openKey(database(), scene.accountId) })
+    expect(await past(scene)).toEqual([
+      {
+        id: first,
+        at: expect.any(Date),
+        operation: 'cards.pay',
+        amount: '1.5',
+        spend: {
+          category: 'transfer',
+          asset: 'USDC',
+          usdMicros: 1_500_000n,
+          chain: 'base',
+          counterparty: payee,
+          mcc: '5411',
+          symbol: 'VTI',
+        },
+        was: 'allow',
+        isReturned: false,
+        isApproved: true,
+        beside: [],
+      },
+      {
+        id: second,
+        at: new Date(noon.getTime() + spends * 1000 - 1000),
+        operation: 'wallets.transfer',
+        amount: '1.5',
+        spend: {
+          category: 'transfer',
+          asset: 'USDC',
+          usdMicros: 1_500_000n,
+          chain: null,
+          counterparty: null,
+          mcc: null,
+          symbol: null,
+        },
+        was: 'allow',
+        isReturned: false,
+        isApproved: false,
+        beside: [],
+      },
+    ])
+    expect((await past(scene, 1)).map(({ id }) => id)).toEqual([second])
+    expect(await past({ ...scene, accountId: await openAccount(database(), 0n) })).toEqual([])
+  })
+
+  it('are of no known worth where that was not recorded as whole millionths', async () => {
+    const scene = await open()
+    for (const usdMicros of [null, '-1', '1.5', 'x1', 15])
+      await spend(scene, { facts: { ...facts, usdMicros } })
+    expect((await past(scene)).map(({ spend: { usdMicros } }) => usdMicros)).toEqual(Array(5).fill(null))
+  })
+
+  it('say whose money came back', async () => {
+    const scene = await open()
+    await releaseSpend(database(), { decisionId: await spend(scene), at: noon })
+    await settleSpend(database(), {
+      decisionId: await spend(scene),
+      destination: 'external:base-sepolia',
+      at: noon,
+    })
+    expect((await past(scene)).map(({ isReturned }) => isReturned)).toEqual([true, false])
+  })
+
+  it('keep of what they violated only what is no matter of the policy', async () => {
+    const scene = await open()
+    const said = { limit: '1', used: '2', requested: '3', remaining: '0', resetsAt: null }
+    const violations = (['paused', 'category', 'owner_budget', 'per_transaction'] as const).map((rule) => ({
+      rule,
+      ...said,
+    }))
+    await spend(scene, { violations })
+    expect(await past(scene)).toMatchObject([
+      {
+        was: 'deny',
+        beside: [
+          { rule: 'paused', ...said },
+          { rule: 'owner_budget', ...said },
+        ],
+      },
+    ])
+  })
+
+  it('leave out the request for an approval that was given, whose spend has a decision of its own', async () => {
+    const scene = await open()
+    const ask = async () => {
+      const decisionId = await spend(scene, { needsApproval: true })
+      const { id } = await askApproval(
+        { database: database(), newId },
+        {
+          ...scene,
+          decisionId,
+          operation: 'wallets.transfer',
+          input: '{}',
+          fingerprint: decisionId,
+          idempotencyKey: null,
+          ttlSeconds: 60,
+          at: noon,
+        },
+      )
+      return { decisionId, id }
+    }
+    const [given, refused, waiting] = [await ask(), await ask(), await ask()]
+    const { accountId } = scene
+    await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })
+    await decideApproval(database(), { accountId, id: refused.id, status: 'rejected', at: noon })
+    expect((await past(scene)).map(({ id, was }) => [id, was])).toEqual([
+      [refused.decisionId, 'approval_required'],
+      [waiting.decisionId, 'approval_required'],
+    ])
+  })
+
+  it('are found again with what they were made on', async () => {
+    const decisionId = await spend(await open(), { facts: { ...facts, found: { rate: '1.1' } } })
+    expect(await findDecisionFacts(database(), decisionId)).toEqual({ rate: '1.1' })
+  })
+
+  it('that allowed a call are found by its idempotency key and input', async () => {
+    const scene = await open()
+    const callOf = (key: string) => ({ principal: scene.keyId, key, fingerprint: 'same' })
+    const allowed = await spend(scene, { idempotency: callOf('a') })
+    await spend(
+      { ...scene, keyId: await openKey(database(), scene.accountId) },
+      { idempotency: callOf('other') },
+    )
+    await spend(scene, { idempotency: callOf('denied'), violations: [paused] })
+    const find = (changes: object = {}) => findAllowedDecision(database(), { ...callOf('a'), ...changes })
+    expect(await find()).toBe(allowed)
+    expect(await find({ principal: 'key_other' })).toBeUndefined()
+    expect(await find({ fingerprint: 'other' })).toBeUndefined()
+    expect(await find({ key: 'b' })).toBeUndefined()
+    expect(await find({ key: 'denied' })).toBeUndefined()
+  })
+})
