@@ -14,7 +14,9 @@ import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
+import { finishOrders } from '../jobs/finish-orders.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { repayMints } from '../jobs/repay-mints.ts'
 import { settleCards } from '../jobs/settle-cards.ts'
 import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
@@ -139,6 +141,10 @@ async function openGateway(
       log,
     }),
     every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
+    every(2_000, { name: 'finish-orders', round: (signal) => finishOrders(services, signal), log }),
+    ...(config.mode === 'sandbox'
+      ? [every(2_000, { name: 'repay-mints', round: (signal) => repayMints(services, signal), log })]
+      : []),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',
