@@ -21,6 +21,7 @@ export const complianceVariables = {
   SUMSUB_URL: url.default('https://api.sumsub.com'),
   SUMSUB_APP_TOKEN: z.string().min(1).max(256).optional(),
   SUMSUB_SECRET_KEY: z.string().min(1).max(256).optional(),
+  SUMSUB_WEBHOOK_SECRET: z.string().min(1).max(256).optional(),
   SUMSUB_LEVELS: z
     .string()
     .regex(/^[\w -]{1,64},[\w -]{1,64}$/, 'must name two levels of Sumsub: basic,full')
@@ -53,6 +54,8 @@ export interface ComplianceConfig {
     readonly url: string
     readonly appToken: string
     readonly secretKey: string
+    /** Null: reviews are only asked about. */
+    readonly webhookSecret: string | null
     readonly levels: { readonly basic: string; readonly full: string }
   } | null
   /** Who originates transfers in Travel Rule data. */
@@ -91,5 +94,6 @@ function sumsubOf(settings: z.output<typeof variables>): ComplianceConfig['sumsu
   const { SUMSUB_URL, SUMSUB_APP_TOKEN: appToken, SUMSUB_SECRET_KEY: secretKey, SUMSUB_LEVELS } = settings
   if (appToken === undefined || secretKey === undefined) return null
   const [basic = '', full = ''] = SUMSUB_LEVELS.split(',')
-  return { url: SUMSUB_URL, appToken, secretKey, levels: { basic, full } }
+  const webhookSecret = settings.SUMSUB_WEBHOOK_SECRET ?? null
+  return { url: SUMSUB_URL, appToken, secretKey, webhookSecret, levels: { basic, full } }
 }

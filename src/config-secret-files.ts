@@ -22,6 +22,7 @@ const secrets: ReadonlySet<string> = new Set([
   'SMTP_URL',
   'SUMSUB_APP_TOKEN',
   'SUMSUB_SECRET_KEY',
+  'SUMSUB_WEBHOOK_SECRET',
   'TWILIO_AUTH_TOKEN',
 ])
 

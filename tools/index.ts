@@ -3,6 +3,8 @@ import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminDriftList from './admin/drift/list.ts'
+import adminKycDecide from './admin/kyc/decide.ts'
+import adminKycList from './admin/kyc/list.ts'
 import agentsDecisions from './agents/decisions.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
@@ -82,6 +84,8 @@ export const tools: readonly Tool[] = [
   adminAccountsLock,
   adminAccountsUnlock,
   adminDriftList,
+  adminKycDecide,
+  adminKycList,
   agentsDecisions,
   agentsKeysChallenge,
   agentsKeysCreate,

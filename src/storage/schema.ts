@@ -16,7 +16,12 @@ import type {
   CardTable,
   WebhookEventTable,
 } from './schema-cards.ts'
-import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
+import type {
+  BlockedAddressTable,
+  KycApplicationTable,
+  KycDecisionTable,
+  TravelRuleTable,
+} from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
 import type { McpTables } from './schema-mcp.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
@@ -93,6 +98,7 @@ export interface Schema extends InvestingTables, McpTables {
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable
   kyc_application: KycApplicationTable
+  kyc_decision: KycDecisionTable
   payment: PaymentTable
   metering: MeteringTable
   docs_feedback: DocsFeedbackTable
