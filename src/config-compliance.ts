@@ -14,6 +14,11 @@ export const complianceVariables = {
   AML_VELOCITY: z.string().optional(),
   AML_STRUCTURING: z.string().optional(),
   TRAVEL_RULE_THRESHOLDS: z.string().optional(),
+  TRAVEL_RULE_URL: url.optional(),
+  TRAVEL_RULE_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+    .optional(),
   KYC_LIMITS: z
     .string()
     .regex(/^none:\d{1,12},basic:\d{1,12}$/, 'must be none:<USD>,basic:<USD>, such as none:0,basic:10000')
@@ -47,6 +52,8 @@ export interface ComplianceConfig {
     readonly structuring: string | null
     readonly thresholds: string | null
   }
+  /** Through whom other institutions are told; null: the sandbox's own, or nobody in production. */
+  readonly travelRule: { readonly url: string; readonly apiKey: string | null } | null
   /** The most that one spend may be worth before a level is reached, whole USD; null: by mode. */
   readonly kycLimits: { readonly none: bigint; readonly basic: bigint } | null
   /** Who reviews identities; null: the sandbox's reviewer, or nobody in production. */
@@ -79,6 +86,10 @@ export function complianceOf(settings: z.output<typeof variables>): ComplianceCo
       structuring: settings.AML_STRUCTURING ?? null,
       thresholds: settings.TRAVEL_RULE_THRESHOLDS ?? null,
     },
+    travelRule:
+      settings.TRAVEL_RULE_URL === undefined
+        ? null
+        : { url: settings.TRAVEL_RULE_URL, apiKey: settings.TRAVEL_RULE_API_KEY ?? null },
     kycLimits: kycLimitsOf(settings.KYC_LIMITS),
     sumsub: sumsubOf(settings),
     vasp: { name: settings.VASP_NAME, lei: settings.VASP_LEI ?? null },

@@ -24,6 +24,7 @@ import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
 import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
+import { tellInstitutions } from '../jobs/tell-institutions.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -153,6 +154,7 @@ async function openGateway(
     }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
+    every(1_000, { name: 'tell-institutions', round: (signal) => tellInstitutions(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {
