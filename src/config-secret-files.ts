@@ -23,6 +23,8 @@ const secrets: ReadonlySet<string> = new Set([
   'SMTP_URL',
   'SUMSUB_APP_TOKEN',
   'SUMSUB_SECRET_KEY',
+  'SUMSUB_WEBHOOK_SECRET',
+  'TRAVEL_RULE_API_KEY',
   'TWILIO_AUTH_TOKEN',
 ])
 

@@ -21,10 +21,7 @@ import { createConfiguredProcessor } from './providers/card-processor/configured
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
-import { noReview } from './providers/identity-review/none.ts'
-import { createSandboxReview } from './providers/identity-review/sandbox.ts'
-import { createSumsubReview } from './providers/identity-review/sumsub.ts'
-import type { IdentityReview } from './providers/identity-review.ts'
+import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
@@ -55,6 +52,7 @@ import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts
 import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
 import type { SwapAggregator } from './providers/swap-aggregator.ts'
 import { noTracing, type Tracing } from './providers/tracing.ts'
+import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
 import {
   prepareSandbox,
   SANDBOX_OPENID_PATH,
@@ -117,6 +115,7 @@ export async function createRuntime(
     const chain = watch('chain', bareChain)
     const parts = { database, chain, broker, clock: systemClock, newId, log, metrics, tracing }
     const sanctions = createSanctions(config, log)
+    const travelRule = createConfiguredTravelRule(config, systemClock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
     const wired = { ...parts, ownOrigin, webhooks }
     const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
@@ -135,8 +134,9 @@ export async function createRuntime(
       rates: watch('rates', createRates(config, log)),
       railControls: watch('rail_controls', createRailControls(config, database)),
       sanctions,
-      identityReview: watch('identity_review', createIdentityReview(config)),
+      identityReview: watch('identity_review', createConfiguredReview(config, systemClock)),
       screening: watch('screening', createScreening(config, sanctions, log)),
+      travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
       bankingProvider,
       rateLimiter: countingRefusals(watch('rate_limits', rateLimiter), metrics),
@@ -248,12 +248,6 @@ function createRailControls({ railControlsUrl, mode }: Config, database: Databas
       ? createDatabaseRailControls({ database, defaultEnabled: mode === 'sandbox' })
       : createRemoteRailControls({ url: railControlsUrl })
   return cachedRailControls({ controls, clock: systemClock })
-}
-
-/** Production without a provider verifies nobody, rather than everybody. */
-function createIdentityReview({ sumsub, mode }: Config): IdentityReview {
-  if (sumsub !== null) return createSumsubReview({ ...sumsub, clock: systemClock })
-  return mode === 'sandbox' ? createSandboxReview(systemClock) : noReview
 }
 
 /** The list that the configuration names; ours where it names none. */

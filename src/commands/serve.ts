@@ -14,7 +14,9 @@ import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
+import { finishOrders } from '../jobs/finish-orders.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { repayMints } from '../jobs/repay-mints.ts'
 import { settleCards } from '../jobs/settle-cards.ts'
 import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
@@ -22,6 +24,7 @@ import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
 import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
+import { tellInstitutions } from '../jobs/tell-institutions.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -139,6 +142,10 @@ async function openGateway(
       log,
     }),
     every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
+    every(2_000, { name: 'finish-orders', round: (signal) => finishOrders(services, signal), log }),
+    ...(config.mode === 'sandbox'
+      ? [every(2_000, { name: 'repay-mints', round: (signal) => repayMints(services, signal), log })]
+      : []),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',
@@ -147,6 +154,7 @@ async function openGateway(
     }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
+    every(1_000, { name: 'tell-institutions', round: (signal) => tellInstitutions(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
   ]
   return {

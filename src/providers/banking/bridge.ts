@@ -50,6 +50,7 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
+    if (isRefusal(response.status)) throw refusedBy(response.status)
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
     return shape.parse(await response.json())
   }
@@ -92,16 +93,28 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
         }
       } catch (cause) {
         log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
+        if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The banking provider did not open the account.',
-          { retryAfter: 5, hint: 'Send the request again.' },
+          'The banking provider did not say that it has opened the account; it is asked again.',
+          { retryAfter: 5, hint: 'Send the request again, or look at GET /api/banking in a minute.' },
           { cause },
         )
       }
     },
     play: null,
   }
+}
+
+/** An answer after which there is no account: neither a conflict nor one that a later try may better. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
+}
+
+function refusedBy(status: number): Failure {
+  return new Failure('provider_unavailable', `The banking provider refused the account (${status}).`, {
+    isFinal: true,
+  })
 }
 
 /** @throws Error where the provider left out what a payer needs. */

@@ -1,5 +1,5 @@
 /**
- * Alpaca's Broker API: one trading account of the operator, in which the ledger says who owns what. Orders are day orders, buys
+ * Alpaca's Broker API: one trading account, and its one owner: nobody else's orders are put into it. Orders are day orders, buys
  * by `notional`, sells by `qty`; our id is their `client_order_id`, which Alpaca takes once. Prices come from its market data.
  * @see https://docs.alpaca.markets/reference/createorderforaccount
  */
@@ -21,6 +21,8 @@ export interface AlpacaOptions {
   readonly apiKey: string
   readonly apiSecret: string
   readonly accountId: string
+  /** `acct_…`: whose that account is; null: nobody trades. */
+  readonly owner: string | null
   readonly clock: Clock
   readonly log: Log
   readonly timeoutMs?: number
@@ -50,6 +52,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const findRaw = (id: string) => findOrder(ask, orders, id)
   return {
     name: 'alpaca',
+    isOpenTo: (accountId) => accountId === options.owner,
     instrument: async (symbol) => {
       const known = instruments.get(symbol)
       if (known !== undefined) return known

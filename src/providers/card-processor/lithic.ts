@@ -44,6 +44,7 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
+        if (isRefusal(response.status)) throw refusedBy(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
         const card = created.parse(await response.json())
         return {
@@ -55,16 +56,31 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
         }
       } catch (cause) {
         log.error({ err: cause, cardId }, 'a card could not be issued')
+        if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The card processor did not issue the card.',
-          { retryAfter: 5, hint: 'Send the request again.' },
+          'The card processor did not say that it has issued the card; it is asked again.',
+          {
+            retryAfter: 5,
+            hint: 'Send the request again with the same idempotency key, or look at GET /api/cards in a minute.',
+          },
           { cause },
         )
       }
     },
     play: null,
   }
+}
+
+/** An answer after which there is no card: neither a conflict nor one that a later try may better. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
+}
+
+function refusedBy(status: number): Failure {
+  return new Failure('provider_unavailable', `The card processor refused the card (${status}).`, {
+    isFinal: true,
+  })
 }
 
 /** The processor wants a UUID for its idempotency: ours is one in base32. */

@@ -4,12 +4,14 @@ import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
+import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 
-/** How to reach it. @property levels the names of its levels that stand for ours. */
+/** How to reach it. @property levels the names of its levels that stand for ours. @property webhookSecret null: no webhook holds. */
 export interface SumsubOptions {
   readonly url: string
   readonly appToken: string
   readonly secretKey: string
+  readonly webhookSecret: string | null
   readonly levels: Readonly<Record<'basic' | 'full', string>>
   readonly clock: Clock
 }
@@ -101,6 +103,8 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
       }
       return { reference: created.id, review: reviewOf(created) }
     },
+    verify: (delivery) => verifySumsubWebhook(delivery, options.webhookSecret),
+    readNotice: readSumsubWebhook,
     async read(reference) {
       return reviewOf(await applicantOf(await ask('GET', `/resources/applicants/${reference}/one`)))
     },
