@@ -2,11 +2,13 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { verifyWebhook } from './standard-webhooks.ts'
 
-const TIMEOUT_MS = 10_000
+/** For the whole answer: a person waits. */
+const TIMEOUT_MS = 5_000
 
 /** How a deployment knows Lithic. @property secretsAt the webhook secrets that hold at a moment. @property apiKey null: cards cannot be issued. */
 export interface LithicParts {
@@ -42,11 +44,12 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
             'idempotency-key': uuidOf(cardId),
           },
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
+          redirect: 'error',
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
         if (isRefusal(response.status)) throw refusedBy(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
-        const card = created.parse(await response.json())
+        const card = created.parse(await jsonOf(response))
         return {
           token: card.token,
           brand: 'Visa',
