@@ -8,3 +8,8 @@ export const FOREIGN_TEXT = 'x-untrusted'
 export function foreignText(description: string): z.ZodString {
   return z.string().meta({ description, [FOREIGN_TEXT]: true })
 }
+
+/** The same where there may be none: null. */
+export function foreignTextOrNull(description: string): z.ZodNullable<z.ZodString> {
+  return foreignText(description).nullable().describe(description)
+}

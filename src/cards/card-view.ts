@@ -1,7 +1,7 @@
 /** A card as its owner sees it, and what may be said of its controls. Never a number or a code. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
-import { foreignText } from '../foreign-text.ts'
+import { foreignText, foreignTextOrNull } from '../foreign-text.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../money.ts'
 import { type Card, fundingAssets } from './store.ts'
 
@@ -26,7 +26,7 @@ export const cardView = z.strictObject({
   expYear: z.int().describe('Year that it expires in.'),
   currency: z.literal('USD').describe('What purchases and limits are in.'),
   cardholderName: foreignText('Name on the card.'),
-  nickname: foreignText('What its owner calls it.').nullable(),
+  nickname: foreignTextOrNull('What its owner calls it.'),
   agentId: z
     .string()
     .nullable()

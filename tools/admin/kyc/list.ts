@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
 import { SANCTIONS_REVIEW } from '../../../src/compliance/kyc.ts'
 import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
-import { foreignText } from '../../../src/foreign-text.ts'
+import { foreignText, foreignTextOrNull } from '../../../src/foreign-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
@@ -30,8 +30,8 @@ export default defineTool({
           applicant: z
             .strictObject({
               name: foreignText('Given and family names.'),
-              dateOfBirth: foreignText('ISO 8601 date.').nullable(),
-              country: foreignText('ISO 3166-1 alpha-2.').nullable(),
+              dateOfBirth: foreignTextOrNull('ISO 8601 date.'),
+              country: foreignTextOrNull('ISO 3166-1 alpha-2.'),
             })
             .nullable()
             .describe('Who they say they are; null: erased by its person.'),
