@@ -2,6 +2,7 @@
 import type { PGlite } from '@electric-sql/pglite'
 import { Failure } from '../failure.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
+import { asUnavailable } from './unavailable.ts'
 
 const INT8 = 20
 const DATE = 1082
@@ -36,10 +37,12 @@ export function sessionsOf(pglite: PGlite): SessionPool {
       const done = await takeTurn()
       return {
         query: async <Row>(text: string, parameters: readonly unknown[]) => {
-          const result =
-            parameters.length === 0
-              ? (await pglite.exec(text, { parsers })).at(-1)
-              : await pglite.query(text, [...parameters], { parsers })
+          const result = await (parameters.length === 0
+            ? pglite.exec(text, { parsers }).then((results) => results.at(-1))
+            : pglite.query(text, [...parameters], { parsers })
+          ).catch((error: unknown) => {
+            throw asUnavailable(error)
+          })
           const command = result?.command ?? ''
           return {
             // Row is the caller's word for what its statement answers, as in the port; PGlite hands rows on unchecked.

@@ -12,6 +12,7 @@ import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
+import { roomIn } from './require-room.ts'
 
 /** Where to keep the database, and what opening needs of its surroundings. */
 export interface PgliteOptions {
@@ -38,6 +39,8 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
   }
   const unlock = lockDirectory(directory, start)
   try {
+    const requireRoom = roomIn(directory)
+    requireRoom()
     const { pglite, origin } = await openCluster(directory)
     log.info(
       { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
@@ -46,6 +49,10 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
     const sessions = sessionsOf(pglite)
     return databaseOnPool('pglite', {
       ...sessions,
+      acquire: async () => {
+        requireRoom()
+        return sessions.acquire()
+      },
       end: async () => {
         await sessions.end()
         unlock()

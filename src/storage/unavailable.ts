@@ -4,9 +4,9 @@ import { Failure } from '../failure.ts'
 /** SQLSTATEs by which the server takes a whole transaction back so that others can go on: deadlock, serialization. */
 const CONFLICT_STATES = ['40P01', '40001']
 
-/** SQLSTATEs after which the same call may succeed: lost or refused connections, full servers, timeouts, conflicts. */
+/** SQLSTATEs after which the same call may succeed: lost or refused connections, full servers and disks, timeouts, conflicts. */
 const RETRIABLE_STATES = new Set([
-  ...['53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03'],
+  ...['53100', '53200', '53300', '55P03', '57014', '57P01', '57P02', '57P03', '57P05', '25P03'],
   ...CONFLICT_STATES,
 ])
 

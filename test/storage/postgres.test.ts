@@ -75,12 +75,13 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
     expect(await database.transaction(({ call }) => call(ping, []))).toHaveLength(1)
   })
 
-  it('bounds statements and lock waits', async () => {
+  it('bounds statements, lock waits and transactions that nobody ends', async () => {
     const text =
-      "select name, setting from pg_settings where name in ('statement_timeout', 'lock_timeout') order by name"
+      "select name, setting from pg_settings where name ~ '^(statement|lock|idle_in_transaction_session)_timeout$' order by name"
     expect(await database.call({ name: 'timeouts', text }, [])).toEqual([
-      { name: 'lock_timeout', setting: '5000' },
-      { name: 'statement_timeout', setting: '10000' },
+      { name: 'idle_in_transaction_session_timeout', setting: '6000' },
+      { name: 'lock_timeout', setting: '4000' },
+      { name: 'statement_timeout', setting: '5000' },
     ])
   })
 })

@@ -38,10 +38,10 @@ export function createNodeClient({
 
 /** For a node on this machine or network, which answers at once. */
 export function nearby(url: string): ClientOptions {
-  return { url, pollingIntervalMs: 10, timeoutMs: 10_000, batchSize: 40 }
+  return { url, pollingIntervalMs: 10, timeoutMs: 5_000, batchSize: 40 }
 }
 
 /** For a node of somebody else's. */
 export function faraway(url: string): ClientOptions {
-  return { url, pollingIntervalMs: 500, timeoutMs: 10_000, batchSize: 1 }
+  return { url, pollingIntervalMs: 500, timeoutMs: 5_000, batchSize: 1 }
 }

@@ -1,0 +1,136 @@
+/**
+ * A chain that cannot be reached, hangs, or answers garbage: a transfer is refused before it is sent, or pending and later
+ * resolved by itself; never told as failed where it may have been sent, and never sent twice.
+ */
+
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import { baseSepolia } from 'viem/chains'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { ask, expectUnavailable, LONGEST_MS } from './ask.ts'
+import { type Misbehaviour, misbehaviours } from './misbehaving-server.ts'
+import { type Client, clientOf } from './transfers.ts'
+
+const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+const hex = z.templateLiteral(['0x', z.string()])
+
+const binary = (() => {
+  try {
+    return findAnvil(process.env.ANVIL_BIN)
+  } catch {
+    return undefined
+  }
+})()
+
+/** Answers instead of the node, or once the node has done what it was asked. */
+type Fault = { readonly how: Misbehaviour; readonly when: 'before' | 'after' } | null
+
+describe.skipIf(binary === undefined)('a gateway whose chain', () => {
+  let node: AnvilProcess
+  let front: Server
+  let fault: Fault = null
+  let gateway: Gateway
+  let client: Client
+  let directory: string
+  let sent = 0
+
+  beforeAll(async () => {
+    node = await spawnAnvil(binary ?? '', 0, 10_000)
+    front = createServer(async (request, response) => {
+      response.on('error', () => {})
+      const body = await text(request).catch(() => '')
+      const ask = () =>
+        fetch(node.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      if (fault !== null) {
+        const { how, when } = fault
+        if (when === 'after') await (await ask()).arrayBuffer()
+        return void Promise.resolve(misbehaviours[how](response)).catch(() => response.destroy())
+      }
+      const answer = await (await ask()).text()
+      response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
+    }).listen(0, '127.0.0.1')
+    await once(front, 'listening')
+    const { port } = z.object({ port: z.number() }).parse(front.address())
+    directory = mkdtempSync(join(tmpdir(), 'bursar-chain-'))
+    gateway = await startGateway({
+      DATA_DIR: directory,
+      CHAIN_RPC_URL: `http://127.0.0.1:${port}`,
+      RATE_MUTATIONS: '100000/60',
+      LOG_LEVEL: 'silent',
+    })
+    client = await clientOf(gateway.origin)
+  }, 60_000)
+  afterAll(async () => {
+    fault = null
+    await gateway?.stop()
+    front?.closeAllConnections()
+    front?.close()
+    await node?.stop()
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
+  })
+
+  const onChain = async () => {
+    const { safeAddress } = z.object({ safeAddress: hex }).parse((await client.get('/api/wallets')).body)
+    const reader = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
+    return reader.readContract({
+      address: USDC,
+      abi: erc20Abi,
+      functionName: 'balanceOf',
+      args: [safeAddress],
+    })
+  }
+  /** Afterwards nothing is held, and ledger and chain agree. */
+  const expectWhole = async () => {
+    await expect
+      .poll(() => client.usdc(), { timeout: 30_000 })
+      .toEqual({ amount: String(1000 - sent), held: '0' })
+    await expect.poll(onChain, { timeout: 10_000 }).toBe(BigInt(1000 - sent) * 1_000_000n)
+    await expect
+      .poll(async () => (await ask(`${gateway.origin}/readyz`)).status, { timeout: 10_000 })
+      .toBe(200)
+  }
+  afterEach(async () => {
+    fault = null
+    await expectWhole()
+  }, 60_000)
+
+  it.each<NonNullable<Fault>>([
+    { how: 'closes the connection at once', when: 'before' },
+    { how: 'never answers', when: 'before' },
+    { how: 'answers HTML with 200', when: 'before' },
+    { how: 'closes the connection at once', when: 'after' },
+    { how: 'never answers', when: 'after' },
+    { how: 'answers JSON of another shape', when: 'after' },
+  ])(
+    '$how $when it has done what it was asked, leaves no transfer in between',
+    async ({ how, when }) => {
+      const name = `${how}-${when}`.replaceAll(' ', '-')
+      fault = { how, when }
+      const all = await Promise.all([client.transfer('1', `${name}-1`), client.transfer('2', `${name}-2`)])
+      for (const told of all) {
+        expect(told.ms).toBeLessThan(LONGEST_MS)
+        if (told.status !== 200) expectUnavailable(told, 'settlement_pending', 'provider_unavailable')
+      }
+      const [ready, wallet] = await Promise.all([ask(`${gateway.origin}/readyz`), client.get('/api/wallets')])
+      expect(ready.status).toBe(503)
+      expect([200, 503]).toContain(wallet.status)
+      fault = null
+      for (const [index, amount] of [1, 2].entries()) {
+        const known = await client.untilKnown(String(amount), `${name}-${index + 1}`)
+        if (known.body.status === 'confirmed') sent += amount
+        else expect(known.body).toMatchObject({ status: 503, code: 'provider_unavailable' })
+        const again = await client.transfer(String(amount), `${name}-${index + 1}`)
+        expect([again.status, again.body.code]).toEqual([known.status, known.body.code])
+      }
+    },
+    90_000,
+  )
+})

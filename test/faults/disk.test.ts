@@ -1,0 +1,99 @@
+/**
+ * A full disk under the embedded database: writes are refused with 503, what was acknowledged stays, and all goes on once
+ * there is room. On a small file system of its own where this machine lets us mount one, else not at all.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { ask, expectUnavailable } from './ask.ts'
+import { type Client, clientOf } from './transfers.ts'
+
+const SIZE = '160m'
+
+/** A directory on a file system of {@link SIZE}; undefined where this user may mount none. */
+const mounted = (() => {
+  const directory = mkdtempSync(join(tmpdir(), 'bursar-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'bursar-test', directory], {
+      stdio: 'ignore',
+    })
+    return directory
+  } catch {
+    rmdirSync(directory)
+    return undefined
+  }
+})()
+
+describe.skipIf(mounted === undefined)(
+  'a gateway whose disk is full (needs the right to mount a tmpfs)',
+  () => {
+    const directory = mounted ?? ''
+    const ballast = join(directory, 'ballast')
+    let gateway: Gateway
+    let client: Client
+    let env: Record<string, string>
+    const acknowledged = new Map<string, unknown>()
+
+    beforeAll(async () => {
+      env = {
+        DATA_DIR: join(directory, 'data'),
+        CHAIN: 'simulated',
+        RATE_MUTATIONS: '100000/60',
+        LOG_LEVEL: 'warn',
+      }
+      gateway = await startGateway(env)
+      client = await clientOf(gateway.origin)
+    }, 60_000)
+    afterAll(async () => {
+      if (gateway?.process.exitCode === null && gateway.process.signalCode === null) await gateway.stop()
+      if (mounted === undefined) return
+      execFileSync('umount', [mounted])
+      rmSync(mounted, { recursive: true, force: true })
+    })
+
+    const cards = async () =>
+      z
+        .object({ cards: z.array(z.object({ id: z.string() })) })
+        .parse((await client.get('/api/cards?limit=100')).body)
+        .cards.map(({ id }) => id)
+    const issue = async (name: string) => {
+      const told = await client.post('/api/cards', { nickname: name }, name)
+      if (told.status === 200)
+        acknowledged.set(name, z.object({ id: z.string() }).loose().parse(told.body).id)
+      return told
+    }
+    const fill = () => {
+      const { bavail, bsize } = statfsSync(directory)
+      writeFileSync(ballast, Buffer.alloc(bavail * bsize - 64 * 1024))
+    }
+
+    it('answers 503, keeps what it acknowledged, and goes on once there is room', async () => {
+      for (let index = 0; index < 5; index += 1) expect((await issue(`before-${index}`)).status).toBe(200)
+      fill()
+      // What the gateway found out a moment ago may be believed for a moment more.
+      let refused = await issue('full-0')
+      for (let index = 1; index < 400 && refused.status === 200; index += 1)
+        refused = await issue(`full-${index}`)
+      expectUnavailable(refused, 'provider_unavailable')
+      expectUnavailable(await client.transfer('1', 'full-transfer'))
+      expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
+
+      rmSync(ballast)
+      await expect.poll(async () => (await issue('after')).status, { timeout: 20_000 }).toBe(200)
+      expect((await client.untilKnown('1', 'full-transfer')).body).toMatchObject({ status: 'confirmed' })
+      expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
+      for (const [name, id] of acknowledged) expect([name, (await issue(name)).body.id]).toEqual([name, id])
+
+      expect(await gateway.stop()).toBe(0)
+      gateway = await startGateway(env)
+      client = await clientOf(gateway.origin)
+      expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
+      for (const [name, id] of acknowledged) expect([name, (await issue(name)).body.id]).toEqual([name, id])
+      expect((await cards()).length).toBeGreaterThan(0)
+    }, 120_000)
+  },
+)
