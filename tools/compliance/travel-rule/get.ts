@@ -20,7 +20,9 @@ export default defineTool({
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
       .describe('`sent`: the institution was told and has not answered.'),
-    answer: foreignText('What the institution says of it.').nullable(),
+    answer: foreignText('Its own words.')
+      .nullable()
+      .describe('What the institution says of it; null: nothing.'),
     sentAt: z.string().nullable().describe('When it was told, ISO 8601 UTC; null: it was not.'),
   }),
   failures: ['not_found'],
