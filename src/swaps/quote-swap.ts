@@ -70,7 +70,7 @@ async function askOne(
 }
 
 /** Far more than prices can have done since the references were taken, far less than an amount in the wrong units. */
-const MOST_TIMES = 1_000n
+const MOST_TIMES = 100_000n
 
 /** Whether an offer can be meant: who promises nothing, or the moon, must neither win nor stand in for a route. */
 function isPlausible(
