@@ -26,7 +26,7 @@ export const cardView = z.strictObject({
   expYear: z.int().describe('Year that it expires in.'),
   currency: z.literal('USD').describe('What purchases and limits are in.'),
   cardholderName: foreignText('Name on the card.'),
-  nickname: foreignText('What its owner calls it.').nullable(),
+  nickname: foreignText('Its name.').nullable().describe('What its owner calls it; null: nothing.'),
   agentId: z
     .string()
     .nullable()

@@ -19,7 +19,7 @@ export const orderView = z.strictObject({
   filledQty: z.string().describe('Shares that were bought or sold, nine decimals.'),
   filledAvgPrice: z.string().nullable().describe('USD a share, on average.'),
   limitPrice: z.string().nullable().describe('USD a share; null for a market order.'),
-  rejectReason: foreignText('Why it was rejected.').nullable(),
+  rejectReason: foreignText('A reason.').nullable().describe('Why it was rejected.'),
   submittedAt: z.string().describe('ISO 8601 UTC.'),
   filledAt: z.string().nullable().describe('When it was last filled, ISO 8601 UTC.'),
 })
