@@ -41,8 +41,8 @@ import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
 import complianceKyc from './compliance/kyc.ts'
 import compliancePersonalDataErase from './compliance/personal-data/erase.ts'
-import complianceTravelRuleGet from './compliance/travel-rule/get.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
+import complianceTravelRulesGet from './compliance/travel-rules/get.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
@@ -124,7 +124,7 @@ export const tools: readonly Tool[] = [
   complianceKyc,
   compliancePersonalDataErase,
   complianceTravelRule,
-  complianceTravelRuleGet,
+  complianceTravelRulesGet,
   context,
   developerKeysCreate,
   developerKeysList,

@@ -164,7 +164,11 @@ async function takeBack(
 }
 
 /** @throws Failure `invalid_request` where a deposit is final and says no amount of its account's currency. */
-function amountOf({ amount }: BankingEvent, { currency }: VirtualAccount): Money {
+function amountOf({ amount, currency: said }: BankingEvent, { currency }: VirtualAccount): Money {
+  if (said !== null && said.toUpperCase() !== currency)
+    throw new Failure('invalid_request', `event_object.currency: the account is in ${currency}`, {
+      issues: [{ path: 'event_object.currency', message: `the account is in ${currency}` }],
+    })
   const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
   const misfit = parsed.success ? misfitOf(parsed.data, currency) : 'is not an amount'
   if (!parsed.success || misfit !== undefined)

@@ -14,7 +14,7 @@ import type { RailControls } from '../providers/rail-controls.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { SpendRequest } from '../spending/reserve.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
-import { callForRow, type Database, type Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { BANK, type Funding, fundedCents, fundingsOf } from './fundings.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
@@ -81,6 +81,10 @@ async function authorize(
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     const row = await decide(parts, card, request, { webhookId, now })
     if (row.verdict === 'stale') continue
+    if (row.verdict === 'repeated' && !(await isSameRequest(parts.database, row, { card, request }))) {
+      parts.log.error({ token, webhookId }, 'another request came by the name of one that was decided')
+      return { token, reason: 'unavailable', asked, approved: 0n }
+    }
     if (row.reason !== 'approved') return { token, reason: row.reason, asked, approved: 0n }
     if (row.approved === 0n && asked > 0n && request.type === 'purchase')
       return { token, reason: 'too_late', asked, approved: 0n }
@@ -88,15 +92,28 @@ async function authorize(
       await closeAuthorization(parts, { token, status: 'voided', at: parts.clock() })
       return { token, reason: 'too_late', asked, approved: 0n }
     }
-    // What gives money asks for none.
-    return {
-      token,
-      reason: 'approved',
-      asked: request.type === 'credit' ? 0n : asked,
-      approved: row.approved,
-    }
+    return { token, reason: 'approved', asked: unitsOf(request), approved: row.approved }
   }
   throw new Failure('conflict', 'The card kept changing while a purchase was decided; nothing was approved.')
+}
+
+/** Whether what was decided is what is asked now: an approval of 5.00 must not be read as one of a part of 500.00. */
+async function isSameRequest(
+  database: Connection,
+  { authorization_id: id }: Row,
+  { card, request }: { card: JudgedCard; request: CardAuthorization },
+): Promise<boolean> {
+  const before = await database.kysely
+    .selectFrom('card_authorization')
+    .select(['card_id', 'units'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return before.card_id === card.id && before.units === unitsOf(request)
+}
+
+/** What is to be held: what gives money takes none. */
+function unitsOf({ type, units }: CardAuthorization): bigint {
+  return type === 'credit' ? 0n : units
 }
 
 async function decide(
@@ -107,7 +124,7 @@ async function decide(
 ): Promise<Row> {
   const { database, rates, chain, newId } = parts
   const { merchant, channel } = request
-  const units = request.type === 'credit' ? 0n : request.units
+  const units = unitsOf(request)
   const all = fundingsOf(card, await rates.latest(now), chain.name)
   const refusal = (await refusedBy(parts, card, { ...request, units }, now)) ?? noFunding(all, units)
   const { fundings, spend } = spendOf(parts, card, { request, units, all, now })

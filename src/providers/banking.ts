@@ -55,6 +55,8 @@ export interface BankingEvent {
   readonly virtualAccount: string | null
   /** A decimal of the account's currency; null where none is said. */
   readonly amount: string | null
+  /** What the amount is said to be in, as the provider writes it; null where it does not say. */
+  readonly currency: string | null
 }
 
 /** A deposit to play through. @property amount a decimal of the account's currency. */

@@ -78,6 +78,7 @@ function tell(
     state,
     virtualAccount: account.providerId,
     amount: '12.50',
+    currency: null,
     ...changes,
   } as const
   return applyBankingEvent(parts, event, noon)
@@ -110,6 +111,22 @@ onBothEngines('a virtual account', (database) => {
     })
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0', 'USDC 15.809978 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('credits no amount that is said in another currency', async () => {
+    const owner = await newOwner(database(), {})
+    const rupees = await open(database(), owner, { currency: 'INR' })
+    for (const currency of ['usd', 'usdc'])
+      await expect(tell(database(), rupees, 'payment_processed', { currency })).rejects.toMatchObject({
+        code: 'invalid_request',
+      })
+    for (const amount of ['-12.50', '0', '1e2', '12.505', 'NaN', '', null])
+      await expect(tell(database(), rupees, 'payment_processed', { amount })).rejects.toMatchObject({
+        code: 'invalid_request',
+      })
+    expect(await owned(database(), owner)).toEqual([])
+    await tell(database(), rupees, 'payment_processed', { currency: 'inr' })
+    expect(await owned(database(), owner)).toEqual(['INR 12.5 + 0'])
   })
 
   it('leaves to the chain’s own watch what the provider delivers there', async () => {

@@ -26,6 +26,25 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
   })
 
+  it('takes no other request for a repetition, whoever sent it by an old name', async () => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const card = await issue(database(), owner)
+    const request = purchaseOf(card, '5')
+    await decide(partsOn(database()), request, 'evt_small')
+    const others = [
+      { ...request, units: 50_000n },
+      { ...request, units: 100n },
+      { ...request, token: 'other', units: 50_000n },
+      { ...request, cardToken: (await issue(database(), owner)).token },
+    ]
+    for (const other of others)
+      expect(await decide(partsOn(database()), other, 'evt_small')).toMatchObject({
+        reason: 'unavailable',
+        approved: 0n,
+      })
+    expect(await owned(database(), owner)).toEqual(['USDC 95 + 5'])
+  })
+
   it('splits over several assets at the rate of the moment, rounding the hold up', async () => {
     const owner = await newOwner(database(), { USDC: '5', EURC: '2', USD: '10' })
     const card = await issue(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })

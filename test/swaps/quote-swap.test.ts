@@ -53,6 +53,21 @@ const hanging = (tool: string): SwapAggregator => ({
 })
 
 describe('a swap quote', () => {
+  it('is never that of who promises nothing, or the moon', async () => {
+    const wrong = [
+      offering('nothing', { amountOut: 0n, amountOutMin: 0n }),
+      offering('moon', { amountOut: 10n ** 40n }),
+      offering('units', { amountOut: 100n * 10n ** 18n }),
+      offering('debt', { amountOut: 99_000_000n, gasUsdMicros: -5_000_000n }),
+      offering('turned', { amountOut: 99_000_000n, amountOutMin: 99_000_001n }),
+    ]
+    const honest = offering('honest', { amountOut: 98_000_000n })
+    const { best, alternatives, failed } = await quoteSwap([...wrong, honest], requestFor())
+    expect([best.tool, alternatives]).toEqual(['honest', []])
+    expect(failed).toEqual(wrong.map(({ tool }) => ({ tool, reason: 'bad_answer' })))
+    await expect(quoteSwap(wrong, requestFor())).rejects.toMatchObject({ code: 'no_route' })
+  })
+
   it('is the one that leaves most after fees and gas, at one price for all', async () => {
     const { best, alternatives } = await quoteSwap(
       [

@@ -16,6 +16,7 @@ const envelope = z.object({
       state: text.nullish(),
       virtual_account_id: text.nullish(),
       amount: z.string().max(64).nullish(),
+      currency: text.nullish(),
     })
     .nullish(),
 })
@@ -51,5 +52,6 @@ export function readEvent(message: unknown): BankingEvent {
     state,
     virtualAccount: told?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
     amount: told?.amount ?? null,
+    currency: told?.currency ?? null,
   }
 }

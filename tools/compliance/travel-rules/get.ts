@@ -6,7 +6,7 @@ import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
-  name: 'compliance.travel_rule.get',
+  name: 'compliance.travel_rules.get',
   title: 'Travel Rule state',
   summary: 'Read what the beneficiary’s institution says of Travel Rule data.',
   route: 'GET /api/compliance/travel-rule/{id}',
