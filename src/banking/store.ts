@@ -145,7 +145,8 @@ export async function insertVirtualAccount(
       address: account.destination?.address ?? null,
       created_at: account.createdAt,
     })
-    .onConflict((conflict) => conflict.column('id').doNothing())
+    // Whichever index notices that somebody has stored the very account at the same moment.
+    .onConflict((conflict) => conflict.doNothing())
     .execute()
   const there = await findVirtualAccount(database, { id: account.id })
   if (there === undefined) throw new Error('a virtual account that was just stored cannot be read')

@@ -161,7 +161,7 @@ export async function insertCard(
       created_at: card.createdAt,
       ...columnsOf(card),
     })
-    .onConflict((conflict) => conflict.column('id').doNothing())
+    .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
   if (row !== undefined) return cardOf(row)
