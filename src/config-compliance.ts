@@ -14,6 +14,11 @@ export const complianceVariables = {
   AML_VELOCITY: z.string().optional(),
   AML_STRUCTURING: z.string().optional(),
   TRAVEL_RULE_THRESHOLDS: z.string().optional(),
+  TRAVEL_RULE_URL: url.optional(),
+  TRAVEL_RULE_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
+    .optional(),
   KYC_LIMITS: z
     .string()
     .regex(/^none:\d{1,12},basic:\d{1,12}$/, 'must be none:<USD>,basic:<USD>, such as none:0,basic:10000')
@@ -21,6 +26,7 @@ export const complianceVariables = {
   SUMSUB_URL: url.default('https://api.sumsub.com'),
   SUMSUB_APP_TOKEN: z.string().min(1).max(256).optional(),
   SUMSUB_SECRET_KEY: z.string().min(1).max(256).optional(),
+  SUMSUB_WEBHOOK_SECRET: z.string().min(1).max(256).optional(),
   SUMSUB_LEVELS: z
     .string()
     .regex(/^[\w -]{1,64},[\w -]{1,64}$/, 'must name two levels of Sumsub: basic,full')
@@ -46,6 +52,8 @@ export interface ComplianceConfig {
     readonly structuring: string | null
     readonly thresholds: string | null
   }
+  /** Through whom other institutions are told; null: the sandbox's own, or nobody in production. */
+  readonly travelRule: { readonly url: string; readonly apiKey: string | null } | null
   /** The most that one spend may be worth before a level is reached, whole USD; null: by mode. */
   readonly kycLimits: { readonly none: bigint; readonly basic: bigint } | null
   /** Who reviews identities; null: the sandbox's reviewer, or nobody in production. */
@@ -53,6 +61,8 @@ export interface ComplianceConfig {
     readonly url: string
     readonly appToken: string
     readonly secretKey: string
+    /** Null: reviews are only asked about. */
+    readonly webhookSecret: string | null
     readonly levels: { readonly basic: string; readonly full: string }
   } | null
   /** Who originates transfers in Travel Rule data. */
@@ -76,6 +86,10 @@ export function complianceOf(settings: z.output<typeof variables>): ComplianceCo
       structuring: settings.AML_STRUCTURING ?? null,
       thresholds: settings.TRAVEL_RULE_THRESHOLDS ?? null,
     },
+    travelRule:
+      settings.TRAVEL_RULE_URL === undefined
+        ? null
+        : { url: settings.TRAVEL_RULE_URL, apiKey: settings.TRAVEL_RULE_API_KEY ?? null },
     kycLimits: kycLimitsOf(settings.KYC_LIMITS),
     sumsub: sumsubOf(settings),
     vasp: { name: settings.VASP_NAME, lei: settings.VASP_LEI ?? null },
@@ -91,5 +105,6 @@ function sumsubOf(settings: z.output<typeof variables>): ComplianceConfig['sumsu
   const { SUMSUB_URL, SUMSUB_APP_TOKEN: appToken, SUMSUB_SECRET_KEY: secretKey, SUMSUB_LEVELS } = settings
   if (appToken === undefined || secretKey === undefined) return null
   const [basic = '', full = ''] = SUMSUB_LEVELS.split(',')
-  return { url: SUMSUB_URL, appToken, secretKey, levels: { basic, full } }
+  const webhookSecret = settings.SUMSUB_WEBHOOK_SECRET ?? null
+  return { url: SUMSUB_URL, appToken, secretKey, webhookSecret, levels: { basic, full } }
 }

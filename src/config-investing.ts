@@ -13,6 +13,10 @@ export const investingVariables = {
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be the id of an account')
     .optional(),
+  ALPACA_ACCOUNT_OWNER: z
+    .string()
+    .regex(/^acct_[0-9a-z]{26}$/, 'must be an account of this gateway, such as acct_…')
+    .optional(),
   ALPACA_URL: url.default('https://broker-api.alpaca.markets'),
   ALPACA_DATA_URL: url.default('https://data.alpaca.markets'),
   SWAP_AGGREGATORS: z
@@ -42,6 +46,8 @@ export interface InvestingConfig {
     readonly apiKey: string
     readonly apiSecret: string
     readonly accountId: string
+    /** Whose that account is; null: nobody trades. */
+    readonly owner: string | null
   } | null
   /** Null: the sandbox's own, and none in production. */
   readonly swapAggregators: readonly SwapAggregatorConfig[] | null
@@ -77,6 +83,13 @@ export function investingOf(settings: z.output<typeof variables>): InvestingConf
     alpaca:
       apiKey === undefined || apiSecret === undefined || accountId === undefined
         ? null
-        : { url: settings.ALPACA_URL, dataUrl: settings.ALPACA_DATA_URL, apiKey, apiSecret, accountId },
+        : {
+            url: settings.ALPACA_URL,
+            dataUrl: settings.ALPACA_DATA_URL,
+            apiKey,
+            apiSecret,
+            accountId,
+            owner: settings.ALPACA_ACCOUNT_OWNER ?? null,
+          },
   }
 }

@@ -14,16 +14,14 @@ export interface FailureWords {
 
 const DECISION = 'dec_01kag5x0n0e8tr7v3m2c4q6w8y'
 const TRANSACTION = `0x${'5f'.repeat(32)}`
-const unproven = (meaning: string, remedy: string, example: string): FailureWords => ({
+const inWords = (meaning: string, remedy: string, example: string): FailureWords => ({
   meaning,
   remedy,
   example,
   members: {},
 })
 const laterOn = (meaning: string, remedy: string, example: string, retryAfter = 2): FailureWords => ({
-  meaning,
-  remedy,
-  example,
+  ...inWords(meaning, remedy, example),
   members: { retryAfter },
 })
 
@@ -35,52 +33,52 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     example: 'amount: must have at most 6 decimals',
     members: { issues: [{ path: 'amount', message: 'must have at most 6 decimals' }] },
   },
-  ambiguous_credentials: unproven(
+  ambiguous_credentials: inWords(
     'The request carries more than one credential, such as a cookie and an API key, and nobody may guess which counts.',
     'Send exactly one: a session, an API key or a signature.',
     'The request carries cookie and api-key.',
   ),
-  credential_in_query: unproven(
+  credential_in_query: inWords(
     'A credential, or a parameter named like one, stands in the query string, where logs and histories would keep it.',
     'Send it as a header. If it was a real one, revoke it and make a new one.',
     'The query holds a credential (token).',
   ),
-  chain_not_supported: unproven(
+  chain_not_supported: inWords(
     'This deployment has no adapter for the chain that was named.',
     'Leave "chain" out for the default, or name one that GET /api/rails lists.',
     'Transfers on solana are not possible here.',
   ),
-  unauthenticated: unproven(
+  unauthenticated: inWords(
     'The operation needs a credential, and there is none, or the one that came does not hold (expired, revoked, unknown).',
     'Sign in again, use another API key, or sign the request as an agent. WWW-Authenticate and Accept-Signature say how.',
     'This operation needs a credential.',
   ),
-  signature_invalid: unproven(
+  signature_invalid: inWords(
     'The signature of an agent or of a provider does not verify, or does not cover what it must.',
     'Sign @method, @authority, @path, @query and, with a body, content-digest, over the public origin; "bursar agent sign" does it.',
     'The signature does not verify.',
   ),
-  signature_expired: unproven(
+  signature_expired: inWords(
     'The signature was made too long ago, expires too late, or the clocks differ by more than 30 seconds.',
     'Set the clock, and sign each request anew with "created" and an "expires" of at most 300 seconds later.',
     'The signature expired at 2026-11-20T12:00:00.000Z.',
   ),
-  signature_replayed: unproven(
+  signature_replayed: inWords(
     'The nonce of the signature was used before. The first request may have been carried out.',
     'Sign again with a new nonce; keep the Idempotency-Key, so that nothing happens twice.',
     'This nonce was used before.',
   ),
-  digest_mismatch: unproven(
+  digest_mismatch: inWords(
     'Content-Digest is not the digest of the body that arrived.',
     'Compute sha-256 over the very bytes that are sent.',
     'The body does not match its Content-Digest.',
   ),
-  unknown_key: unproven(
+  unknown_key: inWords(
     'No active key has this id: it was never registered, or it was revoked.',
     'Have the owner register the key (POST /api/agents/keys), or use one that is active.',
     'There is no key of this id.',
   ),
-  step_up_required: unproven(
+  step_up_required: inWords(
     'What is asked for is privileged, and no second factor was shown in the last five minutes.',
     'POST /api/security/mfa {"action":"verify","code":"…"}, then send the request again.',
     'This needs a second factor of the last five minutes.',
@@ -136,37 +134,37 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     example: 'The rail wallet-transfer is switched off.',
     members: { reason: 'maintenance' },
   },
-  signature_rejected: unproven(
+  signature_rejected: inWords(
     'The signature does not authorize this very transfer: another amount, destination or wallet was signed, or it was used or is too old.',
     'POST /api/wallets/transfer/intent, sign what it answers, and send it within five minutes with the same members.',
     'The signature does not authorize this transfer.',
   ),
-  kyc_required: unproven(
+  kyc_required: inWords(
     'A spend of this worth needs a level of identity verification that the holder does not have.',
     'POST /api/compliance/kyc for the level that the detail names.',
     'This needs the level basic; the account has none.',
   ),
-  cross_site_request: unproven(
+  cross_site_request: inWords(
     'A page of another origin sent this with the session’s cookie, or Host or Origin are not ours.',
     'Call from our own origin with "Content-Type: application/json", or use a bearer token instead of the cookie.',
     'The Origin of this request is not ours.',
   ),
-  mfa_enrollment_required: unproven(
+  mfa_enrollment_required: inWords(
     'In production this needs a second factor, and the account has none.',
     'POST /api/security/mfa {"action":"enroll"}, then "activate".',
     'This needs a second factor; none is enrolled.',
   ),
-  not_found: unproven(
+  not_found: inWords(
     'There is nothing here, or it is somebody else’s: both are told alike.',
     'Check the path and the id; GET /api/openapi.json lists every route.',
     'There is no transfer of this id.',
   ),
-  pair_not_supported: unproven(
+  pair_not_supported: inWords(
     'There is no rate for this pair of currencies. Nothing was charged.',
     'Ask for another pair.',
     'There is no rate from USD to XYZ.',
   ),
-  method_not_allowed: unproven(
+  method_not_allowed: inWords(
     'The path is there, but not with this method.',
     'Use one that the Allow header names.',
     'DELETE is not possible here; GET is.',
@@ -177,7 +175,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     'The first call with this idempotency key is still running.',
     1,
   ),
-  payment_reused: unproven(
+  payment_reused: inWords(
     'This signed payment has bought something else already. It is not charged again.',
     'Send the request it was made for, or sign a new payment for this one.',
     'This payment was made for another request.',
@@ -189,27 +187,27 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     example: 'The order is filled; it cannot be canceled.',
     members: { reason: 'filled' },
   },
-  body_too_large: unproven(
+  body_too_large: inWords(
     'The body is over 64 KiB. It was not read.',
     'Send less.',
     'The body is over 65536 bytes.',
   ),
-  headers_too_large: unproven(
+  headers_too_large: inWords(
     'The headers are over 16 KiB in all. The request was not read any further.',
     'Send fewer or shorter headers and cookies, or a shorter target.',
     'The headers are over 16 KiB.',
   ),
-  request_timeout: unproven(
+  request_timeout: inWords(
     'The request did not arrive in time: its headers within 10 seconds, all of it within 30. Nothing was done.',
     'Send it again over a new connection.',
     'The request did not arrive in time; nothing was done.',
   ),
-  unsupported_media_type: unproven(
+  unsupported_media_type: inWords(
     'The body is not JSON by its Content-Type, or it is encoded.',
     'Send "Content-Type: application/json", without Content-Encoding.',
     'The body is not JSON.',
   ),
-  idempotency_key_reused: unproven(
+  idempotency_key_reused: inWords(
     'This Idempotency-Key belongs to another request: the same key with another body.',
     'Use a new key for a new request, and the old one only to repeat the old request.',
     'This idempotency key was used with another request.',
@@ -235,7 +233,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     example: 'The authorization has expired.',
     members: { reason: 'expired' },
   },
-  account_locked: unproven(
+  account_locked: inWords(
     'The account is locked: after ten failed factors in an hour, by an administrator, or by the person. Its keys and agents are stopped too.',
     'Unlock it through POST /api/auth/recovery/start.',
     'The account is locked.',
@@ -246,7 +244,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     'More than 150 requests in 60 s.',
     42,
   ),
-  internal: unproven(
+  internal: inWords(
     'Something went wrong on our side. It may have happened before or after the effect.',
     'Repeat with the same Idempotency-Key; if it fails again, report the request id.',
     'Something went wrong on our side. The request id names it in our log.',

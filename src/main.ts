@@ -46,7 +46,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (values.help === true || command === 'help') return print(help)
   switch (command) {
     case 'serve':
-      return serve()
+      return exit(await serve())
     case 'migrate':
       return (await import('./commands/migrate.ts')).migrate(process.env)
     case 'doctor': {
@@ -58,8 +58,7 @@ async function main(argv: readonly string[]): Promise<number> {
         },
         print,
       )
-      // A part that did not answer in time may still be waited for.
-      return new Promise((resolve) => process.stdout.write('', () => resolve(process.exit(code))))
+      return exit(code)
     }
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
@@ -90,6 +89,11 @@ async function serve(): Promise<number> {
     import('../mcp/http.ts'),
   ])
   return serve(process.env, { tools, mcpHandler })
+}
+
+/** Ends the process once all is written: a part that did not answer or close in time would keep it alive. */
+function exit(code: number): Promise<never> {
+  return new Promise(() => process.stdout.write('', () => process.exit(code)))
 }
 
 function print(text: string): number {

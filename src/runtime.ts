@@ -5,7 +5,7 @@
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
-import { systemClock } from './clock.ts'
+import { type Clock, systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { newId } from './ids.ts'
 import type { Services } from './kernel/context.ts'
@@ -21,10 +21,7 @@ import { createConfiguredProcessor } from './providers/card-processor/configured
 import type { Chain } from './providers/chain.ts'
 import { createOpenIdProvider } from './providers/identity-provider/openid.ts'
 import type { IdentityProvider } from './providers/identity-provider.ts'
-import { noReview } from './providers/identity-review/none.ts'
-import { createSandboxReview } from './providers/identity-review/sandbox.ts'
-import { createSumsubReview } from './providers/identity-review/sumsub.ts'
-import type { IdentityReview } from './providers/identity-review.ts'
+import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { cachedRailControls } from './providers/rail-controls/cached.ts'
@@ -47,14 +44,9 @@ import { createListScreening } from './providers/screening/listed.ts'
 import { noScreening } from './providers/screening/none.ts'
 import { createSandboxScreening } from './providers/screening/sandbox.ts'
 import type { AddressScreening } from './providers/screening.ts'
-import { createAcross } from './providers/swap-aggregator/across.ts'
-import { guardAggregator } from './providers/swap-aggregator/guarded.ts'
-import { createLifi } from './providers/swap-aggregator/lifi.ts'
-import { createRelay } from './providers/swap-aggregator/relay.ts'
-import { createSandboxAggregators } from './providers/swap-aggregator/sandbox.ts'
-import { createZeroEx } from './providers/swap-aggregator/zeroex.ts'
-import type { SwapAggregator } from './providers/swap-aggregator.ts'
+import { createConfiguredAggregators } from './providers/swap-aggregator/configured.ts'
 import { noTracing, type Tracing } from './providers/tracing.ts'
+import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
 import {
   prepareSandbox,
   SANDBOX_OPENID_PATH,
@@ -67,12 +59,21 @@ import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { naming, partOf, startTogether } from './start-together.ts'
 import type { Database } from './storage/database.ts'
+import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
 import { VERSION } from './version.ts'
 
 /** The services, and how to let them go. */
 export interface Runtime {
   readonly services: Services
+  /** Sets its clock anew; to be called now and then. */
+  setClock(): Promise<void>
   close(): Promise<void>
+}
+
+/** What adapters that go by time are given. */
+interface Timed {
+  readonly clock: Clock
+  readonly log: Log
 }
 
 /** Opens the database of a configuration. @throws Error that says what to do where it cannot be had. */
@@ -97,8 +98,10 @@ export async function createRuntime(
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log },
 ): Promise<Runtime> {
   const rateLimits = rateLimitsOf(config)
+  let shared: SharedClock | undefined
+  const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [bareChain, database] = await startTogether(
-    () => naming(partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN', startChain(config, log)),
+    () => naming(partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN', startChain(config, { clock, log })),
     () => naming(partOf('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR', openMigrated(config, log)),
   )
   const tracing = await createConfiguredTracing(config)
@@ -113,10 +116,13 @@ export async function createRuntime(
     await database.close()
   }
   try {
-    const broker = watch('broker', createBroker(config, database, log))
+    // The embedded database has this machine's clock.
+    if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
+    const broker = watch('broker', createBroker(config, database, { clock, log }))
     const chain = watch('chain', bareChain)
-    const parts = { database, chain, broker, clock: systemClock, newId, log, metrics, tracing }
+    const parts = { database, chain, broker, clock, newId, log, metrics, tracing }
     const sanctions = createSanctions(config, log)
+    const travelRule = createConfiguredTravelRule(config, clock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
     const wired = { ...parts, ownOrigin, webhooks }
     const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
@@ -131,12 +137,15 @@ export async function createRuntime(
           ([name, provider]) => [name, watch('identity_provider', provider)],
         ),
       ),
-      swapAggregators: createSwapAggregators(config, log).map((one) => watch(`swap_${one.tool}`, one)),
+      swapAggregators: createConfiguredAggregators(config, { clock, log }).map((one) =>
+        watch(`swap_${one.tool}`, one),
+      ),
       rates: watch('rates', createRates(config, log)),
-      railControls: watch('rail_controls', createRailControls(config, database)),
+      railControls: watch('rail_controls', createRailControls(config, database, clock)),
       sanctions,
-      identityReview: watch('identity_review', createIdentityReview(config)),
+      identityReview: watch('identity_review', createConfiguredReview(config, clock)),
       screening: watch('screening', createScreening(config, sanctions, log)),
+      travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
       bankingProvider,
       rateLimiter: countingRefusals(watch('rate_limits', rateLimiter), metrics),
@@ -146,7 +155,7 @@ export async function createRuntime(
           : await prepareSandbox({ ...parts, cardProcessor, bankingProvider, webhooks }),
       operation: (name) => tools.find((tool) => tool.name === name),
     }
-    return { services, close }
+    return { services, setClock: async () => shared?.set(), close }
   } catch (error) {
     await close()
     throw error
@@ -178,8 +187,7 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
 /** The parts of the chain's room that only look. */
 export const lookAtChain = () => import('./providers/chain/inspect.ts')
 
-async function startChain({ chain }: Config, log: Log): Promise<Chain> {
-  const parts = { clock: systemClock, log }
+async function startChain({ chain }: Config, parts: Timed): Promise<Chain> {
   switch (chain.kind) {
     case 'anvil':
       return (await import('./providers/chain/anvil.ts')).startAnvilChain({
@@ -228,32 +236,26 @@ function createRates({ mode, fxRatesUrl }: Config, log: Log): Rates {
 }
 
 /** The one that the configuration names; without one the sandbox has its own and production none. */
-function createBroker({ alpaca, marketHours, mode }: Config, database: Database, log: Log): Broker {
-  if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock: systemClock, log })
+function createBroker(
+  { alpaca, marketHours, mode }: Config,
+  database: Database,
+  { clock, log }: Timed,
+): Broker {
+  if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock, log })
   if (mode === 'production') return noBroker
-  return createSandboxBroker({ database, clock: systemClock, hours: marketHours })
+  return createSandboxBroker({ database, clock, hours: marketHours })
 }
 
-/** Those that the configuration names, each behind a breaker; without any the sandbox has its own and production none. */
-function createSwapAggregators({ swapAggregators, mode }: Config, log: Log): readonly SwapAggregator[] {
-  const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
-  const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
-  const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
-  return all.map((aggregator) => guardAggregator(aggregator, { clock: systemClock, log }))
-}
-
-function createRailControls({ railControlsUrl, mode }: Config, database: Database): RailControls {
+function createRailControls(
+  { railControlsUrl, mode }: Config,
+  database: Database,
+  clock: Clock,
+): RailControls {
   const controls =
     railControlsUrl === null
       ? createDatabaseRailControls({ database, defaultEnabled: mode === 'sandbox' })
       : createRemoteRailControls({ url: railControlsUrl })
-  return cachedRailControls({ controls, clock: systemClock })
-}
-
-/** Production without a provider verifies nobody, rather than everybody. */
-function createIdentityReview({ sumsub, mode }: Config): IdentityReview {
-  if (sumsub !== null) return createSumsubReview({ ...sumsub, clock: systemClock })
-  return mode === 'sandbox' ? createSandboxReview(systemClock) : noReview
+  return cachedRailControls({ controls, clock })
 }
 
 /** The list that the configuration names; ours where it names none. */

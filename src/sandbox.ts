@@ -7,8 +7,9 @@ import { promisify } from 'node:util'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
-import { openVirtualAccount } from './banking/open-account.ts'
+import { openVirtualAccount, orderVirtualAccount } from './banking/open-account.ts'
 import { issueCard, newCard } from './cards/issue-card.ts'
+import { orderCard } from './cards/order-card.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
 import { policyHashOf } from './identity/agent-keys.ts'
@@ -150,11 +151,11 @@ export async function sandboxOpenIdSecrets(
 }
 
 async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Promise<void> {
-  const { database, newId, clock } = parts
+  const { database, newId, clock, log } = parts
   const secretHash = hashApiKey(demoApiKey)
   if ((await findKey(database, { secretHash })) !== undefined) return
   const at = clock()
-  await database.transaction(async (connection) => {
+  const { card, bank } = await database.transaction(async (connection) => {
     const account = await createAccount(
       { database: connection, newId },
       { displayName: 'Demo', guest: true, at },
@@ -181,15 +182,20 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       { accountId: account.id, funds: demoFunds, reference: account.id, at },
     )
     await openPortfolio({ ...parts, database: connection }, { accountId: account.id, at })
-    const card = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
-    await issueCard({ ...parts, database: connection }, card, at)
+    const wanted = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
     const settings = { mode: 'sandbox', accountsPerCurrency: 1 } as const
     const destination = { token: 'USDC', chain: parts.chain.name, address } as const
-    await openVirtualAccount(
-      { ...parts, settings, database: connection },
-      { holder: account, currency: 'USD', destination, at },
-    )
+    return {
+      card: await orderCard({ ...parts, database: connection }, { wanted, call: null, at }),
+      bank: await orderVirtualAccount(
+        { ...parts, settings, database: connection },
+        { holder: account, currency: 'USD', destination, at },
+      ),
+    }
   })
+  const later = (err: unknown) => log.warn({ err }, 'the demo account is not furnished yet')
+  await issueCard(parts, card).catch(later)
+  await openVirtualAccount(parts, bank).catch(later)
 }
 
 /** One process at a time: two that share a chain would each mint what it lacks. */

@@ -109,6 +109,7 @@ describe('the configuration', () => {
         accountsPerCurrency: 1,
       },
       aml: { velocity: null, structuring: null, thresholds: null },
+      travelRule: null,
       kycLimits: null,
       keepAliveSeconds: 65,
       metricsToken: null,
@@ -177,7 +178,14 @@ describe('the configuration', () => {
         'ALPACA_ACCOUNT_ID',
       ])
     const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_ACCOUNT_ID: 'acc-1' }
-    expect(readConfig(all).alpaca).toMatchObject({ apiKey: 'key', url: 'https://broker-api.alpaca.markets' })
+    expect(readConfig(all).alpaca).toMatchObject({
+      apiKey: 'key',
+      url: 'https://broker-api.alpaca.markets',
+      owner: null,
+    })
+    const owner = 'acct_01h455vb4pex5vsknk084sn02q'
+    expect(readConfig({ ...all, ALPACA_ACCOUNT_OWNER: owner }).alpaca).toMatchObject({ owner })
+    expect(complaintsOf({ ...all, ALPACA_ACCOUNT_OWNER: 'me' })[0]).toContain('ALPACA_ACCOUNT_OWNER')
   })
 
   it('knows the aggregators that it is to ask, with their keys', () => {

@@ -3,6 +3,8 @@ import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminDriftList from './admin/drift/list.ts'
+import adminKycDecide from './admin/kyc/decide.ts'
+import adminKycList from './admin/kyc/list.ts'
 import agentsDecisions from './agents/decisions.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
@@ -39,6 +41,7 @@ import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
 import complianceKyc from './compliance/kyc.ts'
 import compliancePersonalDataErase from './compliance/personal-data/erase.ts'
+import complianceTravelRuleGet from './compliance/travel-rule/get.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
@@ -82,6 +85,8 @@ export const tools: readonly Tool[] = [
   adminAccountsLock,
   adminAccountsUnlock,
   adminDriftList,
+  adminKycDecide,
+  adminKycList,
   agentsDecisions,
   agentsKeysChallenge,
   agentsKeysCreate,
@@ -119,6 +124,7 @@ export const tools: readonly Tool[] = [
   complianceKyc,
   compliancePersonalDataErase,
   complianceTravelRule,
+  complianceTravelRuleGet,
   context,
   developerKeysCreate,
   developerKeysList,

@@ -5,27 +5,24 @@ import { Failure } from '../failure.ts'
 import { available, external, revenue } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { Log } from '../log.ts'
-import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf, type Stablecoin } from '../money.ts'
+import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf } from '../money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
-import type { Address } from '../providers/chain.ts'
+import type { Mint } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { applyPayout } from './apply-payout.ts'
 import { findVirtualAccount, setVirtualAccountStatus, type VirtualAccount } from './store.ts'
 
-/** What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there. */
-export interface BankApplying {
+/**
+ * What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there.
+ * @property oweMint writes down, in the transaction of the credit, that it is to be put on the chain.
+ */
+export interface BankApplying<Owed = unknown> {
   readonly database: Database
   readonly rates: Rates
   readonly isBookedHere: boolean
+  readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<Owed>
   readonly log: Log
-}
-
-/** Money that is to be put on the chain, because the books have it. */
-export interface OwedMint {
-  readonly token: Stablecoin
-  readonly to: Address
-  readonly units: bigint
 }
 
 /** Where a deposit stands; a higher rank never gives way to a lower one. */
@@ -50,11 +47,11 @@ const statusOf: ReadonlyMap<string, VirtualAccount['status']> = new Map([
 ])
 
 /** Applies an event, in one transaction with the record of it. @returns what is to be minted after the commit. */
-export async function applyBankingEvent(
-  parts: BankApplying,
+export async function applyBankingEvent<Owed>(
+  parts: BankApplying<Owed>,
   event: BankingEvent,
   at: Date,
-): Promise<OwedMint | null> {
+): Promise<Owed | null> {
   const table = event.kind === 'deposit' ? await parts.rates.latest(at) : null
   return parts.database.transaction(async (connection) => {
     const { eventId: id, type } = event
@@ -72,12 +69,13 @@ export async function applyBankingEvent(
     const status = event.kind === 'account' ? statusOf.get(event.state) : undefined
     if (status !== undefined) await setVirtualAccountStatus(connection, { id: account.id, status })
     if (event.kind !== 'deposit' || table === null) return null
-    return applyDeposit(
+    const mint = await applyDeposit(
       { ...parts, connection, worthOf: (money) => converted(money, account, table) },
       account,
       event,
       at,
     )
+    return mint === null ? null : parts.oweMint(connection, account.accountId, mint)
   })
 }
 
@@ -91,7 +89,7 @@ async function applyDeposit(
   account: VirtualAccount,
   event: BankingEvent,
   at: Date,
-): Promise<OwedMint | null> {
+): Promise<Mint | null> {
   const { objectId: id, state } = event
   const rank = ranks[state] ?? 0
   await connection.kysely

@@ -6,10 +6,12 @@ import { foreignText } from '../foreign-text.ts'
 import type { NewId } from '../ids.ts'
 import { stablecoins } from '../money.ts'
 import { type BankCurrency, type BankingProvider, bankCurrencies } from '../providers/banking.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import { type AccountOrder, endAccountOrder, forgetAccountOrder, orderAccount } from './order-account.ts'
 import {
   type Destination,
   findCustomer,
+  findVirtualAccount,
   insertVirtualAccount,
   instructionsView,
   lockVirtualAccounts,
@@ -54,20 +56,29 @@ export function viewVirtualAccount(account: VirtualAccount): z.output<typeof vir
   }
 }
 
+interface Holder {
+  readonly id: string
+  readonly displayName: string
+  readonly kycLevel: string
+}
+
+/** What is found or written down. */
+export type OrderedAccount =
+  | { readonly kind: 'there'; readonly account: VirtualAccount }
+  | { readonly kind: 'ordered'; readonly order: AccountOrder }
+
 /**
- * Opens a virtual account, within the transaction of its database. Where the account has as many of the currency as it may,
- * its first one is answered.
- * @throws Failure `kyc_required`, `provider_unavailable`.
+ * Orders a virtual account, within the transaction of its database. Where the account has as many of the currency as it may,
+ * its first one is there.
+ * @throws Failure `kyc_required`.
  */
-export async function openVirtualAccount(
+export async function orderVirtualAccount(
   {
     database,
-    bankingProvider,
     newId,
     settings,
   }: {
     database: Connection
-    bankingProvider: Pick<BankingProvider, 'open'>
     newId: NewId
     settings: { readonly mode: 'sandbox' | 'production'; readonly accountsPerCurrency: number }
   },
@@ -76,41 +87,63 @@ export async function openVirtualAccount(
     currency,
     destination,
     at,
-  }: {
-    holder: { readonly id: string; readonly displayName: string; readonly kycLevel: string }
-    currency: BankCurrency
-    destination: Destination | null
-    at: Date
-  },
-): Promise<VirtualAccount> {
+  }: { holder: Holder; currency: BankCurrency; destination: Destination | null; at: Date },
+): Promise<OrderedAccount> {
   if (!mayBank({ mode: settings.mode, kycLevel: holder.kycLevel }))
     throw new Failure('kyc_required', 'A bank account needs identity verification first.', {
       hint: 'POST /api/compliance/kyc, then send this request again.',
     })
   const there = await lockVirtualAccounts(database, { accountId: holder.id, currency })
   const [first] = there
-  if (first !== undefined && there.length >= settings.accountsPerCurrency) return first
-  const id = newId('va', at)
-  const customer = await findCustomer(database, holder.id)
-  const opened = await bankingProvider.open({
-    id,
-    currency,
-    holder: { accountId: holder.id, name: holder.displayName, customer },
-    destination,
-  })
-  const account: VirtualAccount = {
-    ...opened,
-    id,
+  if (first !== undefined && there.length >= settings.accountsPerCurrency)
+    return { kind: 'there', account: first }
+  const order = await orderAccount(database, {
+    id: newId('va', at),
     accountId: holder.id,
     currency,
     ordinal: there.length,
     holderName: holder.displayName,
+    destination,
+    createdAt: at,
+  })
+  return { kind: 'ordered', order }
+}
+
+/**
+ * Opens what was ordered, outside of any transaction. Safe to repeat, and to be done by two at once: the account is the same.
+ * @throws Failure `provider_unavailable`; where it is not final, the order stands and is carried on.
+ */
+export async function openVirtualAccount(
+  { database, bankingProvider }: { database: Database; bankingProvider: Pick<BankingProvider, 'open'> },
+  ordered: OrderedAccount,
+): Promise<VirtualAccount> {
+  if (ordered.kind === 'there') return ordered.account
+  const { id, accountId, currency, ordinal, holderName, destination, createdAt } = ordered.order
+  const there = await findVirtualAccount(database, { id })
+  if (there !== undefined) return there
+  const customer = await findCustomer(database, accountId)
+  const holder = { accountId, name: holderName, customer }
+  const opened = await bankingProvider
+    .open({ id, currency, holder, destination })
+    .catch(async (error: unknown) => {
+      if (error instanceof Failure && error.members.isFinal === true) await forgetAccountOrder(database, id)
+      throw error
+    })
+  const account: VirtualAccount = {
+    ...opened,
+    id,
+    accountId,
+    currency,
+    ordinal,
+    holderName,
     instructions: instructionsView.parse(opened.instructions),
     // Short enough for every rail, and without letters that are mistaken for each other.
     reference: `BRS${id.slice(-10).toUpperCase()}`,
     destination,
-    createdAt: at,
+    createdAt,
   }
-  await insertVirtualAccount(database, account)
-  return account
+  return database.transaction(async (connection) => {
+    await endAccountOrder(connection, { id, status: 'opened' })
+    return insertVirtualAccount(connection, account)
+  })
 }

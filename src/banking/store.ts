@@ -120,8 +120,11 @@ export async function findVirtualAccount(
   return row === undefined ? undefined : virtualAccountOf(row)
 }
 
-/** Stores a new virtual account. */
-export async function insertVirtualAccount(database: Connection, account: VirtualAccount): Promise<void> {
+/** Stores a new virtual account. One that is there already stays as it is. */
+export async function insertVirtualAccount(
+  database: Connection,
+  account: VirtualAccount,
+): Promise<VirtualAccount> {
   await database.kysely
     .insertInto('virtual_account')
     .values({
@@ -142,7 +145,11 @@ export async function insertVirtualAccount(database: Connection, account: Virtua
       address: account.destination?.address ?? null,
       created_at: account.createdAt,
     })
+    .onConflict((conflict) => conflict.column('id').doNothing())
     .execute()
+  const there = await findVirtualAccount(database, { id: account.id })
+  if (there === undefined) throw new Error('a virtual account that was just stored cannot be read')
+  return there
 }
 
 /** Moves a virtual account to another status. */

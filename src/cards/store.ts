@@ -106,7 +106,7 @@ export async function findOwnCard(
   return row === undefined ? undefined : cardOf(row)
 }
 
-/** The card of an id, whoever's it is: for the sandbox alone. */
+/** The card of an id, whoever's it is. */
 export async function findAnyCard(database: Connection, id: string): Promise<Card | undefined> {
   const row = await database.kysely.selectFrom('card').selectAll().where('id', '=', id).executeTakeFirst()
   return row === undefined ? undefined : cardOf(row)
@@ -140,7 +140,7 @@ export async function isOwnKey(
   return row !== undefined
 }
 
-/** Stores a new card. */
+/** Stores a new card. One that is there already stays as it is. */
 export async function insertCard(
   database: Connection,
   { issued, ...card }: Omit<Card, keyof IssuedCard | 'status' | 'version'> & { issued: IssuedCard },
@@ -161,9 +161,13 @@ export async function insertCard(
       created_at: card.createdAt,
       ...columnsOf(card),
     })
+    .onConflict((conflict) => conflict.column('id').doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow()
-  return cardOf(row)
+    .executeTakeFirst()
+  if (row !== undefined) return cardOf(row)
+  const there = await findAnyCard(database, card.id)
+  if (there === undefined) throw new Error('a card that is there already cannot be read')
+  return there
 }
 
 /** Stores a card's controls: they bind the very next authorization. */

@@ -1,7 +1,7 @@
 /** `bursar doctor`: looks at everything that the gateway needs, and says what to do. It changes nothing. */
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
-import { rateLimitsOf } from '../settings.ts'
+import { rateLimitsOf, statedWrongly } from '../settings.ts'
 import { checkDisk, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   checkChain,
@@ -61,7 +61,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
 /** The configuration, or what the start would say of it. */
 function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
-    const config = readConfig(env)
+    const config = readConfig(env, statedWrongly)
     rateLimitsOf(config)
     return config
   } catch (error) {

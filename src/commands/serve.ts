@@ -14,7 +14,9 @@ import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
 import { every } from '../jobs/every.ts'
+import { finishOrders } from '../jobs/finish-orders.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
+import { repayMints } from '../jobs/repay-mints.ts'
 import { settleCards } from '../jobs/settle-cards.ts'
 import { settleOrders } from '../jobs/settle-orders.ts'
 import { settlePayments } from '../jobs/settle-payments.ts'
@@ -22,6 +24,7 @@ import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
 import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
+import { tellInstitutions } from '../jobs/tell-institutions.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -31,11 +34,7 @@ import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
 import { statedWrongly } from '../settings.ts'
 import { banner } from './banner.ts'
-
-/** How long requests under way may take to finish once the process is told to end. */
-const DRAIN_MS = 10_000
-
-const IDLE_LOOK_MS = 100
+import { closed, drain, endSignal } from './drain.ts'
 
 /** What is served beside REST, and which tools: joined in main.ts. */
 export interface Surfaces {
@@ -84,11 +83,15 @@ export async function serve(
     banner(runtime.services, { isColoured: process.stdout.isTTY && env.NO_COLOR === undefined }),
   )
   log.info({ origin, mode: config.mode, signal: await ended }, 'draining')
-  gateway.endStreams()
   isDraining = true
+  gateway.endStreams()
+  const jobsEnded = gateway.stopJobs()
   await drain(server)
-  await gateway.close()
-  await runtime.close()
+  await closed(async () => {
+    await jobsEnded
+    await gateway.close()
+    await runtime.close()
+  }, log)
   return 0
 }
 
@@ -108,7 +111,7 @@ async function openServing(
 
 /** The transports and jobs over a runtime. */
 async function openGateway(
-  { services }: Runtime,
+  { services, setClock }: Runtime,
   config: Config,
   { tools, mcpHandler, isDraining }: Surfaces & { isDraining: () => boolean },
 ) {
@@ -139,6 +142,10 @@ async function openGateway(
       log,
     }),
     every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
+    every(2_000, { name: 'finish-orders', round: (signal) => finishOrders(services, signal), log }),
+    ...(config.mode === 'sandbox'
+      ? [every(2_000, { name: 'repay-mints', round: (signal) => repayMints(services, signal), log })]
+      : []),
     every(500, { name: 'seal-decisions', round: async (signal) => void (await seal(signal)), log }),
     every(2_000, {
       name: 'finish-approvals',
@@ -147,22 +154,22 @@ async function openGateway(
     }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
+    every(1_000, { name: 'tell-institutions', round: (signal) => tellInstitutions(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
+    every(30_000, { name: 'set-clock', round: setClock, log }),
   ]
   return {
     listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
     /** Ends what would stay open for as long as its client likes. */
     endStreams: () => ending.abort(),
-    close: async () => {
-      await Promise.all(jobs.map((job) => job.stop()))
-      await paywall.close()
-    },
+    stopJobs: async () => void (await Promise.all(jobs.map((job) => job.stop()))),
+    close: () => paywall.close(),
   }
 }
 
 /** Where strangers buy FX quotes. */
 function openFxPaywall(
-  { chain, database, settings, log, metrics, tracing }: Services,
+  { chain, database, settings, clock, log, metrics, tracing }: Services,
   { x402 }: Config,
 ): Promise<Paywall> {
   return createPaywall({
@@ -178,7 +185,7 @@ function openFxPaywall(
     price: settings.fxPrice,
     origin: settings.origin,
     facilitatorUrl: x402.facilitatorUrl,
-    clock: systemClock,
+    clock,
     newId,
     log,
     metrics,
@@ -254,22 +261,4 @@ function notReady({ url = '/' }: IncomingMessage, response: ServerResponse): voi
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   }
   response.writeHead(503, headers).end(JSON.stringify(problem))
-}
-
-function endSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
-  })
-}
-
-/** Takes no new connections, lets requests under way finish, and cuts what is left after {@link DRAIN_MS}. */
-async function drain(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeIdleConnections()
-  // A connection whose request ends only now would be kept for the next one.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
-  await closed
-  clearTimeout(cut)
-  clearInterval(idle)
 }

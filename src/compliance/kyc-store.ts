@@ -1,5 +1,7 @@
 /** Identity reviews as they are kept: what a person said lies sealed. */
+import { sql } from 'kysely'
 import { z } from 'zod'
+import type { Page } from '../page.ts'
 import { seal, unseal } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { KycApplicationTable } from '../storage/schema-compliance.ts'
@@ -69,12 +71,83 @@ export async function pendingApplications(
     .selectFrom('kyc_application')
     .selectAll()
     .where('status', '=', 'pending')
-    .where('reference', 'is not', null)
+    .where(({ eb, or, exists, selectFrom }) =>
+      or([
+        eb('reference', 'is not', null),
+        // A hit that was cleared, and that the provider has not heard of yet.
+        exists(
+          selectFrom('kyc_decision')
+            .select('application_id')
+            .whereRef('application_id', '=', 'kyc_application.id')
+            .where('verdict', '=', 'approve'),
+        ),
+      ]),
+    )
     .where('updated_at', '<', before)
     .orderBy('updated_at')
     .limit(limit)
     .execute()
   return rows.map((row) => applicationOf(dataKey, row))
+}
+
+/** The application that a provider knows by a name, or undefined. */
+export async function findApplicationBy(
+  { database, dataKey }: Keeping,
+  by: { reference: string } | { id: string },
+): Promise<KycApplication | undefined> {
+  const query = database.kysely.selectFrom('kyc_application').selectAll()
+  const row = await ('id' in by
+    ? query.where('id', '=', by.id)
+    : query.where('reference', '=', by.reference)
+  ).executeTakeFirst()
+  return row === undefined ? undefined : applicationOf(dataKey, row)
+}
+
+/** Applications with a label that wait for a person's decision, newest first: one more than the page's limit. */
+export async function undecidedApplications(
+  { database, dataKey }: Keeping,
+  { label, page }: { label: string; page: Page },
+): Promise<KycApplication[]> {
+  const query = database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('status', '=', 'pending')
+    .where('reference', 'is', null)
+    .where(sql<boolean>`${label} = any(labels)`)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('kyc_decision')
+            .select('application_id')
+            .whereRef('application_id', '=', 'kyc_application.id'),
+        ),
+      ),
+    )
+  const rows = await (page.after === null ? query : query.where('id', '<', page.after))
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  return rows.map((row) => applicationOf(dataKey, row))
+}
+
+/** Writes a person's decision down, once. @returns false where there is one. */
+export async function keepDecision(
+  database: Connection,
+  decision: { id: string; decidedBy: string; verdict: 'approve' | 'reject'; reason: string; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .insertInto('kyc_decision')
+    .values({
+      application_id: decision.id,
+      decided_by: decision.decidedBy,
+      verdict: decision.verdict,
+      reason: decision.reason,
+      decided_at: decision.at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('application_id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Keeps what was said. @returns false where another application for the level was begun at the same moment. */

@@ -27,7 +27,9 @@ export interface Verifying {
 }
 
 /** A name on the sanctions list is looked at by a person; no provider decides on it. */
-const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
+export const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
+
+const ERASED = 'ERASED'
 
 /** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
 export interface ShownApplication {
@@ -51,7 +53,10 @@ export async function applyForKyc(
 
 /** Asks the provider about an application that it has not decided on. */
 export async function followUp(verifying: Verifying, application: KycApplication, at: Date): Promise<void> {
-  if (application.reference === null) return
+  if (application.reference === null) {
+    if (application.said !== null) await submit(verifying, application, at)
+    return
+  }
   await conclude(verifying, application, await verifying.identityReview.read(application.reference), at)
 }
 
@@ -68,8 +73,11 @@ async function keepSaid(
       .forUpdate()
       .execute()
     const keeping = { database: connection, dataKey }
-    const before = await findApplication(keeping, { accountId, level, isLocked: true })
+    const found = await findApplication(keeping, { accountId, level, isLocked: true })
+    const before = found !== undefined && isErasedUnsent(found) ? undefined : found
     if (before !== undefined && before.status !== 'init') return before
+    if (before !== found && found !== undefined)
+      await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
     const merged: SaidSoFar = {
       applicant: { ...before?.said?.applicant, ...said.applicant },
       documents: [...(before?.said?.documents ?? []), ...said.documents].slice(-20),
@@ -82,16 +90,29 @@ async function keepSaid(
   })
 }
 
+/** What waited for a person and was erased meanwhile is said again, as an application of its own: nobody else has the old one. */
+function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
+  return status === 'pending' && reference === null && said === null
+}
+
 async function review(verifying: Verifying, application: KycApplication, at: Date): Promise<KycApplication> {
-  const { database, identityReview, sanctions } = verifying
-  const complete = completeOf(application)
-  const { firstName, lastName } = complete.applicant
+  const { database, sanctions } = verifying
+  const { firstName, lastName } = completeOf(application).applicant
   const { names } = await sanctions.latest()
   if (matchNames(`${firstName} ${lastName}`, names).length > 0) {
     await moveApplication(database, application.id, { status: 'pending', labels: [SANCTIONS_REVIEW], at })
     return { ...application, status: 'pending', labels: [SANCTIONS_REVIEW] }
   }
-  const { reference, review: verdict } = await identityReview.submit(complete)
+  return submit(verifying, application, at)
+}
+
+/** Has the provider review it. Safe to repeat: the provider takes an application once. */
+export async function submit(
+  verifying: Verifying,
+  application: KycApplication,
+  at: Date,
+): Promise<KycApplication> {
+  const { reference, review: verdict } = await verifying.identityReview.submit(completeOf(application))
   return conclude(verifying, { ...application, reference }, verdict, at)
 }
 
@@ -116,7 +137,7 @@ async function conclude(
   return { ...application, status, labels, reviewedAt: status === 'pending' ? null : at }
 }
 
-async function lockAccount({ kysely }: Connection, accountId: string): Promise<void> {
+export async function lockAccount({ kysely }: Connection, accountId: string): Promise<void> {
   await kysely.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().execute()
 }
 

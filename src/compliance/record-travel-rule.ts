@@ -28,6 +28,8 @@ export interface Recording {
   }
   readonly newId: NewId
   readonly now: Date
+  /** Whether there is a network to tell institutions by. */
+  readonly tellsInstitutions: boolean
 }
 
 /** Somebody, as the caller names them. */
@@ -62,7 +64,7 @@ export interface RecordedTravelRule {
 
 /** @throws Failure `invalid_request`, `conflict` where the transfer has its data already, `screening_unavailable`, `rates_unavailable`. */
 export async function recordTravelRule(
-  { database, rates, sanctions, settings, newId, now }: Recording,
+  { database, rates, sanctions, settings, newId, now, tellsInstitutions }: Recording,
   facts: TravelRuleFacts,
 ): Promise<RecordedTravelRule> {
   const { accountId, money, destination, chain, decisionId } = facts
@@ -97,6 +99,8 @@ export async function recordTravelRule(
       // Data that is declined goes with no transfer.
       decisionId: isListed ? null : decisionId,
       payload: JSON.stringify(payload),
+      // Nobody is told more than the rule asks for.
+      institution: status === 'required' && tellsInstitutions ? facts.beneficiaryVasp : null,
     },
     now,
   )

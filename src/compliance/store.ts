@@ -17,9 +17,12 @@ export interface TravelRuleRecord {
   readonly chain: string
   readonly decisionId: string | null
   readonly payload: string
+  /** The institution that is to be told; null: nobody is. */
+  readonly institution: { readonly name: string; readonly lei: string | null } | null
 }
 
-const PURPOSE = 'travel rule'
+/** What payloads are sealed for. */
+export const TRAVEL_RULE_PURPOSE = 'travel rule'
 
 /** Keeps a record. @returns false where its transfer has one already. */
 export async function insertTravelRule(
@@ -38,14 +41,30 @@ export async function insertTravelRule(
       destination: record.destination,
       chain: record.chain,
       decision_id: record.decisionId,
-      sealed: seal(dataKey, { purpose: PURPOSE, owner: record.id }, record.payload),
+      sealed: seal(dataKey, { purpose: TRAVEL_RULE_PURPOSE, owner: record.id }, record.payload),
       created_at: at,
       erased_at: null,
+      vasp_name: record.institution?.name ?? null,
+      vasp_lei: record.institution?.lei ?? null,
+      tried_at: null,
     })
     .onConflict((conflict) => conflict.column('decision_id').doNothing())
     .returning('id')
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** Where a record of an account stands, or undefined where the account has no such record. */
+export async function findTravelRule(
+  database: Connection,
+  { id, accountId }: { id: string; accountId: string },
+): Promise<{ status: TravelRuleTable['status']; answer: string | null; sentAt: Date | null } | undefined> {
+  return database.kysely
+    .selectFrom('travel_rule')
+    .select(['status', 'answer', 'sent_at as sentAt'])
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
 }
 
 /** Gives a record to a transfer's decision, once. @returns false where another transfer has it. */

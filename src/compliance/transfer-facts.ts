@@ -9,25 +9,33 @@ interface Row {
   readonly country: string | null
   readonly is_blocked: boolean
   readonly travel_rule_id: string | null
+  readonly unanswered: 'required' | 'sent' | 'declined' | null
 }
 
 /** Data that no transfer goes with yet, or one that never went: a released reservation never stands again. */
 export const UNUSED = `(decision_id is null or exists (
   select 1 from reservation r where r.decision_id = travel_rule.decision_id and r.status = 'released'))`
 
+/** The records of the very transfer, of which no other has any. */
+const OF_TRANSFER = `account_id = a.id and destination = $2 and token = $3 and units = $4 and chain = $5
+  and sealed is not null and ${UNUSED}`
+
+/** An institution that is told has a moment to decline; a silent one keeps nobody waiting for ever. */
+const IS_HEARD = `(vasp_name is null or status = 'accepted' or created_at <= $6::timestamptz - interval '10 seconds')`
+
 const statement: Statement = {
   name: 'compliance_transfer_facts',
   text: `select a.country,
       exists (select 1 from blocked_address b where b.account_id = a.id and b.address = $2) as is_blocked,
-      (select id from travel_rule
-        where account_id = a.id and destination = $2 and token = $3 and units = $4 and chain = $5
-          and status <> 'declined' and sealed is not null and ${UNUSED}
-        order by id limit 1) as travel_rule_id
+      (select id from travel_rule where ${OF_TRANSFER} and status <> 'declined' and ${IS_HEARD}
+        order by id limit 1) as travel_rule_id,
+      (select status from travel_rule where ${OF_TRANSFER} and vasp_name is not null
+        order by id desc limit 1) as unanswered
     from account a where a.id = $1`,
 }
 
 /** Reads what compliance knows of transfers, in one query each. */
-export function complianceFactsOn(database: Connection) {
+export function complianceFactsOn(database: Connection, now: Date) {
   return async ({
     accountId,
     destination,
@@ -38,14 +46,27 @@ export function complianceFactsOn(database: Connection) {
     destination: string
     chain: string
     money: { asset: string; units: bigint }
-  }): Promise<{ blocked: ReadonlySet<string>; country: string | null; travelRuleId: string | null }> => {
+  }): Promise<{
+    blocked: ReadonlySet<string>
+    country: string | null
+    travelRuleId: string | null
+    institution: 'silent' | 'declined' | null
+  }> => {
     const address = destination.toLowerCase()
-    const [row] = await database.call<Row>(statement, [accountId, address, money.asset, money.units, chain])
+    const [row] = await database.call<Row>(statement, [
+      accountId,
+      address,
+      money.asset,
+      money.units,
+      chain,
+      now,
+    ])
     if (row === undefined) throw new Error('an account that pays is in the database')
     return {
       blocked: new Set(row.is_blocked ? [address] : []),
       country: row.country,
       travelRuleId: row.travel_rule_id,
+      institution: row.unanswered === null ? null : row.unanswered === 'declined' ? 'declined' : 'silent',
     }
   }
 }

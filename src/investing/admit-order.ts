@@ -10,6 +10,7 @@ const MOST_CENTS = 100_000_000n
 
 /** An order as it is asked for. @property notional USD. @property limitPrice nano-dollars. */
 export interface AskedOrder {
+  readonly accountId: string
   readonly symbol: string
   readonly side: 'buy' | 'sell'
   readonly type: 'market' | 'limit'
@@ -30,12 +31,14 @@ export interface AdmittedOrder {
  */
 export async function admitOrder(
   { broker }: { broker: Broker },
-  { symbol, side, type, notional, limitPrice }: AskedOrder,
+  { accountId, symbol, side, type, notional, limitPrice }: AskedOrder,
 ): Promise<AdmittedOrder> {
   if (notional.units < LEAST_CENTS)
     throw rejected('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
   if (notional.units > MOST_CENTS)
     throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
+  if (!broker.isOpenTo(accountId))
+    throw rejected('no_brokerage_account', 'The account has no brokerage account here.')
   const instrument = await broker.instrument(symbol)
   if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not traded here.`)
   if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
@@ -53,6 +56,7 @@ const hints: Readonly<Record<string, string>> = {
   unknown_symbol: 'Use the ticker of a US stock or fund, such as VTI or AAPL.',
   notional_too_small: 'Ask for 1.00 USD or more.',
   notional_too_large: 'Split the order.',
+  no_brokerage_account: 'Ask the operator: this deployment trades for one account alone.',
 }
 
 /** An order that nobody will fill. @param reason for programs. */

@@ -1,4 +1,5 @@
 /** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, MCP sessions that ended, closed windows of rate limits. */
+import { sweepCardOrders } from '../cards/order-card.ts'
 import type { Clock } from '../clock.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
@@ -19,6 +20,7 @@ export async function sweep({ database, clock }: { database: Database; clock: Cl
   await sweepFailedFactors(database, now)
   await sweepIdempotency(database, now)
   await sweepIntents(database, now)
+  await sweepCardOrders(database, now)
   await sweepMcpSessions(database, now)
   const closed = new Date(now.getTime() - WINDOW_MS)
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()

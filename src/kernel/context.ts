@@ -22,6 +22,7 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { AddressScreening } from '../providers/screening.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
+import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 import type { Tool } from './tool.ts'
@@ -86,6 +87,8 @@ export interface Services {
   readonly sanctions: Sanctions
   readonly identityReview: IdentityReview
   readonly screening: AddressScreening
+  /** Null: no other institution can be told. */
+  readonly travelRuleNetwork: TravelRuleNetwork | null
   readonly cardProcessor: CardProcessor
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter

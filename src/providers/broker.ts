@@ -52,6 +52,8 @@ export interface Dividend {
 export interface Broker {
   /** Only the sandbox's has shares that nobody paid for. */
   readonly name: 'sandbox' | 'alpaca' | 'none'
+  /** Whether an account's orders are taken: securities that lie in one brokerage account belong to one owner. */
+  isOpenTo(accountId: string): boolean
   /** Undefined: no such symbol. */
   instrument(symbol: string): Promise<Instrument | undefined>
   /** The last price of each symbol; those without one are left out. */

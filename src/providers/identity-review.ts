@@ -1,4 +1,5 @@
 /** Who reviews identities: a provider is given what a person says of themselves, and says later what it makes of it. */
+import type { WebhookDelivery } from './card-processor.ts'
 
 /** What a person says of themselves. Personal data: never logged. */
 export interface Applicant {
@@ -34,10 +35,20 @@ export interface Review {
   readonly labels: readonly string[]
 }
 
-/** The review port. Both are safe to repeat. */
+/** What a webhook tells. @property reference the provider's name of the application; null where it is about none. */
+export interface ReviewNotice {
+  readonly reference: string | null
+  readonly type: string
+}
+
+/** The review port. All are safe to repeat. */
 export interface IdentityReview {
   /** @returns the provider's name of it. @throws Failure `provider_unavailable`. */
   submit(application: Application): Promise<{ reference: string; review: Review }>
   /** @throws Failure `provider_unavailable`. */
   read(reference: string): Promise<Review>
+  /** Checks a webhook's signature. @throws Failure `signature_invalid`. */
+  verify(delivery: WebhookDelivery): void
+  /** That something may have changed; what it is now is {@link IdentityReview.read}. @throws Failure `invalid_request`. */
+  readNotice(message: unknown): ReviewNotice
 }

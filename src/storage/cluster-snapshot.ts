@@ -4,7 +4,7 @@
  * name is never half a file; where it cannot be written it is only slower.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -13,6 +13,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
 import { randomToken } from '../ids.ts'
+import { projectRoot } from '../project-root.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { migrations } from './migrations.ts'
 import { sessionsOf } from './pglite-sessions.ts'
@@ -25,7 +26,7 @@ export interface ClusterSnapshot {
 
 /** The snapshot for this program: from `.cache/` of the project, or made now and put there for the next start. */
 export async function clusterSnapshot(): Promise<ClusterSnapshot> {
-  const file = join(projectRoot(), '.cache', snapshotName())
+  const file = fileURLToPath(new URL(`.cache/${snapshotName()}`, projectRoot()))
   const cached = await readFile(file).catch(() => undefined)
   if (cached !== undefined) return { content: blobOf(cached), origin: 'cached' }
   const made = await makeSnapshot()
@@ -92,11 +93,4 @@ function pgliteVersion(): string {
   // The package does not export its package.json; it lies two folders above the main file.
   const main = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   return readFileSync(join(dirname(main), '..', 'package.json'), 'utf8')
-}
-
-function projectRoot(): string {
-  let directory = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(directory, 'package.json')) && directory !== dirname(directory))
-    directory = dirname(directory)
-  return directory
 }

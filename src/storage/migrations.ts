@@ -21,6 +21,8 @@ import { relayRejections } from './migrations/0017-relays.ts'
 import { transferFailures } from './migrations/0018-transfer-failures.ts'
 import { mcpSessions } from './migrations/0019-mcp-sessions.ts'
 import { relaysByAccount } from './migrations/0021-relays-by-account.ts'
+import { intentions } from './migrations/0023-intentions.ts'
+import { verdicts } from './migrations/0024-verdicts.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -44,4 +46,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0018-transfer-failures': transferFailures,
   '0019-mcp-sessions': mcpSessions,
   '0021-relays-by-account': relaysByAccount,
+  '0023-intentions': intentions,
+  '0024-verdicts': verdicts,
 }

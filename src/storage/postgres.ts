@@ -8,11 +8,12 @@ import { databaseOnPool } from './database-on-pool.ts'
 import { changesRows, type Session, type SessionPool } from './session-pool.ts'
 import { asUnavailable, isConnectionLost } from './unavailable.ts'
 
-const STATEMENT_TIMEOUT_MS = 10_000
-const LOCK_TIMEOUT_MS = 5_000
+/** A request asks once more after a statement that failed, for what became of it: all limits together stay below 10 s. */
+const STATEMENT_TIMEOUT_MS = 5_000
+const LOCK_TIMEOUT_MS = 4_000
 const CONNECT_TIMEOUT_MS = 3_000
 /** Above the server's own limit: it only ends waits for a server that has gone silent. */
-const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000
+const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000
 
 const INT8 = 20
 const BYTEA = 17
@@ -42,6 +43,8 @@ export async function openPostgres({
     statement_timeout: STATEMENT_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
     query_timeout: SILENCE_TIMEOUT_MS,
+    // A transaction that nobody can end any more, because the way here was lost, must not keep its locks.
+    idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
   })
   return databaseOnPool('postgres', bounded, () => poolOn(url, { max: 1 }))
 }

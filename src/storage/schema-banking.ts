@@ -21,6 +21,21 @@ export interface VirtualAccountTable {
   created_at: Date
 }
 
+/** A virtual account that the provider is asked for, before and after it answered. */
+export interface VirtualAccountOrderTable {
+  id: string
+  account_id: string
+  currency: string
+  ordinal: number
+  holder_name: string
+  token: string | null
+  chain: string | null
+  address: string | null
+  status: 'open' | 'opened' | 'given_up'
+  created_at: Date
+  tried_at: Date
+}
+
 /** A deposit by the provider's name, its state, and what was booked for it. */
 export interface DepositTable {
   id: string

@@ -28,6 +28,18 @@ export interface CardTable {
   created_at: Date
 }
 
+/** A card that the processor is asked for, before and after it answered. `wanted` is read where it is written. */
+export interface CardOrderTable {
+  id: string
+  account_id: string
+  wanted: JsonColumn<unknown>
+  caller: string | null
+  caller_key: string | null
+  status: 'open' | 'issued' | 'given_up'
+  created_at: Date
+  tried_at: Date
+}
+
 /** What was asked of a card, and what came of it. Amounts are smallest units of the card's currency. */
 export interface CardAuthorizationTable {
   id: string

@@ -1,4 +1,5 @@
 /** The tables of migration `0009-compliance` as Kysely sees them. */
+import type { Generated } from 'kysely'
 
 /** An address that its owner never pays. `address` is lower case. */
 export interface BlockedAddressTable {
@@ -22,6 +23,13 @@ export interface TravelRuleTable {
   sealed: Uint8Array | null
   created_at: Date
   erased_at: Date | null
+  /** The institution that is told; null: nobody is. */
+  vasp_name: string | null
+  vasp_lei: string | null
+  network_reference: Generated<string | null>
+  answer: Generated<string | null>
+  sent_at: Generated<Date | null>
+  tried_at: Date | null
 }
 
 /** An identity review. `sealed` is what the person said, null once it was erased. */
@@ -36,4 +44,13 @@ export interface KycApplicationTable {
   created_at: Date
   updated_at: Date
   reviewed_at: Date | null
+}
+
+/** A person's decision on an application whose name is on a sanctions list. */
+export interface KycDecisionTable {
+  application_id: string
+  decided_by: string
+  verdict: 'approve' | 'reject'
+  reason: string
+  decided_at: Date
 }

@@ -98,3 +98,13 @@ export interface RelayTable {
   created_at: Date
   updated_at: Date
 }
+
+/** Sandbox: money that the books have and the chain may not have yet. `address` is lower case. */
+export interface OwedMintTable {
+  id: string
+  account_id: string
+  token: string
+  address: string
+  units: bigint
+  tried_at: Date
+}

@@ -1,16 +1,27 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
-import type { DepositTable, PayoutTable, VirtualAccountTable } from './schema-banking.ts'
+import type {
+  DepositTable,
+  PayoutTable,
+  VirtualAccountOrderTable,
+  VirtualAccountTable,
+} from './schema-banking.ts'
 import type {
   CardAuthorizationTable,
   CardEarlyTable,
   CardHoldTable,
+  CardOrderTable,
   CardSettlementTable,
   CardTable,
   WebhookEventTable,
 } from './schema-cards.ts'
-import type { BlockedAddressTable, KycApplicationTable, TravelRuleTable } from './schema-compliance.ts'
+import type {
+  BlockedAddressTable,
+  KycApplicationTable,
+  KycDecisionTable,
+  TravelRuleTable,
+} from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
 import type { McpTables } from './schema-mcp.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
@@ -27,6 +38,7 @@ import type {
 } from './schema-people.ts'
 import type {
   IntentTable,
+  OwedMintTable,
   RelayTable,
   TransferTable,
   WalletDriftTable,
@@ -56,6 +68,7 @@ export interface Schema extends InvestingTables, McpTables {
   intent: IntentTable
   relay: RelayTable
   wallet_drift: WalletDriftTable
+  owed_mint: OwedMintTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
   rail_control: RailControlTable
@@ -71,18 +84,21 @@ export interface Schema extends InvestingTables, McpTables {
   budget_usage: BudgetUsageTable
   payee: PayeeTable
   card: CardTable
+  card_order: CardOrderTable
   card_authorization: CardAuthorizationTable
   card_hold: CardHoldTable
   card_settlement: CardSettlementTable
   card_early: CardEarlyTable
   webhook_event: WebhookEventTable
   virtual_account: VirtualAccountTable
+  virtual_account_order: VirtualAccountOrderTable
   deposit: DepositTable
   payout: PayoutTable
   idempotency: IdempotencyTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable
   kyc_application: KycApplicationTable
+  kyc_decision: KycDecisionTable
   payment: PaymentTable
   metering: MeteringTable
   docs_feedback: DocsFeedbackTable

@@ -29,7 +29,8 @@ const LOST =
 /** Whether the session that threw this is lost: the server ended it, or nobody knows what it is doing. */
 export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error)
-  if (code !== undefined) return NETWORK_CODES.has(code) || code.startsWith('08') || code.startsWith('57P')
+  if (code !== undefined)
+    return NETWORK_CODES.has(code) || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   return error instanceof Error && LOST.test(error.message)
 }
 

@@ -33,6 +33,8 @@ export interface ComplianceFacts {
   readonly blocked: ReadonlySet<string>
   readonly country: string | null
   readonly travelRuleId: string | null
+  /** What the beneficiary's institution says of data that cannot go with it. */
+  readonly institution: 'silent' | 'declined' | null
 }
 
 /** What admission needs. @property complianceFacts is read where compliance keeps it. */
@@ -103,7 +105,7 @@ async function screenTransfer(admission: Admission, transfer: AskedTransfer): Pr
     ...(await screenHistory(admission, transfer, { rule, usdMicros, isOwnWallet, travelRuleId, table })),
     screenTravelRule({ isRequired: rule.isRequired, isOnRecord: travelRuleId !== null }),
   ])
-  if (result !== 'clear') throw blockedBy({ result, lists }, transfer)
+  if (result !== 'clear') throw blockedBy({ result, lists }, transfer, facts)
   return { result, lists, travelRuleId }
 }
 
@@ -144,7 +146,20 @@ async function screenHistory(
   ]
 }
 
-function blockedBy(screening: Screening, { destination, chain, money }: AskedTransfer): Failure {
+/** What was said before of the data that is asked for. */
+const told = {
+  nobody: '',
+  silent:
+    'The beneficiary’s institution was told just now: wait ten seconds for its answer, and send the transfer again. Otherwise: ',
+  declined:
+    'The beneficiary’s institution declined the data of this transfer. Ask the beneficiary why; with other data: ',
+}
+
+function blockedBy(
+  screening: Screening,
+  { destination, chain, money }: AskedTransfer,
+  { institution }: Pick<ComplianceFacts, 'institution'>,
+): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
   const amount = decimalOf(money)
@@ -162,7 +177,7 @@ function blockedBy(screening: Screening, { destination, chain, money }: AskedTra
     {
       screening,
       hint: asksForData
-        ? `Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
+        ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
         : isMoney
           ? 'More has left the account lately than is let through without a review. Send less, or later.'
           : 'Pay another destination; the account and its limits are not affected.',

@@ -12,15 +12,17 @@ import { allWallets, openTransfersOf, operationOf } from './store.ts'
  */
 export async function levelChain(parts: { database: Connection; chain: Chain }): Promise<number> {
   const wallets = await allWallets(parts.database)
-  const mints = (await Promise.all(wallets.map((wallet) => lackOf(parts, wallet)))).flat()
+  const lacks = await Promise.all(wallets.map((wallet) => lackOf(parts, wallet)))
+  const mints = lacks.flatMap((lack) => lack ?? [])
   if (mints.length > 0) await parts.chain.mint(mints)
   return mints.length
 }
 
-async function lackOf(
+/** What a wallet lacks on the chain, by token; null while what is under way makes that impossible to tell. */
+export async function lackOf(
   { database, chain }: { database: Connection; chain: Chain },
   { accountId, address }: ReconciledWallet,
-): Promise<Mint[]> {
+): Promise<Mint[] | null> {
   const booked = await bookedOf(database, chain, accountId)
   const there = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, address)))
   const lack = stablecoins.flatMap((token, index) => {
@@ -29,11 +31,11 @@ async function lackOf(
   })
   if (lack.length === 0) return []
   const again = await bookedOf(database, chain, accountId)
-  if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return []
+  if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // Asked after the balances were read: what is not executed now was not then.
   for (const transfer of await openTransfersOf(database, { accountId, address })) {
     const { status } = await chain.outcomeOf(operationOf(transfer), 0)
-    if (status !== 'absent') return []
+    if (status !== 'absent') return null
   }
   return lack
 }

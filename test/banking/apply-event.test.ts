@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest'
 import { applyBankingEvent } from '../../src/banking/apply-event.ts'
-import { openVirtualAccount } from '../../src/banking/open-account.ts'
+import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
 import type { Destination, VirtualAccount } from '../../src/banking/store.ts'
 import { newId } from '../../src/ids.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { silentLog } from '../../src/log.ts'
-import type { BankCurrency, BankingEvent } from '../../src/providers/banking.ts'
+import type { BankCurrency, BankingEvent, BankingProvider } from '../../src/providers/banking.ts'
+import type { Mint } from '../../src/providers/chain.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
-import type { Database } from '../../src/storage/database.ts'
+import type { Connection, Database } from '../../src/storage/database.ts'
 import { fund, newOwner, noon, owned } from '../cards/scene.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
@@ -24,22 +25,29 @@ const bank = {
   }),
 }
 
-function open(
+async function open(
   database: Database,
   accountId: string,
   {
     currency = 'USD',
     destination = null,
     mode = 'sandbox',
-  }: { currency?: BankCurrency; destination?: Destination | null; mode?: 'sandbox' | 'production' } = {},
+    bankingProvider = bank,
+  }: {
+    currency?: BankCurrency
+    destination?: Destination | null
+    mode?: 'sandbox' | 'production'
+    bankingProvider?: Pick<BankingProvider, 'open'>
+  } = {},
 ): Promise<VirtualAccount> {
   const holder = { id: accountId, displayName: 'Ada', kycLevel: 'none' }
-  return database.transaction((connection) =>
-    openVirtualAccount(
-      { database: connection, bankingProvider: bank, newId, settings: { mode, accountsPerCurrency: 1 } },
+  const ordered = await database.transaction((connection) =>
+    orderVirtualAccount(
+      { database: connection, newId, settings: { mode, accountsPerCurrency: 1 } },
       { holder, currency, destination, at: noon },
     ),
   )
+  return openVirtualAccount({ database, bankingProvider }, ordered)
 }
 
 const wallet: Destination = {
@@ -55,7 +63,13 @@ function tell(
   changes: Partial<BankingEvent> = {},
   isBookedHere = true,
 ) {
-  const parts = { database, rates: createSandboxRates(), isBookedHere, log: silentLog }
+  const parts = {
+    database,
+    rates: createSandboxRates(),
+    isBookedHere,
+    oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,
+    log: silentLog,
+  }
   const event = {
     eventId: newId('evt', noon),
     type: 'updated',

@@ -1,72 +1,236 @@
-/** `npm run bench`: every figure as a ratio to a floor that is measured in the same run. Bounded; stops by itself. */
-
+/**
+ * `npm run bench`: one table, every line a ratio to a floor or a peer that is measured in the same run. Bounded; stops by
+ * itself after some ten minutes. Progress goes to standard error; the table to standard output and to `RESULTS.md`.
+ */
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import pg from 'pg'
+import { z } from 'zod'
 import { createTestDatabase } from '../engines.ts'
-import { benchCards, cardBenchText } from './cards.ts'
-import { benchChain, chainBenchText } from './chain.ts'
+import { benchCards } from './cards.ts'
+import { benchChain } from './chain.ts'
 import { benchInvesting } from './investing.ts'
 import { benchLimiter } from './limiter.ts'
-import { benchMcp, mcpBenchText } from './mcp.ts'
+import { benchMcp } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
-import { benchSpend, spendBenchText } from './spend.ts'
+import { benchScaling } from './scaling.ts'
+import { benchSpend } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
-import { benchX402, x402BenchText } from './x402.ts'
+import { benchX402 } from './x402.ts'
+
+/** One line. @property ratio ours to the floor's or the peer's, as the heading of its part says; null: the figure stands alone. */
+interface Row {
+  readonly what: string
+  readonly ours: string
+  readonly floor: string
+  readonly ratio: number | null
+}
+
+interface Part {
+  readonly title: string
+  readonly rows: readonly Row[]
+}
 
 const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
-const print = (text: string) => process.stdout.write(`${text}\n`)
+const started = performance.now()
+const say = (text: string) =>
+  process.stderr.write(`[${((performance.now() - started) / 1_000).toFixed(0).padStart(4)} s] ${text}\n`)
+const perSecond = (rate: number) => `${rate.toFixed(0)}/s`
+const ms = (time: number) => `${time.toFixed(1)} ms`
+const micros = (time: number) => `${time.toFixed(time < 10 ? 2 : 0)} µs`
+const parts: Part[] = []
+const add = (title: string, rows: readonly Row[]) => {
+  parts.push({ title, rows })
+  say(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
+}
 
-print('Signed transfers against a bare Hono route (autocannon, 16 connections, 2,000 requests)')
-const [floor, ...transfers] = await benchTransfer(serverUrl)
-if (floor === undefined) throw new Error('the bare route was not measured')
-print(`  ${floor.name}: ${floor.rate.toFixed(0)}/s, p50 ${floor.p50} ms, p99 ${floor.p99} ms`)
-for (const { name, rate, p50, p99 } of transfers)
-  print(
-    `  ${name}: ${rate.toFixed(0)}/s, p50 ${p50} ms, p99 ${p99} ms, ratio ${(rate / floor.rate).toFixed(3)}`,
-  )
-
-print('Spends through the queue against pgbench calling the same function one by one (PostgreSQL)')
+say('spends')
 const spends = (await benchSpend()).lines
-for (const line of spends) print(`  ${spendBenchText(line)}`)
-const [pgbench, whole] = [spends[0], transfers.at(-1)]
-if (pgbench !== undefined && whole !== undefined)
-  print(
-    `  ${whole.name}, simulated chain: ${whole.rate.toFixed(0)}/s, ratio ${(whole.rate / pgbench.floor).toFixed(3)} to pgbench`,
-  )
+add(
+  'Spends a second through the queue, to pgbench calling the same function (PostgreSQL, fsync on)',
+  spends.map(({ name, ours, floor, ratio }) => ({
+    what: name,
+    ours: perSecond(ours),
+    floor: perSecond(floor),
+    ratio,
+  })),
+)
+const pgbench = spends[0]?.floor ?? Number.NaN
 
-print('Decisions on card purchases, open loop (PostgreSQL)')
-for (const line of await benchCards(serverUrl)) print(`  ${cardBenchText(line)}`)
+say('transfers')
+const [bare, ...transfers] = await benchTransfer(serverUrl)
+if (bare === undefined) throw new Error('the bare route was not measured')
+add(
+  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route that takes the same body',
+  transfers.map(({ name, rate, p50, p99 }) => ({
+    what: `${name}; p50 ${p50} ms, p99 ${p99} ms`,
+    ours: perSecond(rate),
+    floor: perSecond(bare.rate),
+    ratio: rate / bare.rate,
+  })),
+)
+const whole = transfers.at(-1)
+if (whole !== undefined)
+  add('The same, to pgbench calling the spend function', [
+    {
+      what: whole.name,
+      ours: perSecond(whole.rate),
+      floor: perSecond(pgbench),
+      ratio: whole.rate / pgbench,
+    },
+  ])
 
-print('Confirmed transfers on the local chain against its own rate for the same ERC-20 transfer (64 senders)')
-for (const line of await benchChain(serverUrl)) print(`  ${chainBenchText(line)}`)
-
-const { evaluationMicros, parseMicros } = benchPolicy()
-print('A spend policy with every rule')
-print(
-  `  evaluated: ${evaluationMicros.toFixed(2)} µs a spend; parsed: ${parseMicros.toFixed(1)} µs a version`,
+say('confirmed transfers on the local chain')
+add(
+  'Confirmed transfers a second on the local chain, to its own rate for the same ERC-20 transfer (64 senders)',
+  (await benchChain(serverUrl)).map(({ name, rate, floor }) => ({
+    what: name,
+    ours: perSecond(rate),
+    floor: perSecond(floor),
+    ratio: rate / floor,
+  })),
 )
 
-print('x402 against the stock middlewares on the same chain (ratio above 1: slower than stock)')
-for (const line of await benchX402(null)) print(`  PGlite, ${x402BenchText(line)}`)
+say('card decisions')
+const cards = await benchCards(serverUrl)
+const spendCall = cards.find(({ name }) => name.includes('spend'))
+add(
+  'Decisions on card purchases (open loop, 500 a second), p99 to that of the bare spend call',
+  cards.map(({ name, p50, p99, rate }) => ({
+    what: `${name}; p50 ${ms(p50)}, at most ${perSecond(rate)}`,
+    ours: ms(p99),
+    floor: ms(spendCall?.p99 ?? Number.NaN),
+    ratio: p99 / (spendCall?.p99 ?? Number.NaN),
+  })),
+)
+
+say('x402')
+const x402Rows = async (engine: string, databaseUrl: string | null): Promise<readonly Row[]> =>
+  (await benchX402(databaseUrl)).map(({ name, stock, ours, unit }) => ({
+    what: `${engine}, ${name}`,
+    ours: unit === 'ms' ? ms(ours) : perSecond(ours),
+    floor: unit === 'ms' ? ms(stock) : perSecond(stock),
+    ratio: unit === 'ms' ? ours / stock : stock / ours,
+  }))
+const embedded = await x402Rows('PGlite', null)
 const ledger = await createTestDatabase(serverUrl)
 try {
-  for (const line of await benchX402(ledger.url)) print(`  PostgreSQL, ${x402BenchText(line)}`)
+  const durable = await x402Rows('PostgreSQL', ledger.url)
+  add('x402, cost to the stock middlewares on the same chain', [...embedded, ...durable])
 } finally {
   await ledger.drop()
 }
 
-print('Counting one request, 16 callers')
+say('MCP')
+const mcp = await benchMcp()
+const microsOf = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
+const bareServer = microsOf('a bare')
+add('MCP in one process, processor time a request, to a bare SDK server with one echo tool', [
+  ...mcp.map(({ name, micros: time }) => ({
+    what: name,
+    ours: micros(time),
+    floor: micros(bareServer),
+    ratio: time / bareServer,
+  })),
+  ...mcp
+    .filter(({ name }) => name.startsWith('tools/call'))
+    .map(({ name, micros: time }) => ({
+      what: `${name}, less the operation itself`,
+      ours: micros(time - microsOf('the operation')),
+      floor: micros(bareServer),
+      ratio: (time - microsOf('the operation')) / bareServer,
+    })),
+])
+
+say('limits and policies')
 const { memory, redis, incr } = await benchLimiter(process.env.TEST_REDIS_URL)
-print(`  memory: ${memory.toFixed(2)} µs`)
-if (redis !== null && incr !== null)
-  print(
-    `  Redis: ${redis.toFixed(1)} µs; bare INCR: ${incr.toFixed(1)} µs; ratio ${(redis / incr).toFixed(2)}`,
-  )
+const { evaluationMicros, parseMicros } = benchPolicy()
+add('Counting a request (16 callers), to a bare INCR; and a policy with every rule', [
+  { what: 'in memory', ours: micros(memory), floor: '', ratio: null },
+  ...(redis === null || incr === null
+    ? []
+    : [{ what: 'in Redis', ours: micros(redis), floor: micros(incr), ratio: redis / incr }]),
+  {
+    what: 'a spend judged by a policy with every rule',
+    ours: micros(evaluationMicros),
+    floor: '',
+    ratio: null,
+  },
+  { what: 'such a policy parsed', ours: micros(parseMicros), floor: '', ratio: null },
+])
 
-print('MCP in one process: processor time a request')
-for (const line of mcpBenchText(await benchMcp())) print(`  ${line}`)
-
-print('Investing and swaps (PostgreSQL, 16 people at once)')
+say('investing and swaps')
 const investing = await benchInvesting(serverUrl)
-const floorText =
-  pgbench === undefined ? '' : `, ratio ${(investing.orders / pgbench.floor).toFixed(3)} to pgbench`
-print(`  orders through the whole path: ${investing.orders.toFixed(0)}/s${floorText}`)
-print(`  a swap quote: ${investing.quoteOverheadMs.toFixed(1)} ms over its slowest aggregator`)
+add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench calling the spend function', [
+  {
+    what: 'orders',
+    ours: perSecond(investing.orders),
+    floor: perSecond(pgbench),
+    ratio: investing.orders / pgbench,
+  },
+  {
+    what: 'a swap quote over its slowest aggregator',
+    ours: ms(investing.quoteOverheadMs),
+    floor: '',
+    ratio: null,
+  },
+])
+
+say('scaling')
+const scaling = await benchScaling(serverUrl, say)
+for (const [title, lines] of [
+  ['A transfer through the whole gateway (PostgreSQL), median to that of the first line: keys', scaling.keys],
+  ['The same: past transfers of the same account', scaling.transfers],
+] as const)
+  add(
+    title,
+    lines.map(({ name, p50, p99, ratio }) => ({
+      what: `${name}; p99 ${ms(p99)}`,
+      ours: ms(p50),
+      floor: ms(lines[0]?.p50 ?? Number.NaN),
+      ratio,
+    })),
+  )
+const { before, after, requests } = scaling.memory
+add('Memory, to that before', [
+  { what: `after ${requests} requests`, ours: `${after} MB`, floor: `${before} MB`, ratio: after / before },
+])
+
+const table = textOf(parts, await postgresVersion())
+process.stdout.write(table)
+writeFileSync(new URL('RESULTS.md', import.meta.url), table)
+say('written to test/bench/RESULTS.md')
+
+async function postgresVersion(): Promise<string> {
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query('show server_version')
+    return z.tuple([z.object({ server_version: z.string() })]).parse(rows)[0].server_version
+  } finally {
+    await client.end()
+  }
+}
+
+function textOf(all: readonly Part[], postgres: string): string {
+  const [cpu] = cpus()
+  const machine = `${cpus().length} × ${cpu?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB`
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const heading = [
+    '# The last run of `npm run bench`',
+    '',
+    `${new Date().toISOString().slice(0, 10)}, commit ${commit}; ${machine}; Node ${process.versions.node}, PostgreSQL ${postgres}. Times depend on the machine; the ratios do not much.`,
+    '',
+    '| what | ours | floor or peer | ratio |',
+    '|---|---|---|---|',
+  ]
+  const rows = all.flatMap(({ title, rows: lines }) => [
+    `| **${title}** | | | |`,
+    ...lines.map(
+      ({ what, ours, floor, ratio }) =>
+        `| ${what} | ${ours} | ${floor} | ${ratio === null ? '' : ratio.toFixed(ratio < 0.1 ? 3 : 2)} |`,
+    ),
+  ])
+  return `${[...heading, ...rows].join('\n')}\n`
+}

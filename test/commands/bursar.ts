@@ -14,7 +14,7 @@ export async function bursar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, ['.build/src/main.js', ...args], {
+  const child = spawn(process.execPath, ['.build/bin/main.js', ...args], {
     env: {
       PATH: process.env.PATH ?? '',
       PORT: '0',

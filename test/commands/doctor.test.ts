@@ -1,4 +1,5 @@
 /** `bursar doctor` as a person runs it: beside real parts, broken ones, and none. */
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer as createWebServer, type RequestListener } from 'node:http'
@@ -64,6 +65,12 @@ const production = {
   X402_PAY_TO: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
   SESSION_SECRET: 'uZ8kq2Xv0cY5nR7tLw3sBd9fGh1jKm4p',
   DATA_KEY: 'Pq4mKj1hGf9dBs3wLt7rNn5yCv0xQk2Z',
+  LITHIC_WEBHOOK_SECRET: `whsec_${'c'.repeat(32)}`,
+  BRIDGE_WEBHOOK_PUBLIC_KEY: String(
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'pem', type: 'spki' }),
+  ),
+  // What tests are started with otherwise, and what production has not.
+  CHAIN: '',
 }
 
 describe('bursar doctor', () => {
@@ -82,7 +89,7 @@ describe('bursar doctor', () => {
   })
 
   it('says of a configuration what the start would say', async () => {
-    const env = { MODE: 'production', PORT: 'x', SMTP_URL: 'http://mail' }
+    const env = { MODE: 'production', CHAIN: '', PORT: 'x', SMTP_URL: 'http://mail' }
     let said = ''
     try {
       readConfig(env)

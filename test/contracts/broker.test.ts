@@ -164,6 +164,7 @@ describe('broker: alpaca', () => {
       apiKey: 'a-key',
       apiSecret: 'a-secret',
       accountId,
+      owner: 'acct_01h455vb4pex5vsknk084sn02q',
       clock: () => noon,
       log: silentLog,
       timeoutMs: 300,
@@ -177,6 +178,11 @@ describe('broker: alpaca', () => {
     () => broker,
     () => {},
   )
+
+  it('takes orders of the one owner of its account alone', () => {
+    expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02q')).toBe(true)
+    expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02r')).toBe(false)
+  })
 
   it('sends buys by their amount and sells by their quantity, as day orders with our id and the key', async () => {
     const limited = buying({ notional: 12_345n, limitPrice: 99_500_000_000n })

@@ -77,6 +77,7 @@ describe('Sumsub', () => {
       url: `http://127.0.0.1:${address.port}`,
       appToken: 'token',
       secretKey: 'secret',
+      webhookSecret: 'hook secret',
       levels: { basic: 'basic-kyc-level', full: 'full kyc' },
       clock: () => noon,
     })

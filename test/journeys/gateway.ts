@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { testServerUrl } from '../engines.ts'
 import { canBeBalanced, startBalanced } from './balanced.ts'
 
-const MAIN = '.build/src/main.js'
+const MAIN = '.build/bin/main.js'
 const START_MS = 30_000
 
 /** A gateway that runs. */

@@ -22,6 +22,7 @@ import { createOfacExcerpt } from '../../src/providers/sanctions/ofac-excerpt.ts
 import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts'
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
+import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -67,6 +68,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     sanctions: createOfacExcerpt(),
     identityReview: createSandboxReview(clock),
     screening: createSandboxScreening(screenSandboxSuffix),
+    travelRuleNetwork: createSandboxTravelRule(clock),
     cardProcessor: createSandboxProcessor({
       webhookUrl: () => origin,
       secretsAt: () => [],

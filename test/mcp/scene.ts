@@ -66,7 +66,7 @@ export async function openScene(): Promise<Scene> {
 export function stdioTransport(url: string, keyFile: string): StdioClientTransport {
   return new StdioClientTransport({
     command: process.execPath,
-    args: ['.build/src/main.js', 'mcp', '--url', url, '--key', keyFile],
+    args: ['.build/bin/main.js', 'mcp', '--url', url, '--key', keyFile],
     stderr: 'pipe',
   })
 }

@@ -84,7 +84,7 @@ describe('bursar mcp', () => {
   it('passes a number on as it was written', async () => {
     const child = spawn(
       process.execPath,
-      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     )
     let out = ''
@@ -103,7 +103,7 @@ describe('bursar mcp', () => {
   it('ends with its client, and with exit code 0', async () => {
     const child = spawn(
       process.execPath,
-      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
       { stdio: ['pipe', 'pipe', 'pipe'] },
     )
     child.stdin.end()
@@ -113,7 +113,7 @@ describe('bursar mcp', () => {
   it('answers what is not JSON-RPC with an error, and goes on', async () => {
     const child = spawn(
       process.execPath,
-      ['.build/src/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+      ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
       { stdio: ['pipe', 'pipe', 'pipe'] },
     )
     let out = ''

@@ -381,6 +381,18 @@ const objects: Readonly<
       isThere: async () => (await owner.ask('GET', '/api/cards')).body.cards !== undefined,
     }
   },
+  'GET /api/compliance/travel-rule/{id}': async (owner) => {
+    const { body } = await owner.ask('POST', '/api/compliance/travel-rule', {
+      amount: '1500',
+      destination: `0x${'1'.repeat(40)}`,
+      beneficiary: { name: 'Grace Hopper' },
+    })
+    const path = `/api/compliance/travel-rule/${String(body.id)}`
+    return {
+      id: String(body.id),
+      isThere: async () => (await owner.ask('GET', path)).body.status === 'required',
+    }
+  },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {

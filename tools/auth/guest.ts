@@ -1,11 +1,14 @@
 import { z } from 'zod'
-import { openVirtualAccount } from '../../src/banking/open-account.ts'
+import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
+import { orderCard } from '../../src/cards/order-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
+import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import { oweMints, payMints } from '../../src/wallets/owed-mints.ts'
 
 export default defineTool({
   name: 'auth.guest',
@@ -20,25 +23,46 @@ export default defineTool({
   mcp: false,
   only: 'guests',
   opensSession: true,
+  ownTransactions: true,
   input: z.strictObject({}),
   output: sessionAnswer,
   failures: ['provider_unavailable'],
   example: {},
   run: async (context) => {
-    const { chain, now: at, settings } = context
-    const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
-    const safeAddress = await openWallet(context, { accountId: account.id, at })
-    if (settings.mode === 'sandbox') {
-      const card = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
-      await issueCard(context, card, at)
-      const destination = { token: 'USDC', chain: chain.name, address: safeAddress } as const
-      await openVirtualAccount(context, { holder: account, currency: 'USD', destination, at })
-      await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
-      await openPortfolio(context, { accountId: account.id, at })
-      context.afterCommit(() =>
-        chain.mint(demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))),
+    const { answer, furnish } = await context.database.transaction((database) =>
+      openGuest({ ...context, database: { ...context.database, ...database } }),
+    )
+    // Jobs carry on what does not succeed at once: the guest is there all the same.
+    for (const furnishing of furnish)
+      await furnishing(context).catch((err: unknown) =>
+        context.log.warn({ err, accountId: answer.account.id }, 'a guest is not furnished yet'),
       )
-    }
-    return signIn(context, { account, method: 'guest', at })
+    return answer
   },
 })
+
+type Furnishing = (context: Context) => Promise<unknown>
+
+/** The account and what it is to have, in one transaction. @returns what providers and the chain are to do after it. */
+async function openGuest(context: Context) {
+  const { chain, now: at, settings } = context
+  const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
+  const safeAddress = await openWallet(context, { accountId: account.id, at })
+  const furnish: Furnishing[] = []
+  if (settings.mode === 'sandbox') {
+    const wanted = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
+    const card = await orderCard(context, { wanted, call: null, at })
+    const destination = { token: 'USDC', chain: chain.name, address: safeAddress } as const
+    const bank = await orderVirtualAccount(context, { holder: account, currency: 'USD', destination, at })
+    await bookDeposit(context, { accountId: account.id, funds: demoFunds, reference: account.id, at })
+    await openPortfolio(context, { accountId: account.id, at })
+    const mints = demoFunds.map(({ asset, units }) => ({ token: asset, to: safeAddress, units }))
+    const owed = await oweMints(context, { accountId: account.id, mints, at })
+    furnish.push(
+      (after) => issueCard(after, card),
+      (after) => openVirtualAccount(after, bank),
+      (after) => payMints(after, owed),
+    )
+  }
+  return { answer: await signIn(context, { account, method: 'guest', at }), furnish }
+}

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { openVirtualAccount, viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
+import {
+  openVirtualAccount,
+  orderVirtualAccount,
+  viewVirtualAccount,
+  virtualAccountView,
+} from '../../src/banking/open-account.ts'
 import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -17,6 +22,7 @@ export default defineTool({
   who: 'account',
   scopes: ['banking:write'],
   effect: 'write',
+  ownTransactions: true,
   mcp: true,
   rail: 'bank-deposit',
   input: z.strictObject({
@@ -35,12 +41,17 @@ export default defineTool({
     const address = await findWallet(context.database, account.id)
     if (address === undefined) throw new Failure('not_found', 'The account has no wallet to pay into.')
     const token = destination?.token ?? (currency === 'EUR' ? 'EURC' : 'USDC')
-    const opened = await openVirtualAccount(context, {
-      holder: account,
-      currency,
-      destination: destination === null ? null : { token, chain: context.chain.name, address },
-      at: context.now,
-    })
-    return viewVirtualAccount(opened)
+    const ordered = await context.database.transaction((database) =>
+      orderVirtualAccount(
+        { ...context, database },
+        {
+          holder: account,
+          currency,
+          destination: destination === null ? null : { token, chain: context.chain.name, address },
+          at: context.now,
+        },
+      ),
+    )
+    return viewVirtualAccount(await openVirtualAccount(context, ordered))
   },
 })

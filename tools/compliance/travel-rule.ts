@@ -81,7 +81,7 @@ export default defineTool({
   title: 'Travel Rule data',
   summary: 'Say who pays and who is paid by a transfer, as the Travel Rule asks from a threshold on.',
   description:
-    'Call it with the very amount, token, destination and chain before a transfer that was refused with `aml_blocked` for `travel_rule`; the data goes with the next such transfer, once. With `transferId` it goes with a transfer that was sent already. Status `declined`: the beneficiary’s name is on a sanctions list.',
+    'Call it with the very amount, token, destination and chain before a transfer that was refused with `aml_blocked` for `travel_rule`; the data goes with the next such transfer, once. With `transferId` it goes with a transfer that was sent already. With `beneficiary.vasp` that institution is told, and what it says is read at GET /api/compliance/travel-rule/{id}; the transfer waits for it, but not longer than ten seconds. Status `declined`: the beneficiary’s name is on a sanctions list, or the institution does not take the transfer. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, others accept.',
   route: 'POST /api/compliance/travel-rule',
   who: 'account',
   scopes: ['compliance:write'],
@@ -125,15 +125,19 @@ export default defineTool({
     const { beneficiary, originator } = input
     const { vasp } = beneficiary
     const owner = await findWalletOwner(database, transfer.destination)
-    const recorded = await recordTravelRule(context, {
-      ...transfer,
-      accountId: account.id,
-      wallet,
-      isOwnWallet: owner !== undefined,
-      originator: named(originator ?? { name: account.displayName }),
-      beneficiary: named(beneficiary),
-      beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
-    })
+    const tellsInstitutions = context.travelRuleNetwork !== null
+    const recorded = await recordTravelRule(
+      { ...context, tellsInstitutions },
+      {
+        ...transfer,
+        accountId: account.id,
+        wallet,
+        isOwnWallet: owner !== undefined,
+        originator: named(originator ?? { name: account.displayName }),
+        beneficiary: named(beneficiary),
+        beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
+      },
+    )
     return { ...recorded, payload: { ...recorded.payload } }
   },
 })

@@ -115,6 +115,7 @@ export default defineTool({
     const money = moneyOf('USD', input.notional)
     const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
     const { limitPrice, qty } = await admitOrder(context, {
+      accountId: account.id,
       symbol,
       side,
       type,

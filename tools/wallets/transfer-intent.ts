@@ -28,7 +28,7 @@ export default defineTool({
     const caller = callerOf(context)
     const accountId = caller.account.id
     await admitTransfer(
-      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
       { accountId, destination, chain, safeAddress, money },
     )
     const wallet = await findOwnedWallet(context.database, accountId)

@@ -132,7 +132,7 @@ export default defineTool({
     )
     // Lists are asked for what is signed alone: some of them cost.
     const { result, lists, travelRuleId } = await admitTransfer(
-      { ...context, complianceFacts: complianceFactsOn(context.database) },
+      { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
       { accountId, destination, chain, safeAddress, money },
     )
     await takeSponsorship(context, accountId, context.now)

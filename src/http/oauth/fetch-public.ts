@@ -55,7 +55,13 @@ export async function fetchPublic(input: string | URL | Request): Promise<Respon
   return new Promise((resolve, reject) => {
     const asking = request(
       url,
-      { headers: { accept: 'application/json' }, lookup: lookupPublic, timeout: TIMEOUT_MS, agent: false },
+      {
+        headers: { accept: 'application/json' },
+        lookup: lookupPublic,
+        // For the whole of it: whoever sends a byte now and then is not waited for either.
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        agent: false,
+      },
       (answer) => {
         const chunks: Buffer[] = []
         let size = 0
@@ -71,7 +77,6 @@ export async function fetchPublic(input: string | URL | Request): Promise<Respon
         answer.on('error', reject)
       },
     )
-    asking.setTimeout(TIMEOUT_MS, () => asking.destroy(new Error('the document did not come in time')))
     asking.on('error', reject).end()
   })
 }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
 import { Failure, isFailureCode } from '../../failure.ts'
+import { projectRoot } from '../../project-root.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { ApiPage, ErrorPage, ErrorsPage } from './docs.tsx'
 import { docsStyle } from './docs-style.ts'
@@ -31,7 +32,7 @@ export function routeDocs(app: Hono<Env>): void {
   app.get('/assets/docs.js', async (c) =>
     file(
       c,
-      await readFile(new URL('./client/docs.js', import.meta.url), 'utf8'),
+      await readFile(new URL('.build/src/http/pages/client/docs.js', projectRoot()), 'utf8'),
       'text/javascript',
       'no-cache',
     ),

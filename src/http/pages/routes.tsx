@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
 import { Failure, type FailureCode } from '../../failure.ts'
 import type { Services } from '../../kernel/context.ts'
+import { projectRoot } from '../../project-root.ts'
 import { sessionCookie } from '../authenticate.ts'
 import type { Env, HttpContext } from '../request.ts'
 import { ApprovalPage } from './approval.tsx'
@@ -32,13 +33,16 @@ const modules = [
   'consent',
   'approval',
 ] as const
+/** Where the build has put them. */
+const client = new URL('.build/src/http/pages/client/', projectRoot())
+
 const library = new URL(
   '../dist/bundle/index.umd.min.js',
   pathToFileURL(createRequire(import.meta.url).resolve('@simplewebauthn/browser')),
 )
 const scripts: ReadonlyMap<string, URL> = new Map([
   ['webauthn.js', library],
-  ...modules.map((name) => [`${name}.js`, new URL(`./client/${name}.js`, import.meta.url)] as const),
+  ...modules.map((name) => [`${name}.js`, new URL(`${name}.js`, client)] as const),
 ])
 
 /** The refusals of a session that is over, for now or for good. */

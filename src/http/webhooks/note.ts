@@ -1,4 +1,4 @@
-/** The record of webhooks that had no effect. */
+/** The record of webhooks: of those without an effect, and of those that are known by it when they come again. */
 import type { Connection } from '../../storage/database.ts'
 
 /** Remembers a webhook, once. */
@@ -11,4 +11,18 @@ export async function noteWebhook(
     .values({ provider, id, type, received_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** Whether a webhook is remembered. */
+export async function isNoted(
+  database: Connection,
+  { provider, id }: { provider: string; id: string },
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('webhook_event')
+    .select('id')
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row !== undefined
 }

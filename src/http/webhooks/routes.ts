@@ -7,6 +7,7 @@ import type { Services } from '../../kernel/context.ts'
 import type { Env } from '../request.ts'
 import { bankingWebhook } from './banking-provider.ts'
 import { cardWebhook } from './card-processor.ts'
+import { identityWebhook } from './identity-review.ts'
 
 /** Everything below this path is a provider's. */
 export const WEBHOOKS = '/api/webhooks/'
@@ -15,4 +16,5 @@ export const WEBHOOKS = '/api/webhooks/'
 export function routeWebhooks(app: Hono<Env>, services: Services): void {
   app.post(`${WEBHOOKS}lithic`, cardWebhook(services))
   app.post(`${WEBHOOKS}bridge`, bankingWebhook(services))
+  app.post(`${WEBHOOKS}sumsub`, identityWebhook(services))
 }

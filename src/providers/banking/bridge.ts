@@ -3,11 +3,13 @@ import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
 import { readEvent } from './bridge-events.ts'
 import { verifyBankingWebhook } from './signature.ts'
 
-const TIMEOUT_MS = 15_000
+/** For all that opening an account takes: a person waits. */
+const TIMEOUT_MS = 8_000
 
 /** How a deployment knows Bridge. @property apiKey null: accounts cannot be opened. @property webhookKey null: no webhook holds. */
 export interface BridgeParts {
@@ -41,17 +43,18 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
   const send = async <Shape extends z.ZodType>(
     path: string,
     key: string,
-    body: unknown,
-    shape: Shape,
+    { body, shape, signal }: { body: unknown; shape: Shape; signal: AbortSignal },
   ): Promise<z.output<Shape>> => {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: { 'api-key': apiKey ?? '', 'content-type': 'application/json', 'idempotency-key': key },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      redirect: 'error',
+      signal,
     })
+    if (isRefusal(response.status)) throw refusedBy(response.status)
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
-    return shape.parse(await response.json())
+    return shape.parse(await jsonOf(response))
   }
   return {
     name: 'bridge',
@@ -67,11 +70,13 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
             isFinal: true,
           },
         )
+      const signal = AbortSignal.timeout(TIMEOUT_MS)
       try {
         const [firstName = holder.name, ...rest] = holder.name.split(' ')
         const person = { type: 'individual', first_name: firstName, last_name: rest.join(' ') }
         const holderId =
-          holder.customer ?? (await send('/v0/customers', holder.accountId, person, customer)).id
+          holder.customer ??
+          (await send('/v0/customers', holder.accountId, { body: person, shape: customer, signal })).id
         const order = {
           source: { currency: currency.toLowerCase() },
           destination: {
@@ -80,7 +85,11 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
             address: destination.address,
           },
         }
-        const opened = await send(`/v0/customers/${holderId}/virtual_accounts`, id, order, account)
+        const opened = await send(`/v0/customers/${holderId}/virtual_accounts`, id, {
+          body: order,
+          shape: account,
+          signal,
+        })
         const told = opened.source_deposit_instructions
         return {
           providerId: opened.id,
@@ -92,16 +101,28 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
         }
       } catch (cause) {
         log.error({ err: cause, virtualAccountId: id }, 'a virtual account could not be opened')
+        if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The banking provider did not open the account.',
-          { retryAfter: 5, hint: 'Send the request again.' },
+          'The banking provider did not say that it has opened the account; it is asked again.',
+          { retryAfter: 5, hint: 'Send the request again, or look at GET /api/banking in a minute.' },
           { cause },
         )
       }
     },
     play: null,
   }
+}
+
+/** An answer after which there is no account: neither a conflict nor one that a later try may better. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
+}
+
+function refusedBy(status: number): Failure {
+  return new Failure('provider_unavailable', `The banking provider refused the account (${status}).`, {
+    isFinal: true,
+  })
 }
 
 /** @throws Error where the provider left out what a payer needs. */

@@ -1,5 +1,5 @@
 /**
- * Alpaca's Broker API: one trading account of the operator, in which the ledger says who owns what. Orders are day orders, buys
+ * Alpaca's Broker API: one trading account, and its one owner: nobody else's orders are put into it. Orders are day orders, buys
  * by `notional`, sells by `qty`; our id is their `client_order_id`, which Alpaca takes once. Prices come from its market data.
  * @see https://docs.alpaca.markets/reference/createorderforaccount
  */
@@ -9,6 +9,7 @@ import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
 import { decimalOfUnits } from '../../money.ts'
+import { textOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
 import { priceText } from '../../shares.ts'
 import type { Broker, BrokerOrder, Dividend, Instrument, OrderReport, Placement } from '../broker.ts'
@@ -21,6 +22,8 @@ export interface AlpacaOptions {
   readonly apiKey: string
   readonly apiSecret: string
   readonly accountId: string
+  /** `acct_…`: whose that account is; null: nobody trades. */
+  readonly owner: string | null
   readonly clock: Clock
   readonly log: Log
   readonly timeoutMs?: number
@@ -38,6 +41,10 @@ type Ask = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) => P
 const INSTRUMENT_MS = 10 * 60_000
 const CALENDAR_MS = 60 * 60_000
 const DAY = 86_400_000
+/** A page of bars is the largest answer. */
+const LARGEST_BYTES = 8 * 1024 * 1024
+/** Pages of one history. Whoever has more of them has no end. */
+const MOST_PAGES = 20
 
 /** The broker port over the API. */
 export function createAlpacaBroker(options: AlpacaOptions): Broker {
@@ -50,6 +57,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const findRaw = (id: string) => findOrder(ask, orders, id)
   return {
     name: 'alpaca',
+    isOpenTo: (accountId) => accountId === options.owner,
     instrument: async (symbol) => {
       const known = instruments.get(symbol)
       if (known !== undefined) return known
@@ -97,7 +105,7 @@ function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): A
         redirect: 'error',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      const text = await response.text()
+      const text = await textOf(response, LARGEST_BYTES)
       if (response.status === 429 || response.status >= 500 || [401, 408].includes(response.status))
         throw unavailable(`answered ${response.status}`)
       return { status: response.status, body: text === '' ? null : JSON.parse(text) }
@@ -210,7 +218,9 @@ async function historyOf(
     feed: 'iex',
   })
   const found = new Map<string, { at: number; price: bigint }[]>()
-  for (let token: string | null = ''; token !== null; ) {
+  let pages = 0
+  for (let token: string | null = ''; token !== null; pages += 1) {
+    if (pages === MOST_PAGES) throw unavailable('told a history without an end')
     if (token !== '') query.set('page_token', token)
     const page = read(bars, await ask('GET', `${data}/v2/stocks/bars?${query}`))
     for (const [symbol, rows] of Object.entries(page.bars))

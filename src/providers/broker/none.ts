@@ -10,6 +10,7 @@ const refuse = () =>
 /** The broker port where there is none. */
 export const noBroker: Broker = {
   name: 'none',
+  isOpenTo: () => true,
   instrument: refuse,
   quotes: refuse,
   history: refuse,

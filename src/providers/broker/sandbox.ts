@@ -46,6 +46,7 @@ export function createSandboxBroker({
     })
   return {
     name: 'sandbox',
+    isOpenTo: () => true,
     instrument: async (symbol) => {
       const name = names.get(symbol)
       return name === undefined ? undefined : { symbol, name, tradable: true }

@@ -2,11 +2,13 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { verifyWebhook } from './standard-webhooks.ts'
 
-const TIMEOUT_MS = 10_000
+/** For the whole answer: a person waits. */
+const TIMEOUT_MS = 5_000
 
 /** How a deployment knows Lithic. @property secretsAt the webhook secrets that hold at a moment. @property apiKey null: cards cannot be issued. */
 export interface LithicParts {
@@ -42,10 +44,12 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
             'idempotency-key': uuidOf(cardId),
           },
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
+          redirect: 'error',
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
+        if (isRefusal(response.status)) throw refusedBy(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
-        const card = created.parse(await response.json())
+        const card = created.parse(await jsonOf(response))
         return {
           token: card.token,
           brand: 'Visa',
@@ -55,16 +59,31 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
         }
       } catch (cause) {
         log.error({ err: cause, cardId }, 'a card could not be issued')
+        if (cause instanceof Failure) throw cause
         throw new Failure(
           'provider_unavailable',
-          'The card processor did not issue the card.',
-          { retryAfter: 5, hint: 'Send the request again.' },
+          'The card processor did not say that it has issued the card; it is asked again.',
+          {
+            retryAfter: 5,
+            hint: 'Send the request again with the same idempotency key, or look at GET /api/cards in a minute.',
+          },
           { cause },
         )
       }
     },
     play: null,
   }
+}
+
+/** An answer after which there is no card: neither a conflict nor one that a later try may better. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 409, 425, 429].includes(status)
+}
+
+function refusedBy(status: number): Failure {
+  return new Failure('provider_unavailable', `The card processor refused the card (${status}).`, {
+    isFinal: true,
+  })
 }
 
 /** The processor wants a UUID for its idempotency: ours is one in base32. */

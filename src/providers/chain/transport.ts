@@ -11,6 +11,7 @@ import {
   TimeoutError,
 } from 'viem'
 import { z } from 'zod'
+import { textOf } from '../../read-body.ts'
 
 /** Where to, and how many calls may travel together: 1 for nodes that take no batches. */
 export interface TransportOptions {
@@ -35,6 +36,9 @@ const answers = z
     }),
   )
   .or(z.object({ error: z.object({ message: z.string() }) }))
+
+/** Receipts of a burst of transfers travel together, each with its logs. */
+const LARGEST_BYTES = 64 * 1024 * 1024
 
 /** How often a read is asked again that met a new block. */
 const ATTEMPTS = 5
@@ -89,7 +93,7 @@ async function post(
       body: JSON.stringify(batchSize === 1 ? only : bodies),
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const text = await response.text()
+    const text = await textOf(response, LARGEST_BYTES)
     if (!response.ok)
       throw new HttpRequestError({ body, details: text.slice(0, 200), status: response.status, url })
     const parsed: unknown = JSON.parse(text)

@@ -7,6 +7,7 @@
 import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { textOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
 import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
 
@@ -120,7 +121,7 @@ async function discover(
       openid.enableNonRepudiationChecks,
       ...(isOpen ? [openid.allowInsecureRequests] : []),
     ],
-    ...(reachedAt === undefined ? {} : { [openid.customFetch]: askingAt(issuer, reachedAt) }),
+    [openid.customFetch]: reachedAt === undefined ? bounded : askingAt(issuer, reachedAt),
   })
   const { authorization_endpoint, token_endpoint, jwks_uri } = config.serverMetadata()
   for (const endpoint of [authorization_endpoint, token_endpoint, jwks_uri])
@@ -134,8 +135,15 @@ function askingAt(issuer: string, origin: () => string): CustomFetch {
   return (url, options) => {
     const { pathname, search } = new URL(url)
     if (new URL(url).origin !== new URL(issuer).origin) throw new TypeError('the URL is not of the issuer')
-    return fetch(`${origin()}${pathname}${search}`, { ...options, body: options.body ?? null })
+    return bounded(`${origin()}${pathname}${search}`, options)
   }
+}
+
+/** Asks, and reads no more than any document of theirs can have. */
+const bounded: CustomFetch = async (url, options) => {
+  const response = await fetch(url, { ...options, body: options.body ?? null })
+  const text = await textOf(response)
+  return new Response(text === '' ? null : text, response)
 }
 
 /** Whether a URL is the issuer's own or leads nowhere but here. */

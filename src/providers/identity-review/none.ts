@@ -1,6 +1,7 @@
 /** Nobody reviews identities: then nobody is verified, rather than everybody. */
 import { Failure } from '../../failure.ts'
 import type { IdentityReview } from '../identity-review.ts'
+import { noWebhooks } from './no-webhooks.ts'
 
 const refuse = async () => {
   throw new Failure('provider_unavailable', 'No provider of identity reviews is configured.', {
@@ -9,4 +10,4 @@ const refuse = async () => {
 }
 
 /** Refuses every review. */
-export const noReview: IdentityReview = { submit: refuse, read: refuse }
+export const noReview: IdentityReview = { submit: refuse, read: refuse, ...noWebhooks }

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { IdentityReview, Review } from '../identity-review.ts'
+import { noWebhooks } from './no-webhooks.ts'
 
 /** How long a review that takes its time takes. */
 const PENDING_MS = 10_000
@@ -31,5 +32,6 @@ export function createSandboxReview(clock: Clock): IdentityReview {
       return { reference, review: await readNow(reference) }
     },
     read: readNow,
+    ...noWebhooks,
   }
 }

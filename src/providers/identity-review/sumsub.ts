@@ -3,18 +3,22 @@ import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
+import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 
-/** How to reach it. @property levels the names of its levels that stand for ours. */
+/** How to reach it. @property levels the names of its levels that stand for ours. @property webhookSecret null: no webhook holds. */
 export interface SumsubOptions {
   readonly url: string
   readonly appToken: string
   readonly secretKey: string
+  readonly webhookSecret: string | null
   readonly levels: Readonly<Record<'basic' | 'full', string>>
   readonly clock: Clock
 }
 
-const TIMEOUT_MS = 5_000
+/** For all that one call takes: a person waits. */
+const TIMEOUT_MS = 8_000
 
 const applicant = z.object({
   id: z.string().regex(/^[0-9a-zA-Z]{1,64}$/),
@@ -36,7 +40,12 @@ const applicant = z.object({
 export function createSumsubReview(options: SumsubOptions): IdentityReview {
   const { url, appToken, secretKey, levels, clock } = options
 
-  async function ask(method: 'GET' | 'POST' | 'PATCH', path: string, content?: object): Promise<Response> {
+  async function ask(
+    signal: AbortSignal,
+    method: 'GET' | 'POST',
+    path: string,
+    content?: object,
+  ): Promise<Response> {
     const body = content === undefined ? '' : JSON.stringify(content)
     const seconds = Math.floor(clock().getTime() / 1000)
     const signature = createHmac('sha256', secretKey)
@@ -53,7 +62,8 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
           ...(body === '' ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === '' ? {} : { body }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        redirect: 'error',
+        signal,
       })
     } catch (cause) {
       throw unavailable('The provider of identity reviews cannot be reached.', cause)
@@ -63,15 +73,15 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
   async function applicantOf(response: Response): Promise<z.output<typeof applicant>> {
     // What it says of a person is not repeated: it may hold their data.
     if (!response.ok) throw unavailable(`The provider of identity reviews answered ${response.status}.`)
-    const parsed = applicant.safeParse(await response.json().catch(() => null))
+    const parsed = applicant.safeParse(await jsonOf(response).catch(() => null))
     if (!parsed.success) throw unavailable('The provider of identity reviews answered something else.')
     return parsed.data
   }
 
-  async function create(application: Application) {
+  async function create(application: Application, signal: AbortSignal) {
     const level = encodeURIComponent(levels[application.level])
     const { firstName, lastName, dateOfBirth, country, address, email, phone } = application.applicant
-    const response = await ask('POST', `/resources/applicants?levelName=${level}`, {
+    const response = await ask(signal, 'POST', `/resources/applicants?levelName=${level}`, {
       externalUserId: application.id,
       ...(email === null ? {} : { email }),
       ...(phone === null ? {} : { phone }),
@@ -86,23 +96,34 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     // It was sent before, and its answer was lost.
     if (response.status === 409)
       return applicantOf(
-        await ask('GET', `/resources/applicants/-;externalUserId=${encodeURIComponent(application.id)}/one`),
+        await ask(
+          signal,
+          'GET',
+          `/resources/applicants/-;externalUserId=${encodeURIComponent(application.id)}/one`,
+        ),
       )
     return applicantOf(response)
   }
 
   return {
     async submit(application) {
-      const created = await create(application)
+      const signal = AbortSignal.timeout(TIMEOUT_MS)
+      const created = await create(application, signal)
       if (created.review === undefined || created.review.reviewStatus === 'init') {
-        const asked = await ask('POST', `/resources/applicants/${created.id}/status/pending`)
+        const asked = await ask(signal, 'POST', `/resources/applicants/${created.id}/status/pending`)
         if (!asked.ok && asked.status !== 409)
           throw unavailable(`The provider of identity reviews answered ${asked.status}.`)
       }
       return { reference: created.id, review: reviewOf(created) }
     },
+    verify: (delivery) => verifySumsubWebhook(delivery, options.webhookSecret),
+    readNotice: readSumsubWebhook,
     async read(reference) {
-      return reviewOf(await applicantOf(await ask('GET', `/resources/applicants/${reference}/one`)))
+      return reviewOf(
+        await applicantOf(
+          await ask(AbortSignal.timeout(TIMEOUT_MS), 'GET', `/resources/applicants/${reference}/one`),
+        ),
+      )
     },
   }
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { Messages } from '../messages.ts'
 import { notSent } from './not-sent.ts'
 
@@ -38,7 +39,7 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
           redirect: 'error',
           signal: AbortSignal.timeout(timeoutMs),
         })
-        const answer: unknown = await response.json().catch(() => null)
+        const answer: unknown = await jsonOf(response).catch(() => null)
         if (!response.ok)
           throw notSent(
             log,

@@ -1,6 +1,7 @@
 /** Rail controls of a control plane elsewhere (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }] }`. */
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import { jsonOf } from '../../read-body.ts'
 import type { RailControls } from '../rail-controls.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
@@ -42,7 +43,7 @@ async function readRails(url: string, timeoutMs: number): Promise<Rails> {
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal })
-    if (response.ok) return document.parse(await response.json()).rails
+    if (response.ok) return document.parse(await jsonOf(response)).rails
     const retryAfter = wholeSeconds(response.headers.get('retry-after'))
     await response.body?.cancel()
     throw controlsUnavailable(`the control plane answered ${response.status}`, { retryAfter })

@@ -32,10 +32,15 @@ const answer = z.tuple([z.number(), z.number()])
 /** How long a command may take. A limit that cannot be read in this time counts as unreachable. */
 const COMMAND_MS = 1000
 
+/** How long a connection may be silent that owes an answer, before another is made: its way may be lost without a word. */
+const SILENCE_MS = 2 * COMMAND_MS
+
 /** The rate limiter port over Redis. @param url `redis://` or `rediss://`. */
 export function createRedisRateLimiter(url: string): RateLimiter & { close(): Promise<void> } {
   const redis = new Redis(url, {
     commandTimeout: COMMAND_MS,
+    socketTimeout: SILENCE_MS,
+    connectTimeout: SILENCE_MS,
     maxRetriesPerRequest: 1,
     keyPrefix: 'bursar:rate:',
   })

@@ -7,6 +7,7 @@
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
 import type { RateTable } from '../../rate-table.ts'
+import { textOf } from '../../read-body.ts'
 import type { Rates } from '../rates.ts'
 
 /** Where the bank publishes. */
@@ -71,14 +72,7 @@ async function fetchTable(url: string, timeoutMs: number): Promise<RateTable> {
     await response.body?.cancel()
     throw new Error(`the publisher of rates answered ${response.status}`)
   }
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of response.body ?? []) {
-    bytes += part.byteLength
-    if (bytes > LARGEST_BYTES) throw new Error(`the publication is over ${LARGEST_BYTES} bytes`)
-    parts.push(part)
-  }
-  return parseEcb(Buffer.concat(parts).toString('utf8'))
+  return parseEcb(await textOf(response, LARGEST_BYTES))
 }
 
 /** The table of a publication. @throws Error where it is not what the bank publishes. */

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
+import { jsonOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
 import type { Address } from '../chain.ts'
 import type { AddressScreening } from '../screening.ts'
@@ -39,7 +40,7 @@ async function ask({ url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions, 
       redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
     })
-    if (response.status === 200) return answer.parse(await response.json())
+    if (response.status === 200) return answer.parse(await jsonOf(response))
     const retryAfter = response.headers.get('retry-after')
     await response.body?.cancel()
     throw unavailable(`answered ${response.status}`, { retryAfter })

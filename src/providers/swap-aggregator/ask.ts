@@ -1,5 +1,6 @@
 /** How live aggregators are asked: JSON over HTTP within the caller's time, with one more try of what is safe to repeat. */
 import { z } from 'zod'
+import { textOf } from '../../read-body.ts'
 import type { SwapAnswer } from '../swap-aggregator.ts'
 
 /** A question. @property body of a POST. */
@@ -51,7 +52,7 @@ async function sendOnce({ url, headers = {}, body, signal }: Question) {
     redirect: 'error',
     signal,
   })
-  const text = await response.text()
+  const text = await textOf(response)
   return { status: response.status, body: parsedOr(text) }
 }
 

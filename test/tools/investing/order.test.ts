@@ -8,7 +8,7 @@ import cancel from '../../../tools/investing/orders/cancel.ts'
 import list from '../../../tools/investing/orders/list.ts'
 import portfolio from '../../../tools/investing/portfolio.ts'
 import { onBothEngines } from '../../engines.ts'
-import type { SignedIn } from '../../identity/signed-in.ts'
+import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { movedClock, newInvestor, servicesWithMarket } from '../../investing/scene.ts'
 
 const dollars = (price: number) => BigInt(Math.round(price * 100)) * 10_000_000n
@@ -59,6 +59,22 @@ onBothEngines('orders', (database) => {
       filledAt: clock().toISOString(),
     })
     expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
+  })
+
+  it('is refused where the broker keeps another owner’s account, and holds nothing', async () => {
+    const { broker } = services
+    services = {
+      ...services,
+      broker: { ...broker, isOpenTo: (accountId) => accountId !== investor.accountId },
+    }
+    investor = await signInAgain(services, investor.accountId)
+    await expect(place({})).rejects.toMatchObject({
+      code: 'order_rejected',
+      members: { reason: 'no_brokerage_account' },
+    })
+    services = { ...services, broker }
+    investor = await signInAgain(services, investor.accountId)
+    expect(await show()).toMatchObject({ cash: '500', buyingPower: '500' })
   })
 
   it('sells what is held, for cash', async () => {

@@ -1,0 +1,109 @@
+/** A virtual account that is asked for: written down before the provider is. One of a currency at a time, whoever asks for it how often. */
+import { z } from 'zod'
+import { stablecoins } from '../money.ts'
+import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import type { Destination } from './store.ts'
+
+/** An order. @property id of the virtual account to be; the provider takes it once. */
+export interface AccountOrder {
+  readonly id: string
+  readonly accountId: string
+  readonly currency: BankCurrency
+  readonly ordinal: number
+  readonly holderName: string
+  readonly destination: Destination | null
+  readonly createdAt: Date
+}
+
+interface Row {
+  readonly id: string
+  readonly account_id: string
+  readonly currency: string
+  readonly ordinal: number
+  readonly holder_name: string
+  readonly token: string | null
+  readonly chain: string | null
+  readonly address: string | null
+  readonly created_at: Date
+}
+
+/** Writes an order down, or finds the open one of the currency. Its account must be locked until the transaction's end. */
+export async function orderAccount(database: Connection, order: AccountOrder): Promise<AccountOrder> {
+  const { accountId, currency, destination } = order
+  const open = await database.kysely
+    .selectFrom('virtual_account_order')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('currency', '=', currency)
+    .where('status', '=', 'open')
+    .executeTakeFirst()
+  if (open !== undefined) return orderOf(open)
+  await database.kysely
+    .insertInto('virtual_account_order')
+    .values({
+      id: order.id,
+      account_id: accountId,
+      currency,
+      ordinal: order.ordinal,
+      holder_name: order.holderName,
+      token: destination?.token ?? null,
+      chain: destination?.chain ?? null,
+      address: destination?.address ?? null,
+      status: 'open',
+      created_at: order.createdAt,
+      tried_at: order.createdAt,
+    })
+    .execute()
+  return order
+}
+
+const claim: Statement = {
+  name: 'banking_claim_orders',
+  text: `update virtual_account_order set tried_at = $2 where id in (
+      select id from virtual_account_order where status = 'open' and tried_at < $1
+      order by tried_at limit $3 for update skip locked)
+    returning *`,
+}
+
+/** Orders that nobody has in hand, for whoever carries them on. @param before when they were tried last. */
+export async function claimAccountOrders(
+  database: Connection,
+  { before, at, limit }: { before: Date; at: Date; limit: number },
+): Promise<AccountOrder[]> {
+  return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
+}
+
+/** The end of an order. */
+export async function endAccountOrder(
+  database: Connection,
+  { id, status }: { id: string; status: 'opened' | 'given_up' },
+): Promise<void> {
+  await database.kysely.updateTable('virtual_account_order').set({ status }).where('id', '=', id).execute()
+}
+
+/** Nothing was opened for it, and nothing will be. */
+export async function forgetAccountOrder(database: Connection, id: string): Promise<void> {
+  await database.kysely
+    .deleteFrom('virtual_account_order')
+    .where('id', '=', id)
+    .where('status', '=', 'open')
+    .execute()
+}
+
+function orderOf(row: Row): AccountOrder {
+  const token = stablecoins.find((symbol) => symbol === row.token)
+  const { chain, address } = row
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    currency: z.enum(bankCurrencies).parse(row.currency),
+    ordinal: row.ordinal,
+    holderName: row.holder_name,
+    destination:
+      token === undefined || chain === null || address === null
+        ? null
+        : { token, chain, address: `0x${address.slice(2)}` },
+    createdAt: row.created_at,
+  }
+}

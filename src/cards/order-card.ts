@@ -1,0 +1,163 @@
+/** A card that is asked for: written down before the processor is, so that neither a crash nor a lost answer issues it twice or loses it. */
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { cardChannels } from '../../policies/cards/controls.ts'
+import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import { type Card, fundingAssets } from './store.ts'
+
+/** What a new card is to be like. */
+export type WantedCard = Pick<
+  Card,
+  | 'accountId'
+  | 'keyId'
+  | 'cardholderName'
+  | 'nickname'
+  | 'dailyMax'
+  | 'purchaseMax'
+  | 'channels'
+  | 'mccAllow'
+  | 'mccDeny'
+  | 'priority'
+>
+
+/** An order. @property id of the card to be; the processor takes it once. */
+export interface CardOrder {
+  readonly id: string
+  readonly wanted: WantedCard
+  readonly createdAt: Date
+}
+
+/** Whose call it is, under which idempotency key. */
+interface OrderingCall {
+  readonly caller: string
+  readonly key: string
+}
+
+const units = z.codec(z.string().regex(/^\d+$/), z.bigint(), {
+  decode: (text) => BigInt(text),
+  encode: (value) => value.toString(),
+})
+const wantedCard = z.object({
+  accountId: z.string(),
+  keyId: z.string().nullable(),
+  cardholderName: z.string(),
+  nickname: z.string().nullable(),
+  dailyMax: units.nullable(),
+  purchaseMax: units.nullable(),
+  channels: z.array(z.enum(cardChannels)),
+  mccAllow: z.array(z.string()).nullable(),
+  mccDeny: z.array(z.string()),
+  priority: z.array(z.enum(fundingAssets)),
+})
+
+/** As long as an idempotency key is kept. */
+const KEY_MS = 24 * 60 * 60_000
+
+/**
+ * Orders a card, within the transaction of its database. A call with the idempotency key of an earlier order gets that one.
+ * @throws Failure `idempotency_key_reused` where that was for another card.
+ */
+export async function orderCard(
+  { database, newId }: { database: Connection; newId: NewId },
+  { wanted, call, at }: { wanted: WantedCard; call: OrderingCall | null; at: Date },
+): Promise<CardOrder> {
+  const stored = storedOf(wanted)
+  const before = call === null ? undefined : await findOrderOf(database, call, at)
+  if (before !== undefined) {
+    if (isDeepStrictEqual(storedOf(before.wanted), stored)) return before
+    throw new Failure('idempotency_key_reused', 'This idempotency key was used for another card.', {
+      hint: 'Use a new idempotency key for a new card.',
+    })
+  }
+  const id = newId('card', at)
+  await database.kysely
+    .insertInto('card_order')
+    .values({
+      id,
+      account_id: wanted.accountId,
+      wanted: JSON.stringify(stored),
+      caller: call?.caller ?? null,
+      caller_key: call?.key ?? null,
+      status: 'open',
+      created_at: at,
+      tried_at: at,
+    })
+    .execute()
+  return { id, wanted, createdAt: at }
+}
+
+const claim: Statement = {
+  name: 'cards_claim_orders',
+  text: `update card_order set tried_at = $2 where id in (
+      select id from card_order where status = 'open' and tried_at < $1
+      order by tried_at limit $3 for update skip locked)
+    returning id, wanted, created_at`,
+}
+
+/** Orders that nobody has in hand, for whoever carries them on. @param before when they were tried last. */
+export async function claimCardOrders(
+  database: Connection,
+  { before, at, limit }: { before: Date; at: Date; limit: number },
+): Promise<CardOrder[]> {
+  return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
+}
+
+/** The end of an order. */
+export async function endCardOrder(
+  database: Connection,
+  { id, status }: { id: string; status: 'issued' | 'given_up' },
+): Promise<void> {
+  await database.kysely.updateTable('card_order').set({ status }).where('id', '=', id).execute()
+}
+
+/** Nothing was issued for it, and nothing will be. */
+export async function forgetCardOrder(database: Connection, id: string): Promise<void> {
+  await database.kysely.deleteFrom('card_order').where('id', '=', id).where('status', '=', 'open').execute()
+}
+
+/** Forgets orders that ended and whose idempotency key is over. */
+export async function sweepCardOrders(database: Connection, at: Date): Promise<void> {
+  await database.kysely
+    .deleteFrom('card_order')
+    .where('status', '=', 'issued')
+    .where('created_at', '<', new Date(at.getTime() - KEY_MS))
+    .execute()
+}
+
+interface Row {
+  readonly id: string
+  readonly wanted: unknown
+  readonly created_at: Date
+}
+
+async function findOrderOf(
+  database: Connection,
+  { caller, key }: OrderingCall,
+  at: Date,
+): Promise<CardOrder | undefined> {
+  const row = await database.kysely
+    .selectFrom('card_order')
+    .select(['id', 'wanted', 'created_at'])
+    .where('caller', '=', caller)
+    .where('caller_key', '=', key)
+    .where('status', '!=', 'given_up')
+    .where('created_at', '>', new Date(at.getTime() - KEY_MS))
+    .executeTakeFirst()
+  return row === undefined ? undefined : orderOf(row)
+}
+
+function orderOf({ id, wanted, created_at: createdAt }: Row): CardOrder {
+  return { id, wanted: wantedCard.parse(wanted), createdAt }
+}
+
+function storedOf({ channels, mccAllow, mccDeny, priority, ...wanted }: WantedCard): object {
+  return wantedCard.encode({
+    ...wanted,
+    channels: cardChannels.filter((channel) => channels.includes(channel)),
+    mccAllow: mccAllow === null ? null : [...mccAllow],
+    mccDeny: [...mccDeny],
+    priority: [...priority],
+  })
+}

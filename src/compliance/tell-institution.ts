@@ -1,0 +1,106 @@
+/** Tells the beneficiary's institution who pays, and follows up what it says. */
+import { z } from 'zod'
+import type { Log } from '../log.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
+import type { TravelRuleAnswer, TravelRuleNetwork } from '../providers/travel-rule-network.ts'
+import { unseal } from '../seal.ts'
+import type { Connection, Statement } from '../storage/database.ts'
+import { TRAVEL_RULE_PURPOSE } from './store.ts'
+
+/** A record whose institution has not answered. @property reference null: it was not told yet. */
+export interface UntoldRecord {
+  readonly id: string
+  readonly institution: { readonly name: string; readonly lei: string | null }
+  readonly token: Stablecoin
+  readonly units: bigint
+  readonly chain: string
+  readonly destination: string
+  readonly sealed: Uint8Array
+  readonly reference: string | null
+}
+
+interface Row {
+  readonly id: string
+  readonly vasp_name: string
+  readonly vasp_lei: string | null
+  readonly token: string
+  readonly units: bigint
+  readonly chain: string
+  readonly destination: string
+  readonly sealed: Uint8Array
+  readonly network_reference: string | null
+}
+
+const claim: Statement = {
+  name: 'compliance_claim_untold',
+  // The older the question, the rarer it is repeated; after three days nobody will answer it.
+  text: `update travel_rule set tried_at = $1 where id in (
+      select id from travel_rule
+      where vasp_name is not null and status in ('required', 'sent') and sealed is not null
+        and created_at > $1::timestamptz - interval '3 days'
+        and (tried_at is null
+          or tried_at < $1::timestamptz - greatest(interval '1 second', ($1::timestamptz - created_at) / 10))
+      order by tried_at nulls first limit $2 for update skip locked)
+    returning id, vasp_name, vasp_lei, token, units, chain, destination, sealed, network_reference`,
+}
+
+/** Records whose turn it is, for whoever tells and asks. */
+export async function claimUntold(
+  database: Connection,
+  { at, limit }: { at: Date; limit: number },
+): Promise<UntoldRecord[]> {
+  const rows = await database.call<Row>(claim, [at, limit])
+  return rows.map((row) => ({
+    id: row.id,
+    institution: { name: row.vasp_name, lei: row.vasp_lei },
+    token: z.enum(stablecoins).parse(row.token),
+    units: row.units,
+    chain: row.chain,
+    destination: row.destination,
+    sealed: row.sealed,
+    reference: row.network_reference,
+  }))
+}
+
+/** Tells or asks once, outside of any transaction. @throws Failure `provider_unavailable`: it is tried again. */
+export async function tellInstitution(
+  {
+    database,
+    network,
+    dataKey,
+    log,
+  }: { database: Connection; network: TravelRuleNetwork; dataKey: Uint8Array; log: Log },
+  { id, reference, sealed, units, ...record }: UntoldRecord,
+  at: Date,
+): Promise<void> {
+  if (reference !== null) return note({ database, log }, { id, reference, at }, await network.read(reference))
+  const payload: unknown = JSON.parse(unseal(dataKey, { purpose: TRAVEL_RULE_PURPOSE, owner: id }, sealed))
+  const amount = decimalOf({ asset: record.token, units })
+  const told = await network.send({ ...record, id, amount, payload })
+  return note({ database, log }, { id, reference: told.reference, at }, told)
+}
+
+/** Writes an answer down. One that was given stands. */
+async function note(
+  { database, log }: { database: Connection; log: Log },
+  { id, reference, at }: { id: string; reference: string; at: Date },
+  { status, reason }: TravelRuleAnswer,
+): Promise<void> {
+  const row = await database.kysely
+    .updateTable('travel_rule')
+    .set(({ fn, ref, val }) => ({
+      status,
+      answer: reason,
+      network_reference: reference,
+      sent_at: fn.coalesce(ref('sent_at'), val(at)),
+    }))
+    .where('id', '=', id)
+    .where('status', 'in', ['required', 'sent'])
+    .returning('decision_id')
+    .executeTakeFirst()
+  if (status === 'declined' && row !== undefined && row.decision_id !== null)
+    log.warn(
+      { travelRuleId: id, decisionId: row.decision_id },
+      'data of a transfer that was sent is declined',
+    )
+}

@@ -1,0 +1,29 @@
+/** The identity reviewer's webhook: something may have changed. What it is, is asked of the reviewer; the body is not believed. */
+import { createHash } from 'node:crypto'
+import { followUp } from '../../compliance/kyc.ts'
+import { findApplicationBy } from '../../compliance/kyc-store.ts'
+import type { Services } from '../../kernel/context.ts'
+import { type HttpContext, jsonBodyOf } from '../request.ts'
+import { isNoted, noteWebhook } from './note.ts'
+
+const PROVIDER = 'sumsub'
+
+/** The handler of POST /api/webhooks/sumsub. */
+export function identityWebhook(services: Services): (c: HttpContext) => Promise<Response> {
+  const { identityReview, database, settings } = services
+  return async (c) => {
+    const now = c.get('now')
+    const body = c.get('body')
+    identityReview.verify({ header: (name) => c.req.header(name), body })
+    const { reference, type } = identityReview.readNotice(jsonBodyOf(c))
+    const id = createHash('sha256').update(body).digest('hex')
+    if (!(await isNoted(database, { provider: PROVIDER, id }))) {
+      const keeping = { database, dataKey: settings.dataKey }
+      const application = reference === null ? undefined : await findApplicationBy(keeping, { reference })
+      if (application?.status === 'pending') await followUp(services, application, now)
+      // Only once it was followed up: what fails is sent again, and must not be taken for a repetition.
+      await noteWebhook(database, { provider: PROVIDER, id, type, at: now })
+    }
+    return c.json({ received: true, eventId: id })
+  }
+}

@@ -1,0 +1,23 @@
+/** The aggregators of a configuration, each behind a breaker; without any the sandbox has its own and production none. */
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config.ts'
+import type { Log } from '../../log.ts'
+import type { SwapAggregator } from '../swap-aggregator.ts'
+import { createAcross } from './across.ts'
+import { guardAggregator } from './guarded.ts'
+import { createLifi } from './lifi.ts'
+import { createRelay } from './relay.ts'
+import { createSandboxAggregators } from './sandbox.ts'
+import { createZeroEx } from './zeroex.ts'
+
+const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
+
+/** Those that the configuration names. */
+export function createConfiguredAggregators(
+  { swapAggregators, mode }: Pick<Config, 'swapAggregators' | 'mode'>,
+  parts: { readonly clock: Clock; readonly log: Log },
+): readonly SwapAggregator[] {
+  const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
+  const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
+  return all.map((aggregator) => guardAggregator(aggregator, parts))
+}

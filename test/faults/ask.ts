@@ -1,0 +1,47 @@
+/** Requests that are timed and never wait for ever, and what every refusal for want of a part must look like. */
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { failures, isFailureCode } from '../../src/failure.ts'
+
+/** No answer may take longer, whatever is broken. */
+export const LONGEST_MS = 10_000
+
+/** An answer. */
+export interface Told {
+  readonly status: number
+  readonly ms: number
+  readonly headers: Headers
+  readonly body: Record<string, unknown>
+}
+
+/** Sends JSON, reads JSON. @throws Error where no answer comes within {@link LONGEST_MS}. */
+export async function ask(
+  url: string,
+  {
+    method = 'GET',
+    headers = {},
+    body,
+  }: { method?: string; headers?: Record<string, string>; body?: unknown } = {},
+): Promise<Told> {
+  const start = performance.now()
+  const response = await fetch(url, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(LONGEST_MS),
+  })
+  const told = z.record(z.string(), z.unknown()).parse(await response.json())
+  return { status: response.status, ms: performance.now() - start, headers: response.headers, body: told }
+}
+
+/** Expects a 503 of the table that says when to come back. @param code any, or these. */
+export function expectUnavailable(told: Told, ...codes: readonly string[]): void {
+  const { code, status, retryAfter } = z
+    .object({ code: z.string(), status: z.number(), retryAfter: z.int().positive() })
+    .parse(told.body)
+  expect([told.status, status]).toEqual([503, 503])
+  expect(isFailureCode(code) && failures[code].status).toBe(503)
+  if (codes.length > 0) expect(codes).toContain(code)
+  expect(told.headers.get('content-type')).toBe('application/problem+json')
+  expect(told.headers.get('retry-after')).toBe(String(retryAfter))
+}

@@ -1,0 +1,59 @@
+/** Transfers of a gateway's demo wallet, as a client with an idempotency key makes them. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { ask, type Told } from './ask.ts'
+
+const credentials = z.object({ demoApiKey: z.string() })
+const wallet = z.object({
+  balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
+})
+
+/** A client of one gateway. */
+export interface Client {
+  readonly key: string
+  get(path: string): Promise<Told>
+  post(path: string, body: unknown, idempotencyKey?: string): Promise<Told>
+  transfer(amount: string, idempotencyKey: string): Promise<Told>
+  /** Repeats a transfer for as long as nobody knows what became of it. */
+  untilKnown(amount: string, idempotencyKey: string): Promise<Told>
+  usdc(): Promise<{ amount: string; held: string }>
+}
+
+/** The demo key's client. */
+export async function clientOf(origin: string): Promise<Client> {
+  const { demoApiKey: key } = credentials.parse((await ask(`${origin}/sandbox/credentials`)).body)
+  const authorization = `Bearer ${key}`
+  const get = (path: string) => ask(`${origin}${path}`, { headers: { authorization } })
+  const post = (path: string, body: unknown, idempotencyKey?: string) =>
+    ask(`${origin}${path}`, {
+      method: 'POST',
+      headers: { authorization, ...(idempotencyKey ? { 'idempotency-key': idempotencyKey } : {}) },
+      body,
+    })
+  const transfer = (amount: string, idempotencyKey: string) =>
+    post(
+      '/api/wallets/transfer',
+      { destination: '0x000000000000000000000000000000000000dEaD', amount, signature: 'sandbox' },
+      idempotencyKey,
+    )
+  return {
+    key,
+    get,
+    post,
+    transfer,
+    untilKnown: async (amount, idempotencyKey) => {
+      for (let attempt = 0; attempt < 100; attempt += 1) {
+        const told = await transfer(amount, idempotencyKey)
+        const isOpen = told.body.status === 'settlement_pending' || told.body.retryAfter !== undefined
+        if (!isOpen) return told
+        await pause(200)
+      }
+      throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+    },
+    usdc: async () => {
+      const { balances } = wallet.parse((await get('/api/wallets')).body)
+      const { amount = '', held = '' } = balances.find(({ token }) => token === 'USDC') ?? {}
+      return { amount, held }
+    },
+  }
+}

@@ -1,0 +1,153 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { IVMS101_2023Schema } from 'ivms101'
+import { beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { tellInstitutions } from '../../src/jobs/tell-institutions.ts'
+import type { Services } from '../../src/kernel/context.ts'
+import { createHttpTravelRule } from '../../src/providers/travel-rule-network/http.ts'
+import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
+import erase from '../../tools/compliance/personal-data/erase.ts'
+import read from '../../tools/compliance/travel-rule/get.ts'
+import { onBothEngines } from '../engines.ts'
+import { noon, servicesOn } from '../kernel/scene.ts'
+import { newPayer, type Payer, reviewFor, stranger } from '../tools/compliance/scene.ts'
+
+const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000)
+const never = new AbortController().signal
+
+onBothEngines('the beneficiary’s institution', (database) => {
+  let services: Services
+  let payer: Payer
+  let now = noon
+  const round = (seconds: number, changes: Partial<Services> = {}) => {
+    now = after(seconds)
+    return tellInstitutions({ ...services, ...changes }, never)
+  }
+  const disclose = async (vasp: string | undefined, amount = '1500') => {
+    const beneficiary = { name: 'Grace Hopper', ...(vasp === undefined ? {} : { vasp }) }
+    return String((await payer.disclose({ amount, beneficiary })).id)
+  }
+  const stateOf = async (id: string) => (await payer.call(read, { id })).body
+  const send = (seconds: number, amount = '1500') => payer.send({ amount }, { at: after(seconds) })
+
+  beforeAll(async () => {
+    const clock = () => now
+    services = { ...(await servicesOn(database())), clock, travelRuleNetwork: createSandboxTravelRule(clock) }
+  })
+  beforeEach(async () => {
+    now = noon
+    payer = await newPayer(services)
+  })
+
+  it('is told, accepts after a moment, and the transfer goes with what it accepted', async () => {
+    const id = await disclose('Some Exchange')
+    expect(await stateOf(id)).toEqual({ id, status: 'required', answer: null, sentAt: null })
+    await expect(send(0)).rejects.toMatchObject({
+      ...reviewFor('travel_rule'),
+      members: { hint: expect.stringContaining('wait ten seconds') },
+    })
+    await round(1)
+    expect(await stateOf(id)).toMatchObject({ status: 'sent', sentAt: after(1).toISOString() })
+    await Promise.all([round(3), round(3)])
+    expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
+    expect((await send(3)).body).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('declines, and the transfer stays where it is until other data is accepted', async () => {
+    const id = await disclose('Declining Bank')
+    await round(1)
+    await round(3)
+    expect(await stateOf(id)).toMatchObject({
+      status: 'declined',
+      answer: 'The beneficiary is not known here.',
+    })
+    for (const seconds of [3, 800])
+      await expect(send(seconds)).rejects.toMatchObject({
+        ...reviewFor('travel_rule'),
+        members: { hint: expect.stringContaining('declined') },
+      })
+    await disclose('Some Exchange')
+    await round(4)
+    await round(6)
+    await send(6)
+  })
+
+  it('is silent, and keeps nobody waiting for ever', async () => {
+    const id = await disclose('Silent Bank')
+    await round(1)
+    await round(9)
+    await expect(send(9)).rejects.toMatchObject(reviewFor('travel_rule'))
+    await send(10)
+    await round(800)
+    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+  })
+
+  it('is told nothing that the rule does not ask for, nor what was erased, and of nobody’s own wallet', async () => {
+    const told: string[] = []
+    const { travelRuleNetwork } = services
+    if (travelRuleNetwork === null) throw new Error('the sandbox has a network')
+    const watched = {
+      ...travelRuleNetwork,
+      send: (message: Parameters<typeof travelRuleNetwork.send>[0]) => {
+        told.push(message.id)
+        return travelRuleNetwork.send(message)
+      },
+    }
+    const [small, own, erased] = [
+      await disclose('Bank', '10'),
+      await disclose(undefined),
+      await disclose('Bank'),
+    ]
+    await payer.call(erase, {})
+    await round(1, { travelRuleNetwork: watched })
+    expect(told.filter((id) => [small, own, erased].includes(id))).toEqual([])
+  })
+
+  it('is told once over HTTP, in the documented shape, however often that fails', async () => {
+    const seen: { path: string; key: unknown; body: string }[] = []
+    let answer: { status: number; body: object } = { status: 503, body: {} }
+    const server = createServer(async (request, response) => {
+      const { url: path = '', headers } = request
+      seen.push({ path, key: headers['idempotency-key'] ?? headers.authorization, body: await text(request) })
+      response.writeHead(answer.status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(answer.body))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close().closeAllConnections())
+    const { port } = z.object({ port: z.int() }).parse(server.address())
+    const network = createHttpTravelRule({ url: `http://127.0.0.1:${port}/`, apiKey: 'k' })
+    const live = { travelRuleNetwork: network }
+    // What earlier tests left open is none of this network's.
+    await database().kysely.updateTable('travel_rule').set({ vasp_name: null }).execute()
+    const id = await disclose('Some Exchange')
+    await round(1, live)
+    answer = { status: 200, body: { reference: 'a/b', status: 'accepted' } }
+    await round(3, live)
+    expect(await stateOf(id)).toMatchObject({ status: 'required', sentAt: null })
+    answer = { status: 202, body: { reference: 'ref-1', status: 'sent' } }
+    await round(5, live)
+    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+    answer = { status: 200, body: { reference: 'ref-1', status: 'declined', reason: 'Unknown person.' } }
+    await round(7, live)
+    await round(9, live)
+    expect(await stateOf(id)).toMatchObject({ status: 'declined', answer: 'Unknown person.' })
+    expect(seen.map(({ path, key }) => [path, key])).toEqual([
+      ['/transfers', id],
+      ['/transfers', id],
+      ['/transfers', id],
+      ['/transfers/ref-1', 'Bearer k'],
+    ])
+    const sent = z.looseObject({ ivms101: z.unknown() }).parse(JSON.parse(seen[0]?.body ?? '{}'))
+    expect(sent).toMatchObject({
+      id,
+      beneficiaryVASP: { name: 'Some Exchange', lei: null },
+      asset: 'USDC',
+      amount: '1500',
+      chain: 'base-sepolia',
+      destination: stranger,
+    })
+    expect(IVMS101_2023Schema.safeParse(sent.ivms101).success).toBe(true)
+  })
+})

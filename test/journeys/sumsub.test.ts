@@ -1,0 +1,122 @@
+/** An identity reviewed by Sumsub, on the built gateway: signed webhooks say that something changed, and the API what it is. */
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from './gateway.ts'
+import { type Person, signInByEmail } from './people.ts'
+
+const SECRET = 'the secret of the webhook'
+const applicantId = '5cb56e8e0a975a35f333cb83'
+
+describe('Sumsub’s webhook', () => {
+  let gateway: Gateway
+  let api: Server
+  let person: Person
+  let review: object = { reviewStatus: 'init' }
+  let reads = 0
+  let isDown = false
+
+  beforeAll(async () => {
+    api = createServer((request, response) => {
+      if (request.method === 'GET') reads += 1
+      response.writeHead(isDown ? 502 : 200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ id: applicantId, review }))
+    }).listen(0, '127.0.0.1')
+    await once(api, 'listening')
+    const address = z.object({ port: z.int() }).parse(api.address())
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      SUMSUB_URL: `http://127.0.0.1:${address.port}`,
+      SUMSUB_APP_TOKEN: 'token',
+      SUMSUB_SECRET_KEY: 'key',
+      SUMSUB_WEBHOOK_SECRET: SECRET,
+    })
+    person = await signInByEmail(gateway.origin, 'ada@example.com')
+  }, 60_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    api?.close().closeAllConnections()
+  })
+
+  const hook = async (
+    event: object,
+    { hash = 'sha256', secret = SECRET, sent }: { hash?: string; secret?: string; sent?: object } = {},
+  ) => {
+    const body = JSON.stringify(event)
+    const response = await fetch(`${gateway.origin}/api/webhooks/sumsub`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-payload-digest-alg': `HMAC_${hash.toUpperCase()}_HEX`,
+        'x-payload-digest': createHmac(hash, secret).update(body).digest('hex'),
+      },
+      body: sent === undefined ? body : JSON.stringify(sent),
+    })
+    return { status: response.status, body: z.looseObject({}).parse(await response.json()) }
+  }
+  const eventOf = (reviewAnswer: string, createdAtMs: string) => ({
+    applicantId,
+    inspectionId: '5cb56e8e0a975a35f333cb84',
+    correlationId: 'req-a260b669',
+    externalUserId: 'somebody',
+    levelName: 'basic-kyc-level',
+    type: 'applicantReviewed',
+    reviewResult: { reviewAnswer },
+    reviewStatus: 'completed',
+    createdAtMs,
+  })
+  const statusOf = async () => (await person.ask('POST', '/api/compliance/kyc', {})).body.status
+
+  it('moves a review by what the API says, whatever the body claims, and never back', async () => {
+    const applicant = {
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      dateOfBirth: '1990-12-10',
+      country: 'JP',
+      address: 'Chiyoda 1-1',
+    }
+    review = { reviewStatus: 'pending' }
+    expect((await person.ask('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
+
+    // Claims a yes that the API does not know of.
+    expect((await hook(eventOf('GREEN', '1'))).status).toBe(200)
+    expect(await statusOf()).toBe('pending')
+    // Fails while the API is down, and is taken when it is sent again.
+    isDown = true
+    expect((await hook(eventOf('GREEN', '2'))).status).toBe(503)
+    isDown = false
+    review = { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } }
+    const taken = await hook(eventOf('GREEN', '2'), { hash: 'sha512' })
+    expect(taken).toMatchObject({ status: 200, body: { received: true } })
+    expect(await statusOf()).toBe('approved')
+    review = {
+      reviewStatus: 'completed',
+      reviewResult: { reviewAnswer: 'RED', reviewRejectType: 'FINAL' },
+    }
+    const before = reads
+    expect((await hook(eventOf('RED', '3'))).status).toBe(200)
+    expect((await hook(eventOf('GREEN', '2'))).status).toBe(200)
+    expect([await statusOf(), reads]).toEqual(['approved', before])
+  }, 30_000)
+
+  it('refuses what is not signed, and takes what it does not know without any effect', async () => {
+    const event = eventOf('GREEN', '4')
+    const refused = [
+      await hook(event, { secret: 'another' }),
+      await hook(event, { sent: { ...event, applicantId: 'other' } }),
+      await hook(event, { hash: 'sha1' }),
+      await person.ask('POST', '/api/webhooks/sumsub', event),
+    ]
+    expect(refused.map(({ status, body }) => `${status} ${String(body.code)}`)).toEqual(
+      Array(4).fill('401 signature_invalid'),
+    )
+    expect((await hook({ ...event, applicantId: 'unknown' })).status).toBe(200)
+    expect((await hook({ type: 'applicantActionReviewed' })).status).toBe(200)
+    const odd = await hook({ ...event, applicantId: 'Ada Lovelace' })
+    expect([odd.status, JSON.stringify(odd.body).includes('Ada')]).toEqual([400, false])
+    expect((await hook({ ...event, padding: 'x'.repeat(70_000) })).status).toBe(413)
+    expect(gateway.output()).not.toContain('Chiyoda')
+  })
+})

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { createSharedClock } from '../../src/storage/shared-clock.ts'
+
+const HOUR = 3_600_000
+
+/** A database whose clock is off from this machine's by what is said. */
+function clockOff(offMs: () => number | 'gone') {
+  return {
+    call: async <Row>() => {
+      const off = offMs()
+      if (off === 'gone') throw new Error('gone')
+      // The caller's word for what its statement answers.
+      return [{ now: new Date(Date.now() + off) }] as Row[]
+    },
+  }
+}
+const own = () => new Date()
+const offOf = (clock: () => Date) => clock().getTime() - Date.now()
+
+describe('the clock that gateways share', () => {
+  it('is the database’s, wherever that is, and says so where the machine’s is another', async () => {
+    const warned: unknown[] = []
+    const log = { warn: (facts: object) => void warned.push(facts) }
+    const { clock } = await createSharedClock(
+      clockOff(() => HOUR),
+      { own, log },
+    )
+    expect(Math.abs(offOf(clock) - HOUR)).toBeLessThan(200)
+    expect(warned).toEqual([{ offSeconds: -3600 }])
+  })
+
+  it('goes with steps of the database’s clock, and on where it cannot be asked', async () => {
+    let off: number | 'gone' = 0
+    const log = { warn: () => {} }
+    const { clock, set } = await createSharedClock(
+      clockOff(() => off),
+      { own, log },
+    )
+    expect(Math.abs(offOf(clock))).toBeLessThan(200)
+    off = -HOUR
+    await set()
+    expect(Math.abs(offOf(clock) + HOUR)).toBeLessThan(200)
+    off = 'gone'
+    await expect(set()).rejects.toThrow('gone')
+    expect(Math.abs(offOf(clock) + HOUR)).toBeLessThan(200)
+  })
+
+  it('does not go back for what the way to the database takes', async () => {
+    const { clock, set } = await createSharedClock(
+      clockOff(() => 0),
+      { own, log: { warn: () => {} } },
+    )
+    let last = clock()
+    for (let round = 0; round < 200; round += 1) {
+      await set()
+      const now = clock()
+      expect(now.getTime()).toBeGreaterThanOrEqual(last.getTime() - 1)
+      last = now
+    }
+  })
+})

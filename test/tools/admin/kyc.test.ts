@@ -1,0 +1,124 @@
+import { beforeAll, beforeEach, expect, it } from 'vitest'
+import { Failure } from '../../../src/failure.ts'
+import { findAccount } from '../../../src/identity/store.ts'
+import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
+import type { Services } from '../../../src/kernel/context.ts'
+import decide from '../../../tools/admin/kyc/decide.ts'
+import list from '../../../tools/admin/kyc/list.ts'
+import kyc from '../../../tools/compliance/kyc.ts'
+import erase from '../../../tools/compliance/personal-data/erase.ts'
+import sandboxAdmin from '../../../tools/sandbox/admin.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
+import { noon, servicesOn } from '../../kernel/scene.ts'
+
+const applicant = {
+  firstName: 'Mario',
+  lastName: 'Rossi',
+  dateOfBirth: '1990-12-10',
+  country: 'IT',
+  address: 'Via Roma 1, Milano',
+}
+const later = () => new Date(noon.getTime() + 60_000)
+const reason = 'Forty years younger than the one on the list.'
+
+onBothEngines('a name on the sanctions list', (database) => {
+  let services: Services
+  let admin: SignedIn
+  let person: SignedIn
+  let id: string
+  const levelOf = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
+  const listed = async () => JSON.stringify((await admin.call(list, {})).body)
+  const say = async (who: SignedIn, input: object) => (await who.call(kyc, input)).body
+  const decideOn = async (decision: string, who = admin) =>
+    (await who.call(decide, { id, decision, reason })).body
+
+  beforeAll(async () => {
+    const sandbox = await servicesOn(database())
+    const { sanctions } = sandbox
+    services = {
+      ...sandbox,
+      sanctions: { latest: async () => ({ ...(await sanctions.latest()), names: ['ROSSI, Mario'] }) },
+    }
+  })
+  beforeEach(async () => {
+    admin = await newSignedIn(services)
+    await admin.call(sandboxAdmin, {})
+    person = await newSignedIn(services)
+    const told = await say(person, { applicant })
+    expect(told).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+    id = String(told.id)
+  })
+
+  it('waits, with what the list says, for an administrator; approved, the review goes on', async () => {
+    const { body } = await admin.call(list, { limit: 1 })
+    expect(body.applications).toEqual([
+      {
+        id,
+        accountId: person.accountId,
+        level: 'basic',
+        applicant: { name: 'Mario Rossi', dateOfBirth: '1990-12-10', country: 'IT' },
+        hits: ['ROSSI, Mario'],
+      },
+    ])
+    expect(await decideOn('approve')).toEqual({ id, status: 'approved' })
+    expect(await levelOf(person)).toBe('basic')
+    expect(await listed()).not.toContain(id)
+    expect(
+      await database()
+        .kysely.selectFrom('kyc_decision')
+        .selectAll()
+        .where('application_id', '=', id)
+        .execute(),
+    ).toEqual([
+      { application_id: id, decided_by: admin.accountId, verdict: 'approve', reason, decided_at: noon },
+    ])
+    await expect(decideOn('reject')).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it('is rejected for good, once, however many decide', async () => {
+    const decided = await Promise.allSettled([1, 2, 3].map(() => decideOn('reject')))
+    expect(decided.filter(({ status }) => status === 'fulfilled').length).toBe(1)
+    expect(await say(person, { applicant })).toMatchObject({ id, status: 'rejected' })
+    expect(await levelOf(person)).toBe('none')
+    await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it('is carried to a reviewer that does not answer at once', async () => {
+    const down = async () => {
+      throw new Failure('provider_unavailable', 'Down.')
+    }
+    const { identityReview } = services
+    admin = await newSignedIn({ ...services, identityReview: { ...identityReview, submit: down } })
+    await admin.call(sandboxAdmin, {})
+    expect(await decideOn('approve')).toEqual({ id, status: 'pending' })
+    await settleReviews({ ...services, clock: later }, new AbortController().signal)
+    expect(await levelOf(person)).toBe('basic')
+  })
+
+  it('is decided on by no applicant themselves, and by nobody who is no administrator', async () => {
+    await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'insufficient_scope' })
+    await person.call(sandboxAdmin, {})
+    await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'conflict' })
+    await expect(
+      admin.call(decide, { id: 'kyc_00000000000000000000000000', decision: 'approve', reason }),
+    ).rejects.toMatchObject({ code: 'not_found' })
+    expect(await levelOf(person)).toBe('none')
+  })
+
+  it('that was erased cannot be approved, nor does its clearance hold for another name', async () => {
+    await person.call(erase, {})
+    expect(await listed()).toContain(
+      `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
+    )
+    await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
+    const again = await say(person, {
+      applicant: { ...applicant, lastName: 'Rossi', dateOfBirth: '1950-01-01' },
+    })
+    expect(again).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+    expect(again.id).not.toBe(id)
+    await settleReviews({ ...services, clock: later }, new AbortController().signal)
+    expect(await levelOf(person)).toBe('none')
+    expect(await say(person, {})).toMatchObject({ id: again.id, status: 'pending' })
+  })
+})

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { findTravelRule } from '../../../src/compliance/store.ts'
+import { Failure } from '../../../src/failure.ts'
+import { foreignText } from '../../../src/foreign-text.ts'
+import { callerOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'compliance.travel_rule.get',
+  title: 'Travel Rule state',
+  summary: 'Read what the beneficiary’s institution says of Travel Rule data.',
+  route: 'GET /api/compliance/travel-rule/{id}',
+  who: 'account',
+  scopes: ['compliance:write'],
+  effect: 'read',
+  mcp: false,
+  input: z.strictObject({ id: z.string().max(64).describe('`tr_…`') }),
+  output: z.strictObject({
+    id: z.string().describe('`tr_…`'),
+    status: z
+      .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
+      .describe('`sent`: the institution was told and has not answered.'),
+    answer: foreignText('What the institution says of it.').nullable(),
+    sentAt: z.string().nullable().describe('When it was told, ISO 8601 UTC; null: it was not.'),
+  }),
+  failures: ['not_found'],
+  example: { id: 'tr_01h455vb4pex5vsknk084sn02q' },
+  run: async (context, { id }) => {
+    const found = await findTravelRule(context.database, { id, accountId: callerOf(context).account.id })
+    if (found === undefined) throw new Failure('not_found', 'The account has no such Travel Rule data.')
+    const { status, answer, sentAt } = found
+    return { id, status, answer, sentAt: sentAt?.toISOString() ?? null }
+  },
+})
