@@ -166,8 +166,7 @@ function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Pol
       path: ['perTransaction', 'max'],
       message: `must not be over dailyBudget.max (${policy.dailyBudget.max})`,
     })
-  if (policy.notBefore !== undefined && policy.expiresAt !== undefined) {
-    if (Date.parse(policy.notBefore) >= Date.parse(policy.expiresAt))
-      context.addIssue({ code: 'custom', path: ['expiresAt'], message: 'must be after notBefore' })
-  }
+  // A moment that is not stated is no number, and neither before nor after another.
+  if (Date.parse(policy.notBefore ?? '') >= Date.parse(policy.expiresAt ?? ''))
+    context.addIssue({ code: 'custom', path: ['expiresAt'], message: 'must be after notBefore' })
 }

@@ -71,7 +71,7 @@ export function judgeTravelRule(
 
 /** A country's own threshold, else the Union's for its members, else the default; 0 where nothing is said. */
 function thresholdOf(country: string | null, thresholds: TravelRuleThresholds): bigint {
-  const own = country === null ? undefined : thresholds.get(country)
-  const common = country !== null && union.has(country) ? thresholds.get('EU') : undefined
-  return own ?? common ?? thresholds.get('default') ?? 0n
+  const jurisdiction = country ?? 'default'
+  const common = union.has(jurisdiction) ? thresholds.get('EU') : undefined
+  return thresholds.get(jurisdiction) ?? common ?? thresholds.get('default') ?? 0n
 }

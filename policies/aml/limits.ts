@@ -25,8 +25,9 @@ const THRESHOLD = /^(default|[A-Z]{2}):(\d{1,12}(?:\.\d{1,2})?)$/
 /** Windows from `USD/seconds` or `USD/seconds/transfers`, joined by commas, or undefined where the text is none. */
 export function velocityOf(text: string): readonly VelocityWindow[] | undefined {
   const windows = entriesOf(text).map((entry) => {
-    const [, usd, seconds, minCount = '1'] = WINDOW.exec(entry) ?? []
-    if (usd === undefined || seconds === undefined) return undefined
+    const match = WINDOW.exec(entry)
+    if (match === null) return undefined
+    const [, usd = '', seconds, minCount = '1'] = match
     return { seconds: Number(seconds), maxUsdMicros: usdMicrosOf(usd), minCount: Number(minCount) }
   })
   return complete(windows)
@@ -34,18 +35,19 @@ export function velocityOf(text: string): readonly VelocityWindow[] | undefined 
 
 /** The rule from `transfers/seconds/percent`, or undefined where the text is none. */
 export function structuringOf(text: string): Structuring | undefined {
-  const [, count, seconds, fromPercent] = STRUCTURING.exec(text.trim()) ?? []
-  if (count === undefined) return undefined
+  const match = STRUCTURING.exec(text.trim())
+  if (match === null) return undefined
+  const [, count, seconds, fromPercent] = match
   return { count: Number(count), seconds: Number(seconds), fromPercent: Number(fromPercent) }
 }
 
 /** Thresholds from `default:1000,US:3000,EU:0`: what it names takes the place of the law's. Undefined where the text is none. */
 export function thresholdsOf(text: string): TravelRuleThresholds | undefined {
   const named = entriesOf(text).map((entry) => {
-    const [, jurisdiction, amount] = THRESHOLD.exec(entry) ?? []
-    return jurisdiction === undefined || amount === undefined
-      ? undefined
-      : ([jurisdiction, usdMicrosOf(amount)] as const)
+    const match = THRESHOLD.exec(entry)
+    if (match === null) return undefined
+    const [, jurisdiction = '', amount = ''] = match
+    return [jurisdiction, usdMicrosOf(amount)] as const
   })
   const entries = complete(named)
   return entries === undefined ? undefined : new Map([...defaultThresholds, ...entries])

@@ -33,12 +33,12 @@ const statement: Statement = {
   text: 'select * from ledger_post($1, $2, $3, $4, $5, $6, $7, $8)',
 }
 
-interface Row {
-  readonly verdict: 'posted' | 'already_posted' | 'insufficient_funds'
-  readonly account: string | null
-  readonly asset: Value['asset'] | null
-  readonly available_units: bigint | null
-  readonly needed_units: bigint | null
+interface Shortage {
+  readonly verdict: 'insufficient_funds'
+  readonly account: string
+  readonly asset: Value['asset']
+  readonly available_units: bigint
+  readonly needed_units: bigint
 }
 
 /**
@@ -50,23 +50,25 @@ export async function post(
   connection: Connection,
   { id, kind, reference, at, postings }: LedgerTransaction,
 ): Promise<'posted' | 'already_posted'> {
-  const row = await callForRow<Row>(connection, statement, [
-    id,
-    kind,
-    reference,
-    at,
-    postings.map(({ source }) => source),
-    postings.map(({ destination }) => destination),
-    postings.map(({ money }) => money.asset),
-    postings.map(({ money }) => money.units.toString()),
-  ])
+  const row = await callForRow<Shortage | { readonly verdict: 'posted' | 'already_posted' }>(
+    connection,
+    statement,
+    [
+      id,
+      kind,
+      reference,
+      at,
+      postings.map(({ source }) => source),
+      postings.map(({ destination }) => destination),
+      postings.map(({ money }) => money.asset),
+      postings.map(({ money }) => money.units.toString()),
+    ],
+  )
   if (row.verdict !== 'insufficient_funds') return row.verdict
   throw insufficientFunds(row)
 }
 
-function insufficientFunds({ account, asset, available_units, needed_units }: Row): Failure {
-  if (asset === null || available_units === null || needed_units === null)
-    throw new Error('ledger_post answered insufficient_funds without amounts')
+function insufficientFunds({ account, asset, available_units, needed_units }: Shortage): Failure {
   const available = decimalOfValue({ asset, units: available_units })
   const needed = decimalOfValue({ asset, units: needed_units })
   const name = nameOfValue({ asset })

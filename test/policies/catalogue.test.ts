@@ -37,7 +37,26 @@ describe('rate classes', () => {
 
   it('are read from count/seconds and from nothing else', () => {
     expect(rateLimitOf('150/60')).toEqual({ count: 150, seconds: 60 })
-    for (const text of ['', '150', '0/60', '150/0', '-1/60', '1.5/60', '1e2/60', '150/60/1', '99999999/1'])
+    expect(rateLimitOf(' 1/9999999 ')).toEqual({ count: 1, seconds: 9_999_999 })
+    expect(rateLimitOf('9999999/1')).toEqual({ count: 9_999_999, seconds: 1 })
+    for (const text of [
+      '1/99999999',
+      '01/1',
+      '1/01',
+      'x1/1',
+      '1/1x',
+      '1x/1',
+      '1/x1',
+      '',
+      '150',
+      '0/60',
+      '150/0',
+      '-1/60',
+      '1.5/60',
+      '1e2/60',
+      '150/60/1',
+      '99999999/1',
+    ])
       expect(rateLimitOf(text)).toBeUndefined()
   })
 })

@@ -11,6 +11,7 @@ describe('identity levels', () => {
     ['full', 10n ** 18n, null],
     ['none', 10n ** 18n, 'full'],
     ['something else', 25_000_000_001n, 'basic'],
+    ['something else', 25_000_000_000n, null],
   ])('%s and %d micros need %s in the sandbox', (level, usdMicros, needed) => {
     expect(neededLevel(defaultKycLimits.sandbox, { level, usdMicros })).toBe(needed)
   })

@@ -38,6 +38,9 @@ describe('spendPolicy', () => {
     [numberText('1e2'), 'plain decimal'],
     [Number.NaN, 'decimal string or a number'],
     [null, 'decimal string or a number'],
+    [{ isLosslessNumber: false, toString: () => '1' }, 'decimal string or a number'],
+    [{ toString: () => '1' }, 'decimal string or a number'],
+    ['1'.padEnd(65, '0'), 'Too big'],
     ['1.005', 'USD has 2'],
     ['1000000000000.01', 'not be over'],
   ])('refuses the amount %s', (max, message) => {

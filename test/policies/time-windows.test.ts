@@ -20,6 +20,27 @@ describe('a time window', () => {
       expect([moment, isWithin(office, at(moment))]).toEqual([moment, isOpen])
   })
 
+  it('opens and closes at minutes', () => {
+    const window = windowOf(['fri'], '09:30', '10:45')
+    for (const [moment, isOpen] of [
+      ['2026-11-20T09:29:59Z', false],
+      ['2026-11-20T09:30:00Z', true],
+      ['2026-11-20T10:44:59Z', true],
+      ['2026-11-20T10:45:00Z', false],
+    ] as const)
+      expect([moment, isWithin(window, at(moment))]).toEqual([moment, isOpen])
+    expect(nextOpening([window], at('2026-11-20T08:00:00Z'))).toEqual(at('2026-11-20T09:30:00Z'))
+  })
+
+  it('opens next a week after it has opened, also right after the clocks went back', () => {
+    expect(nextOpening([windowOf(['fri'], '09:00', '17:00')], at('2026-11-20T09:00:00Z'))).toEqual(
+      at('2026-11-27T09:00:00Z'),
+    )
+    const newYork = windowOf(['sun'], '03:00', '04:00', 'America/New_York')
+    expect(nextOpening([newYork], at('2026-10-31T12:00:00Z'))).toEqual(at('2026-11-01T08:00:00Z'))
+    expect(nextOpening([newYork], at('2026-11-01T12:00:00Z'))).toEqual(at('2026-11-08T08:00:00Z'))
+  })
+
   it('goes on past midnight where its end is before its start, and all day where they are one', () => {
     const night = windowOf(['fri'], '22:00', '06:00')
     expect(isWithin(night, at('2026-11-20T23:00:00Z'))).toBe(true)
@@ -74,6 +95,19 @@ describe('a time window', () => {
       }
   })
 
+  it('takes any time of day and any days of the week', () => {
+    const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+    for (const [start, end] of [
+      ['00:00', '23:59'],
+      ['19:09', '20:50'],
+    ] as const)
+      expect(windowOf(days, start, end)).toEqual({ days, start, end, tz: 'UTC' })
+    for (const [index, day] of days.entries())
+      expect(isWithin(windowOf([day], '11:00', '13:00'), new Date(Date.UTC(2026, 10, 15 + index, 12)))).toBe(
+        true,
+      )
+  })
+
   it('is written in words', () => {
     expect(windowText(windowOf(['mon', 'tue'], '09:00', '17:00'))).toBe('mon,tue 09:00-17:00 UTC')
   })
@@ -83,6 +117,11 @@ describe('a time window', () => {
     [{ days: ['monday'], start: '09:00', end: '17:00', tz: 'UTC' }],
     [{ days: ['mon'], start: '9:00', end: '17:00', tz: 'UTC' }],
     [{ days: ['mon'], start: '09:00', end: '24:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '09:00', end: '17:60', tz: 'UTC' }],
+    [{ days: ['mon'], start: '109:00', end: '17:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '09:000', end: '17:00', tz: 'UTC' }],
+    [{ days: ['mon'], start: '30:00', end: '17:00', tz: 'UTC' }],
+    [{ days: Array(8).fill('mon'), start: '09:00', end: '17:00', tz: 'UTC' }],
     [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'Mars/Olympus' }],
     [{ days: ['mon'], start: '09:00', end: '17:00' }],
     [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'UTC', until: 'never' }],

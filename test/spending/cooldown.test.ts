@@ -80,6 +80,20 @@ onBothEngines('the cool-down of a new payee', (database) => {
     expect(await ask(neighbour, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
   })
 
+  it('notes nobody for a key that is paused: the wait begins once it asks in earnest', async () => {
+    const scene = await open()
+    const set = (status: 'paused' | 'active') =>
+      database().kysely.updateTable('access_key').set({ status }).where('id', '=', scene.keyId).execute()
+    await set('paused')
+    expect(await ask(scene, {})).toMatchObject({
+      violations: [{ rule: 'new_payee_cooldown' }, { rule: 'paused' }],
+    })
+    expect(await payeesOf(scene.keyId)).toEqual([])
+    await set('active')
+    expect(await ask(scene, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
+    expect(await ask(scene, { at: after(7_200) })).toMatchObject({ verdict: 'allow' })
+  })
+
   it('refuses whom nobody knows, for ever', async () => {
     const scene = await open()
     for (const at of [noon, after(3_600)])

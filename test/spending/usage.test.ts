@@ -91,6 +91,9 @@ onBothEngines('what was used', (database) => {
       verdict: 'deny',
       violations: [{ rule: 'owner_budget' }],
     })
+    // Neither the day before nor another account counts.
+    expect(await reserveSpend(database(), spendOf(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
+    expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
     await setOwnerCap(database(), { accountId: scene.accountId, maxMicros: null })
     expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })

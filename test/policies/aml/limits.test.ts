@@ -8,7 +8,14 @@ describe('the limits of a deployment', () => {
   it('are read from the texts of its configuration', () => {
     expect(velocityOf('50000/86400, 10000/600/10')).toEqual(defaultVelocity)
     expect(velocityOf('0.50/1')).toEqual([{ seconds: 1, maxUsdMicros: 500_000n, minCount: 1 }])
+    expect(velocityOf('999999999999/9999999/99999')).toEqual([
+      { seconds: 9_999_999, maxUsdMicros: 999_999_999_999_000_000n, minCount: 99_999 },
+    ])
     expect(structuringOf('3/86400/80')).toEqual(defaultStructuring)
+    expect(structuringOf(' 9999/9999999/99 ')).toEqual({ count: 9_999, seconds: 9_999_999, fromPercent: 99 })
+    expect(structuringOf('10/1/1')).toEqual({ count: 10, seconds: 1, fromPercent: 1 })
+    expect(thresholdsOf('US: 1')).toBeUndefined()
+    expect(thresholdsOf(' US:1.50 , CH:2 ')?.get('US')).toBe(1_500_000n)
     expect(thresholdsOf('default:1000,US:3000,EU:0')).toEqual(defaultThresholds)
   })
 
@@ -18,14 +25,60 @@ describe('the limits of a deployment', () => {
     expect(thresholds?.get('US')).toBe(3_000_000_000n)
   })
 
-  it.each(['', '50000', '0/0', '-1/60', '1/60/0', '1e5/60', '1/60,', '1.234/60'])(
-    'are no velocity in "%s"',
-    (text) => expect(velocityOf(text)).toBeUndefined(),
-  )
-  it.each(['', '1/60/80', '3/60', '3/60/0', '3/60/100', '3/0/80'])('are no structuring in "%s"', (text) =>
-    expect(structuringOf(text)).toBeUndefined(),
-  )
-  it.each(['', '1000', 'default', 'us:1', 'USA:1', 'US:-1', 'US:1,'])('are no thresholds in "%s"', (text) =>
-    expect(thresholdsOf(text)).toBeUndefined(),
-  )
+  it.each([
+    '',
+    '50000',
+    '0/0',
+    '-1/60',
+    '1/60/0',
+    '1e5/60',
+    '1/60,',
+    '1.234/60',
+    '1./60',
+    '1/60/',
+    '1/060',
+    '1/60/01',
+    'x1/60',
+    '1/60x',
+    '1/60/1/1',
+    '1/6x',
+    '1/60/1x',
+    '1000000000000/60',
+    '1/10000000',
+    '1/60/100000',
+  ])('are no velocity in "%s"', (text) => expect(velocityOf(text)).toBeUndefined())
+  it.each([
+    '',
+    '1/60/80',
+    '3/60',
+    '3/60/0',
+    '3/60/100',
+    '3/0/80',
+    '0/60/80',
+    '3/60/8x',
+    'x3/60/80',
+    '03/60/80',
+    '3/60/08',
+    '10000/60/80',
+    '3/10000000/80',
+    '1x/6/8',
+    '3/6x/8',
+    '3/60/80x',
+  ])('are no structuring in "%s"', (text) => expect(structuringOf(text)).toBeUndefined())
+  it.each([
+    '',
+    '1000',
+    'default',
+    'us:1',
+    'USA:1',
+    'US:-1',
+    'US:1,',
+    'xUS:1',
+    'US:1x',
+    'US:1.234',
+    'US:1.',
+    'US:',
+    'USdefault:1',
+    'US:1000000000000',
+  ])('are no thresholds in "%s"', (text) => expect(thresholdsOf(text)).toBeUndefined())
 })

@@ -9,6 +9,9 @@ const listed = [
   'CHATEX',
   'AL-ZAWAHIRI, Ayman',
   'Šešelj, Čedo',
+  'O’NEIL, Jack',
+  'The Co. Ltd',
+  '…',
 ]
 
 it.each([
@@ -19,6 +22,11 @@ it.each([
   ['The Lazarus Group Ltd.', 'LAZARUS GROUP'],
   ['Suex OTC sro', 'SUEX OTC, S.R.O.'],
   ['Chatex', 'CHATEX'],
+  ['CHATEX LTD', 'CHATEX'],
+  ["Jack O'Neil", 'O’NEIL, Jack'],
+  ['Jack ONeil', 'O’NEIL, Jack'],
+  ['Ayman Zawahiri', 'AL-ZAWAHIRI, Ayman'],
+  ['The Co Ltd', 'The Co. Ltd'],
   ['Ayman Al Zawahiri', 'AL-ZAWAHIRI, Ayman'],
   ['Cedo Seselj', 'Šešelj, Čedo'],
 ])('takes %s for %s', (name, entry) => {
@@ -32,6 +40,8 @@ it.each([
   'Lazarus',
   'Chatex Roma Team',
   'Group',
+  'Lazarus Ltd',
+  'Jack Neil',
   '',
   '…',
   'Ltd',
