@@ -7,15 +7,22 @@ import type { NewId } from '../ids.ts'
 import { stablecoins } from '../money.ts'
 import { type BankCurrency, type BankingProvider, bankCurrencies } from '../providers/banking.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { type AccountOrder, endAccountOrder, forgetAccountOrder, orderAccount } from './order-account.ts'
+import {
+  type AccountOrder,
+  endAccountOrder,
+  findOpenAccountOrder,
+  forgetAccountOrder,
+  insertAccountOrder,
+} from './order-account.ts'
 import {
   type Destination,
   findCustomer,
   findVirtualAccount,
   insertVirtualAccount,
   instructionsView,
-  lockVirtualAccounts,
+  lockOrders,
   type VirtualAccount,
+  virtualAccountsOf,
 } from './store.ts'
 
 /** A virtual account as its owner sees it. */
@@ -93,19 +100,24 @@ export async function orderVirtualAccount(
     throw new Failure('kyc_required', 'A bank account needs identity verification first.', {
       hint: 'POST /api/compliance/kyc, then send this request again.',
     })
-  const there = await lockVirtualAccounts(database, { accountId: holder.id, currency })
+  const owned = { accountId: holder.id, currency }
+  await lockOrders(database, holder.id)
+  // In this order: what is opened between the two looks was an open order at the first, or is there at the second.
+  const open = await findOpenAccountOrder(database, owned)
+  if (open !== undefined) return { kind: 'ordered', order: open }
+  const there = await virtualAccountsOf(database, owned)
   const [first] = there
   if (first !== undefined && there.length >= settings.accountsPerCurrency)
     return { kind: 'there', account: first }
-  const order = await orderAccount(database, {
+  const order = {
+    ...owned,
     id: newId('va', at),
-    accountId: holder.id,
-    currency,
     ordinal: there.length,
     holderName: holder.displayName,
     destination,
     createdAt: at,
-  })
+  }
+  await insertAccountOrder(database, order)
   return { kind: 'ordered', order }
 }
 

@@ -28,9 +28,11 @@ interface Row {
   readonly created_at: Date
 }
 
-/** Writes an order down, or finds the open one of the currency. Its account must be locked until the transaction's end. */
-export async function orderAccount(database: Connection, order: AccountOrder): Promise<AccountOrder> {
-  const { accountId, currency, destination } = order
+/** The order of a currency that has not ended. */
+export async function findOpenAccountOrder(
+  database: Connection,
+  { accountId, currency }: Pick<AccountOrder, 'accountId' | 'currency'>,
+): Promise<AccountOrder | undefined> {
   const open = await database.kysely
     .selectFrom('virtual_account_order')
     .selectAll()
@@ -38,7 +40,12 @@ export async function orderAccount(database: Connection, order: AccountOrder): P
     .where('currency', '=', currency)
     .where('status', '=', 'open')
     .executeTakeFirst()
-  if (open !== undefined) return orderOf(open)
+  return open === undefined ? undefined : orderOf(open)
+}
+
+/** Writes an order down. */
+export async function insertAccountOrder(database: Connection, order: AccountOrder): Promise<void> {
+  const { accountId, currency, destination } = order
   await database.kysely
     .insertInto('virtual_account_order')
     .values({
@@ -55,7 +62,6 @@ export async function orderAccount(database: Connection, order: AccountOrder): P
       tried_at: order.createdAt,
     })
     .execute()
-  return order
 }
 
 const claim: Statement = {

@@ -75,17 +75,21 @@ export async function listVirtualAccounts(
   return rows.map(virtualAccountOf)
 }
 
-/** An account's virtual accounts of a currency, the oldest first; nobody opens another before the transaction's end. */
-export async function lockVirtualAccounts(
-  database: Connection,
-  { accountId, currency }: { accountId: string; currency: BankCurrency },
-): Promise<VirtualAccount[]> {
+/** Nobody else orders an account of this owner until the transaction ends. */
+export async function lockOrders(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .selectFrom('account')
     .select('id')
     .where('id', '=', accountId)
     .forNoKeyUpdate()
     .execute()
+}
+
+/** An owner's accounts of a currency, the first one first. */
+export async function virtualAccountsOf(
+  database: Connection,
+  { accountId, currency }: { accountId: string; currency: BankCurrency },
+): Promise<VirtualAccount[]> {
   const rows = await database.kysely
     .selectFrom('virtual_account')
     .selectAll()
