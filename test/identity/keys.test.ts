@@ -178,7 +178,11 @@ onBothEngines('keys', (database) => {
         status: 'active',
         policy: { perTransaction: { max: '5' } },
       })
-      expect(await run(createAgentKey, call, input)).toEqual({ body: first.body, replayed: true })
+      expect(await run(createAgentKey, call, input)).toEqual({
+        body: first.body,
+        replayed: true,
+        decisionId: null,
+      })
       await expect(run(createAgentKey, { ...call, idempotencyKey: null }, input)).rejects.toMatchObject({
         code: 'conflict',
       })

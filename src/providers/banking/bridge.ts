@@ -68,6 +68,7 @@ export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgePart
           `The banking provider opens no such account in ${currency}.`,
           {
             isFinal: true,
+            retryAfter: 60,
           },
         )
       const signal = AbortSignal.timeout(TIMEOUT_MS)
@@ -122,6 +123,7 @@ function isRefusal(status: number): boolean {
 function refusedBy(status: number): Failure {
   return new Failure('provider_unavailable', `The banking provider refused the account (${status}).`, {
     isFinal: true,
+    retryAfter: 60,
   })
 }
 

@@ -34,7 +34,10 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
     answer: answerOf,
     issue: async ({ cardId, nickname }) => {
       if (apiKey === null)
-        throw new Failure('provider_unavailable', 'Cards are not issued here.', { isFinal: true })
+        throw new Failure('provider_unavailable', 'Cards are not issued here.', {
+          isFinal: true,
+          retryAfter: 60,
+        })
       try {
         const response = await fetch(`${url}/v1/cards`, {
           method: 'POST',
@@ -83,6 +86,7 @@ function isRefusal(status: number): boolean {
 function refusedBy(status: number): Failure {
   return new Failure('provider_unavailable', `The card processor refused the card (${status}).`, {
     isFinal: true,
+    retryAfter: 60,
   })
 }
 
