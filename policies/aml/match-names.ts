@@ -10,14 +10,19 @@ const legalForms: ReadonlySet<string> = new Set(
  * accents and the punctuation. Two words must agree, unless the listed name has only one and that is all there is.
  */
 export function matchNames(name: string, listed: readonly string[]): readonly string[] {
-  const asked = wordsOf(name)
+  // What nobody sees may stand between two words, or inside one to make it another.
+  const readings = [wordsOf(name), wordsOf(name.replaceAll(/\p{Cf}/gu, ''))]
   return listed.filter((entry) => {
     const words = wordsOf(entry)
-    if (asked.size === 0 || words.size === 0) return false
-    const [fewer, more] = asked.size < words.size ? [asked, words] : [words, asked]
-    if (fewer.size === 1 && more.size > 1) return false
-    return [...fewer].every((word) => more.has(word))
+    return readings.some((asked) => isSame(asked, words))
   })
+}
+
+function isSame(asked: ReadonlySet<string>, words: ReadonlySet<string>): boolean {
+  if (asked.size === 0 || words.size === 0) return false
+  const [fewer, more] = asked.size < words.size ? [asked, words] : [words, asked]
+  if (fewer.size === 1 && more.size > 1) return false
+  return [...fewer].every((word) => more.has(word))
 }
 
 function wordsOf(name: string): ReadonlySet<string> {

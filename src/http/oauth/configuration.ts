@@ -83,6 +83,9 @@ export function oauthConfiguration({
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
+      // A token is sent as a bearer alone: one that is bound to a key would be taken without its proof.
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
       registration: { enabled: true },
       revocation: { enabled: true },
       clientIdMetadataDocument: {

@@ -60,3 +60,7 @@ it('finds any name whatever the order, the case and the punctuation between its 
     }),
   )
 })
+
+it('sees through characters that nobody sees', () => {
+  expect(matchNames('Ro\u200bman Seme\u2060nov', ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
+})
