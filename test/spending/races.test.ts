@@ -306,7 +306,8 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     })
     const before = await deadlocksOf(pool(0))
     await Promise.all([pool(0).call(update('there'), []), pool(1).call(update('back'), [])])
-    expect(await deadlocksOf(pool(0))).toBe(before + 1n)
+    // Who repeats may meet the other once more: what is promised is that both come through.
+    expect(await deadlocksOf(pool(0))).toBeGreaterThan(before)
   })
 
   it('runs a write once for an idempotency key that comes 40 times at once', async () => {
