@@ -28,19 +28,20 @@ export const defaultKycLimits = {
   production: { none: 0n, basic: 10_000_000_000n, full: null },
 } as const satisfies Record<'sandbox' | 'production', KycLimits>
 
-/**
- * The level that a spend needs, where the account's own does not suffice; null where it does. A level that is not known
- * counts as none.
- */
+/** The most that a single spend may be worth at a level; null: no limit. A level that is not known counts as none. */
+export function mostAtOnce(limits: KycLimits, level: string): bigint | null {
+  return limits[kycLevels.find((known) => known === level) ?? 'none']
+}
+
+/** The level that a spend needs, where the account's own does not suffice; null where it does. */
 export function neededLevel(
   limits: KycLimits,
   { level, usdMicros }: { level: string; usdMicros: bigint },
 ): KycLevel | null {
-  const own = kycLevels.find((known) => known === level) ?? 'none'
-  const suffices = (one: KycLevel) => {
-    const most = limits[one]
+  const suffices = (one: string) => {
+    const most = mostAtOnce(limits, one)
     return most === null || usdMicros <= most
   }
-  if (suffices(own)) return null
-  return kycLevels.find((one) => suffices(one)) ?? 'full'
+  if (suffices(level)) return null
+  return kycLevels.find(suffices) ?? 'full'
 }
