@@ -19,6 +19,20 @@ export function missingOf(level: Exclude<KycLevel, 'none'>, given: ReadonlySet<s
     .map((member) => (member === 'documents' ? member : `applicant.${member}`))
 }
 
+const YOUNGEST = 18
+const OLDEST = 130
+
+/** What is wrong with the day on which somebody is said to be born, in UTC; undefined where nothing is. @param born ISO 8601 date. */
+export function misfitOfBirth(born: string, now: Date): string | undefined {
+  const yearsAgo = (years: number) => {
+    const year = (now.getUTCFullYear() - years).toString().padStart(4, '0')
+    return `${year}${now.toISOString().slice(4, 10)}`
+  }
+  if (born > yearsAgo(0)) return 'is in the future'
+  if (born > yearsAgo(YOUNGEST)) return `must be ${YOUNGEST} years ago or more`
+  return born <= yearsAgo(OLDEST + 1) ? `must not be more than ${OLDEST} years ago` : undefined
+}
+
 /** The most that a single spend may be worth at each level; null: no limit. */
 export type KycLimits = Readonly<Record<KycLevel, bigint | null>>
 
