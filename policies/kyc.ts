@@ -19,6 +19,20 @@ export function missingOf(level: Exclude<KycLevel, 'none'>, given: ReadonlySet<s
     .map((member) => (member === 'documents' ? member : `applicant.${member}`))
 }
 
+const YOUNGEST = 18
+const OLDEST = 130
+
+/** What is wrong with the day on which somebody is said to be born, in UTC; undefined where nothing is. @param born ISO 8601 date. */
+export function misfitOfBirth(born: string, now: Date): string | undefined {
+  const yearsAgo = (years: number) => {
+    const year = (now.getUTCFullYear() - years).toString().padStart(4, '0')
+    return `${year}${now.toISOString().slice(4, 10)}`
+  }
+  if (born > yearsAgo(0)) return 'is in the future'
+  if (born > yearsAgo(YOUNGEST)) return `must be ${YOUNGEST} years ago or more`
+  return born <= yearsAgo(OLDEST + 1) ? `must not be more than ${OLDEST} years ago` : undefined
+}
+
 /** The most that a single spend may be worth at each level; null: no limit. */
 export type KycLimits = Readonly<Record<KycLevel, bigint | null>>
 
@@ -28,19 +42,20 @@ export const defaultKycLimits = {
   production: { none: 0n, basic: 10_000_000_000n, full: null },
 } as const satisfies Record<'sandbox' | 'production', KycLimits>
 
-/**
- * The level that a spend needs, where the account's own does not suffice; null where it does. A level that is not known
- * counts as none.
- */
+/** The most that a single spend may be worth at a level; null: no limit. A level that is not known counts as none. */
+export function mostAtOnce(limits: KycLimits, level: string): bigint | null {
+  return limits[kycLevels.find((known) => known === level) ?? 'none']
+}
+
+/** The level that a spend needs, where the account's own does not suffice; null where it does. */
 export function neededLevel(
   limits: KycLimits,
   { level, usdMicros }: { level: string; usdMicros: bigint },
 ): KycLevel | null {
-  const own = kycLevels.find((known) => known === level) ?? 'none'
-  const suffices = (one: KycLevel) => {
-    const most = limits[one]
+  const suffices = (one: string) => {
+    const most = mostAtOnce(limits, one)
     return most === null || usdMicros <= most
   }
-  if (suffices(own)) return null
-  return kycLevels.find((one) => suffices(one)) ?? 'full'
+  if (suffices(level)) return null
+  return kycLevels.find(suffices) ?? 'full'
 }

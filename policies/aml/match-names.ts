@@ -5,17 +5,35 @@ const legalForms: ReadonlySet<string> = new Set(
   'ag co company corp corporation gmbh inc limited llc llp ltd ooo plc sa sarl sro srl the'.split(' '),
 )
 
+/** Letters of other scripts that look like Latin ones. @see https://www.unicode.org/reports/tr39/ */
+const lookAlikes: ReadonlyMap<string, string> = new Map(
+  [
+    ['АВЕЅІЈКМНОРСТУХҮԌԚԜӀ', 'ABESIJKMHOPCTYXYGQWI'],
+    ['авекмнорстухгіјѕһԁԛԝүӏѵ', 'abekmhopctyxrijshdqwylv'],
+    ['ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿ', 'ABEZHIKMNOPTYXCJ'],
+    ['αγικνορυχϲϳ', 'ayikvopuxcj'],
+    ['ıɑɡłŁøØđĐħ', 'iaglLoOdDh'],
+  ].flatMap(([from = '', to = '']) => [...from].map((letter, at) => [letter, to[at] ?? letter])),
+)
+
 /**
  * The listed names that a name may be: every word of one is a word of the other, in any order and whatever the case, the
- * accents and the punctuation. Two words must agree, unless the listed name has only one and that is all there is.
+ * accents, the punctuation and the script of letters that look the same. Two words must agree, unless the listed name has
+ * only one and that is all there is.
  */
 export function matchNames(name: string, listed: readonly string[]): readonly string[] {
   // What nobody sees may stand between two words, or inside one to make it another.
-  const readings = [wordsOf(name), wordsOf(name.replaceAll(/\p{Cf}/gu, ''))]
+  const asked = [name, name.replaceAll(/\p{Cf}/gu, '')]
+  const readings = asked.flatMap((each) => [wordsOf(each), wordsOf(asLatin(each))])
   return listed.filter((entry) => {
     const words = wordsOf(entry)
-    return readings.some((asked) => isSame(asked, words))
+    return readings.some((reading) => isSame(reading, words))
   })
+}
+
+/** What it looks like to who reads Latin. Before the case is folded: an upper-case letter may look like another one. */
+function asLatin(name: string): string {
+  return [...name.normalize('NFD')].map((letter) => lookAlikes.get(letter) ?? letter).join('')
 }
 
 function isSame(asked: ReadonlySet<string>, words: ReadonlySet<string>): boolean {

@@ -25,14 +25,18 @@ export interface BankApplying<Owed = unknown> {
   readonly log: Log
 }
 
-/** Where a deposit stands; a higher rank never gives way to a lower one. */
+/**
+ * Where a deposit stands; a higher rank never gives way to a lower one. A refund under way may fail: what was credited stays
+ * until the money is gone, and what was not may still be delivered.
+ */
 const ranks: Readonly<Record<string, number>> = {
   funds_scheduled: 1,
   in_review: 2,
   funds_received: 3,
   payment_submitted: 4,
+  refund_in_flight: 4,
+  refund_failed: 4,
   payment_processed: 5,
-  refund_in_flight: 6,
   refunded: 7,
   returned: 7,
 }
@@ -92,6 +96,7 @@ async function applyDeposit(
 ): Promise<Mint | null> {
   const { objectId: id, state } = event
   const rank = ranks[state] ?? 0
+  if (state === 'refund_failed') log.error({ depositId: id }, 'the bank could not give a deposit back')
   await connection.kysely
     .insertInto('deposit')
     .values({

@@ -1,9 +1,8 @@
 /** A virtual account that is asked for: written down before the provider is. One of a currency at a time, whoever asks for it how often. */
 import { z } from 'zod'
-import { stablecoins } from '../money.ts'
 import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Destination } from './store.ts'
+import { type Destination, destinationOf } from './store.ts'
 
 /** An order. @property id of the virtual account to be; the provider takes it once. */
 export interface AccountOrder {
@@ -98,18 +97,13 @@ export async function forgetAccountOrder(database: Connection, id: string): Prom
 }
 
 function orderOf(row: Row): AccountOrder {
-  const token = stablecoins.find((symbol) => symbol === row.token)
-  const { chain, address } = row
   return {
     id: row.id,
     accountId: row.account_id,
     currency: z.enum(bankCurrencies).parse(row.currency),
     ordinal: row.ordinal,
     holderName: row.holder_name,
-    destination:
-      token === undefined || chain === null || address === null
-        ? null
-        : { token, chain, address: `0x${address.slice(2)}` },
+    destination: destinationOf(row),
     createdAt: row.created_at,
   }
 }

@@ -165,9 +165,18 @@ export async function setVirtualAccountStatus(
   await database.kysely.updateTable('virtual_account').set({ status }).where('id', '=', id).execute()
 }
 
+/** What deposits become, as it is stored. */
+export function destinationOf({
+  token,
+  chain,
+  address,
+}: Pick<VirtualAccountTable, 'token' | 'chain' | 'address'>): Destination | null {
+  const known = stablecoins.find((symbol) => symbol === token)
+  if (known === undefined || chain === null || address === null) return null
+  return { token: known, chain, address: `0x${address.slice(2)}` }
+}
+
 function virtualAccountOf(row: Selectable<VirtualAccountTable>): VirtualAccount {
-  const token = stablecoins.find((symbol) => symbol === row.token)
-  const { chain, address } = row
   return {
     id: row.id,
     accountId: row.account_id,
@@ -181,10 +190,7 @@ function virtualAccountOf(row: Selectable<VirtualAccountTable>): VirtualAccount 
     bankAddress: row.bank_address,
     instructions: instructionsView.parse(row.instructions),
     reference: row.reference,
-    destination:
-      token === undefined || chain === null || address === null
-        ? null
-        : { token, chain, address: `0x${address.slice(2)}` },
+    destination: destinationOf(row),
     createdAt: row.created_at,
   }
 }

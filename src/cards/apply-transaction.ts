@@ -33,7 +33,7 @@ interface Row {
 
 /**
  * Applies all that has happened to a transaction.
- * @returns `early` where its authorization is not there yet, `unknown` where the card is none of ours.
+ * @returns `early` where its authorization is not there yet, `unknown` where the card is none of ours or not its own.
  */
 export async function applyTransaction(
   parts: Applying,
@@ -44,10 +44,17 @@ export async function applyTransaction(
   const { token, cardToken, events, status } = transaction
   const card = await findJudgedCard(database, cardToken)
   if (card === undefined) return 'unknown'
-  if (!(await isKnown(database, token))) {
+  if ((await cardIdOf(database, token)) === undefined) {
     if (transaction.wasAuthorized && !isTakenAsItIs) return 'early'
     if (events.length === 0) return 'applied'
     await openUnasked(parts, card, transaction)
+  }
+  if ((await cardIdOf(database, token)) !== card.id) {
+    log.error(
+      { token, cardId: card.id },
+      'what became of a transaction was told of another card than its own',
+    )
+    return 'unknown'
   }
   const fundings = events.some(({ kind }) => kind === 'clearing')
     ? fundingsOf(card, await rates.latest(clock()), chain.name)
@@ -105,13 +112,14 @@ async function apply(
   return row
 }
 
-async function isKnown(database: Connection, token: string): Promise<boolean> {
+/** The card that a transaction belongs to; undefined where it is not known yet. */
+async function cardIdOf(database: Connection, token: string): Promise<string | undefined> {
   const row = await database.kysely
     .selectFrom('card_authorization')
-    .select('id')
+    .select('card_id')
     .where('processor_token', '=', token)
     .executeTakeFirst()
-  return row !== undefined
+  return row?.card_id
 }
 
 /** A transaction that nobody was asked about: the network has moved the money, so it is taken as it is. */

@@ -39,6 +39,8 @@ export interface Card extends CardControls {
 /** A card whose owner and key decide on a purchase. */
 export interface JudgedCard extends Card {
   readonly isAccountLocked: boolean
+  readonly isGuest: boolean
+  readonly kycLevel: string
   /** Whether the gateway can move the wallet's stablecoins by itself. */
   readonly isWalletOurs: boolean
   readonly key: {
@@ -53,6 +55,8 @@ export interface JudgedCard extends Card {
 
 interface JudgedRow extends Selectable<CardTable> {
   readonly account_status: string
+  readonly guest: boolean
+  readonly kyc_level: string
   readonly wallet_owner: string | null
   readonly key_status: 'active' | 'paused' | 'revoked' | null
   readonly key_policy: unknown
@@ -63,7 +67,7 @@ interface JudgedRow extends Selectable<CardTable> {
 
 const judged: Statement = {
   name: 'cards_judged',
-  text: `select c.*, a.status as account_status, w.owner->>'kind' as wallet_owner, k.status as key_status, k.policy as key_policy,
+  text: `select c.*, a.status as account_status, a.guest, a.kyc_level, w.owner->>'kind' as wallet_owner, k.status as key_status, k.policy as key_policy,
       k.policy_version as key_policy_version, k.policy_hash as key_policy_hash, k.expires_at as key_expires_at
     from card c join account a on a.id = c.account_id left join wallet w on w.account_id = c.account_id
     left join access_key k on k.id = c.key_id
@@ -77,6 +81,8 @@ export async function findJudgedCard(database: Connection, token: string): Promi
   return {
     ...cardOf(row),
     isAccountLocked: row.account_status !== 'active',
+    isGuest: row.guest,
+    kycLevel: row.kyc_level,
     isWalletOurs: row.wallet_owner === 'gateway',
     key:
       row.key_id === null

@@ -1,6 +1,6 @@
 /** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
 import { Failure } from '../failure.ts'
-import { lockAccount, SANCTIONS_REVIEW, submit, type Verifying } from './kyc.ts'
+import { ERASED, lockAccount, SANCTIONS_REVIEW, submit, type Verifying } from './kyc.ts'
 import { findApplicationBy, type KycApplication, keepDecision, moveApplication } from './kyc-store.ts'
 
 /** A decision. @property decidedBy `acct_…`. */
@@ -14,7 +14,7 @@ export interface KycDecision {
 
 /**
  * Writes a decision down, for good. What is approved goes to the provider, as any other application does: no person stands in
- * for the check of an identity. Where the provider does not answer, a job carries it there.
+ * for the check of an identity. What its person has erased meanwhile they may say again, and it is screened again. Where the provider does not answer, a job carries it there.
  * @throws Failure `not_found`, `conflict` where nothing waits for a decision.
  */
 export async function decideOnHit(verifying: Verifying, decision: KycDecision): Promise<KycApplication> {
@@ -22,7 +22,7 @@ export async function decideOnHit(verifying: Verifying, decision: KycDecision): 
   const { id, verdict, at } = decision
   const application = await record(verifying, decision)
   log.info({ applicationId: id, decidedBy: decision.decidedBy, verdict }, 'a sanctions hit was decided on')
-  if (verdict === 'reject') return findAgain(verifying, application)
+  if (verdict === 'reject' || application.said === null) return findAgain(verifying, application)
   try {
     return await submit(verifying, application, at)
   } catch (error) {
@@ -47,12 +47,13 @@ async function record(verifying: Verifying, decision: KycDecision): Promise<KycA
     const application = (await findApplicationBy(keeping, { id })) ?? first
     const { status, labels, reference, said } = application
     const waits = status === 'pending' && reference === null && labels.includes(SANCTIONS_REVIEW)
-    if (!waits || (verdict === 'approve' && said === null) || !(await keepDecision(connection, decision)))
+    if (!waits || !(await keepDecision(connection, decision)))
       throw new Failure('conflict', 'The application does not wait for a decision, or was decided on.', {
-        hint: 'GET /api/admin/kyc lists what waits. What its person has erased can only be rejected.',
+        hint: 'GET /api/admin/kyc lists what waits.',
       })
     if (verdict === 'reject')
       await moveApplication(connection, id, { status: 'rejected', labels: [SANCTIONS_REVIEW], at })
+    else if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
     return application
   })
 }

@@ -1,9 +1,10 @@
 /** Identity reviews as they are kept: what a person said lies sealed. */
-import { sql } from 'kysely'
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { z } from 'zod'
 import type { Page } from '../page.ts'
 import { seal, unseal } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
+import type { Schema } from '../storage/schema.ts'
 import type { KycApplicationTable } from '../storage/schema-compliance.ts'
 
 const PURPOSE = 'kyc'
@@ -44,21 +45,60 @@ interface Keeping {
   readonly dataKey: Uint8Array
 }
 
-/** The application of an account for a level that is not over; or its newest of any level. @param isLocked until the transaction's end. */
+/** The application of an account for a level that is not to be tried again, or its newest. @param isLocked until the transaction's end. */
 export async function findApplication(
   { database, dataKey }: Keeping,
-  {
-    accountId,
-    level,
-    isLocked = false,
-  }: { accountId: string; level: 'basic' | 'full' | null; isLocked?: boolean },
+  { accountId, level, isLocked = false }: { accountId: string; level: 'basic' | 'full'; isLocked?: boolean },
 ): Promise<KycApplication | undefined> {
-  const all = database.kysely.selectFrom('kyc_application').selectAll().where('account_id', '=', accountId)
-  const query = (level === null ? all : all.where('level', '=', level).where('status', '!=', 'retry'))
+  const query = database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('level', '=', level)
+    .orderBy(sql`status = 'retry'`)
     .orderBy('id', 'desc')
     .limit(1)
   const row = await (isLocked ? query.forUpdate() : query).executeTakeFirst()
   return row === undefined ? undefined : applicationOf(dataKey, row)
+}
+
+/**
+ * What holds an account up at every level, whatever it says next: a rejection, which is for good, or a name on a list that
+ * nobody has decided on, erased or not.
+ */
+export async function findHold(
+  { database, dataKey }: Keeping,
+  { accountId, label, except = null }: { accountId: string; label: string; except?: string | null },
+): Promise<KycApplication | undefined> {
+  const row = await database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where((where) => where.or([where('status', '=', 'rejected'), isUndecided(where, label)]))
+    .where(({ eb, val }) => (except === null ? val(true) : eb('id', '!=', except)))
+    .orderBy(sql`status = 'rejected'`, 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? undefined : applicationOf(dataKey, row)
+}
+
+function isUndecided(
+  { eb, and, not, exists, selectFrom }: ExpressionBuilder<Schema, 'kyc_application'>,
+  label: string,
+): Expression<SqlBool> {
+  return and([
+    eb('status', '=', 'pending'),
+    eb('reference', 'is', null),
+    sql<boolean>`${label} = any(labels)`,
+    not(
+      exists(
+        selectFrom('kyc_decision')
+          .select('application_id')
+          .whereRef('application_id', '=', 'kyc_application.id'),
+      ),
+    ),
+  ])
 }
 
 /** Applications that a provider has not decided on, the longest untouched first. */
@@ -111,18 +151,7 @@ export async function undecidedApplications(
   const query = database.kysely
     .selectFrom('kyc_application')
     .selectAll()
-    .where('status', '=', 'pending')
-    .where('reference', 'is', null)
-    .where(sql<boolean>`${label} = any(labels)`)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('kyc_decision')
-            .select('application_id')
-            .whereRef('application_id', '=', 'kyc_application.id'),
-        ),
-      ),
-    )
+    .where((where) => isUndecided(where, label))
   const rows = await (page.after === null ? query : query.where('id', '<', page.after))
     .orderBy('id', 'desc')
     .limit(page.limit + 1)

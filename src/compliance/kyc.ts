@@ -9,6 +9,7 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import {
   findApplication,
+  findHold,
   type KycApplication,
   keepApplication,
   moveApplication,
@@ -29,7 +30,8 @@ export interface Verifying {
 /** A name on the sanctions list is looked at by a person; no provider decides on it. */
 export const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
 
-const ERASED = 'ERASED'
+/** What was said is gone: the person may say it again. */
+export const ERASED = 'ERASED'
 
 /** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
 export interface ShownApplication {
@@ -46,7 +48,8 @@ export async function applyForKyc(
   { accountId, level, said, at }: { accountId: string; level: 'basic' | 'full'; said: SaidSoFar; at: Date },
 ): Promise<ShownApplication> {
   const application = await keepSaid(verifying, { accountId, level, said, at })
-  const requirements = application.said === null ? [] : missingOf(level, givenOf(application.said))
+  const requirements =
+    application.said === null ? [] : missingOf(application.level, givenOf(application.said))
   if (application.status !== 'init' || requirements.length > 0) return { application, requirements }
   return { application: await review(verifying, application, at), requirements }
 }
@@ -74,8 +77,12 @@ async function keepSaid(
       .execute()
     const keeping = { database: connection, dataKey }
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
-    const before = found !== undefined && isErasedUnsent(found) ? undefined : found
-    if (before !== undefined && before.status !== 'init') return before
+    const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
+    const isRead = Object.keys(said.applicant).length + said.documents.length === 0
+    if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init')) return found
+    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
+    if (hold !== undefined) return hold
+    const before = mayBeginAnew ? undefined : found
     if (before !== found && found !== undefined)
       await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
     const merged: SaidSoFar = {
@@ -90,7 +97,7 @@ async function keepSaid(
   })
 }
 
-/** What waited for a person and was erased meanwhile is said again, as an application of its own: nobody else has the old one. */
+/** What nobody else has, and was erased, is said again, as an application of its own; not before a person has decided on a hit. */
 function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
   return status === 'pending' && reference === null && said === null
 }
@@ -116,25 +123,37 @@ export async function submit(
   return conclude(verifying, { ...application, reference }, verdict, at)
 }
 
-/** Writes a verdict down; an approval raises the level in the same transaction. */
+/** Writes a verdict down; an approval raises the level in the same transaction, unless something holds the account up. */
 async function conclude(
-  { database, log }: Verifying,
+  { database, settings: { dataKey }, log }: Verifying,
   application: KycApplication,
-  { status, labels }: Review,
+  verdict: Review,
   at: Date,
 ): Promise<KycApplication> {
   const { id, accountId, level, reference, said } = application
-  const isMoved = await database.transaction(async (connection) => {
+  const { status, labels } = await database.transaction(async (connection) => {
     // In the order in which applications are kept: account first.
     await lockAccount(connection, accountId)
-    const to = { status, labels, ...(reference === null ? {} : { reference }), at }
-    if (!(await moveApplication(connection, id, to))) return false
-    if (status === 'approved')
+    const of = { accountId, label: SANCTIONS_REVIEW, except: id }
+    const hold = await findHold({ database: connection, dataKey }, of)
+    const held = heldBack(verdict, hold)
+    const to = { ...held, ...(reference === null ? {} : { reference }), at }
+    const isMoved = await moveApplication(connection, id, to)
+    if (isMoved && held.status === 'approved')
       await raiseLevel(connection, { accountId, level, country: said?.applicant.country ?? null })
-    return true
+    if (isMoved && held.status !== 'pending')
+      log.info({ applicationId: id, status: held.status }, 'an identity was reviewed')
+    return held
   })
-  if (isMoved && status !== 'pending') log.info({ applicationId: id, status }, 'an identity was reviewed')
   return { ...application, status, labels, reviewedAt: status === 'pending' ? null : at }
+}
+
+/** An approval waits while a person looks at another application of the account, and shares its rejection. */
+function heldBack(verdict: Review, hold: KycApplication | undefined): Pick<Review, 'status' | 'labels'> {
+  if (verdict.status !== 'approved' || hold === undefined) return verdict
+  return hold.status === 'rejected'
+    ? { status: 'rejected', labels: hold.labels }
+    : { status: 'pending', labels: [] }
 }
 
 export async function lockAccount({ kysely }: Connection, accountId: string): Promise<void> {

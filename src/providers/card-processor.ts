@@ -64,6 +64,7 @@ export const cardReasons = [
   'policy_denied',
   'approval_required',
   'account_locked',
+  'kyc_required',
   'key_not_active',
   'rail_disabled',
   'unknown_card',

@@ -142,6 +142,8 @@ onBothEngines('a virtual account', (database) => {
       ['refunded', 'payment_processed', 'funds_received'],
       ['payment_processed', 'refunded', 'payment_processed'],
       ['payment_processed', 'funds_received', 'refunded'],
+      ['payment_processed', 'refund_in_flight', 'refunded'],
+      ['refund_in_flight', 'refunded', 'payment_processed'],
     ]
     for (const states of orders) {
       const owner = await newOwner(database(), { USD: '1' })
@@ -159,6 +161,18 @@ onBothEngines('a virtual account', (database) => {
       .where('id', '=', `deposit-${account.id}`)
       .executeTakeFirst()
     expect(row?.state).toBe('payment_processed')
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+  })
+
+  it.each([
+    ['payment_processed', 'refund_in_flight', 'refund_failed'],
+    ['refund_in_flight', 'payment_processed', 'refund_failed'],
+    ['refund_in_flight', 'refund_failed', 'payment_processed'],
+    ['refund_failed', 'refund_in_flight', 'payment_processed'],
+  ])('keeps a deposit whose refund fails: %s, %s, %s', async (...states) => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    for (const state of states) await tell(database(), account, state)
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 

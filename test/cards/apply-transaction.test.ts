@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { closeAuthorization } from '../../src/cards/apply-transaction.ts'
+import { applyTransaction, closeAuthorization } from '../../src/cards/apply-transaction.ts'
 import { forgottenAuthorizations, retakeSettlements, unsentSettlements } from '../../src/cards/settlements.ts'
 import { external } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
@@ -64,6 +64,63 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(row).toMatchObject({ status: 'settled', cleared: 1300n, shortfall: 150n })
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 13_000_000n, count: 1 })
     expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is counted and shown where nobody had approved it', async () => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const keyId = await newKey(database(), owner)
+    const card = await issue(database(), owner, { keyId, dailyMax: 9000n })
+    const rowOf = (token: string) =>
+      database()
+        .kysely.selectFrom('card_authorization')
+        .selectAll()
+        .where('processor_token', '=', token)
+        .executeTakeFirstOrThrow()
+    const declined = purchaseOf(card, '60')
+    expect(await decide(partsOn(database()), declined)).toMatchObject({ reason: 'budget_exceeded' })
+    await tell(partsOn(database()), declined, 'declined', [['clearing', '3']])
+    expect(await rowOf(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
+    const unasked = purchaseOf(card, '0')
+    await tell(partsOn(database()), unasked, 'settled', [['clearing', '45']], true)
+    await tell(partsOn(database()), unasked, 'settled', [['clearing', '45']], true)
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
+    const verified = purchaseOf(card, '0')
+    expect(await decide(partsOn(database()), verified)).toMatchObject({ reason: 'approved' })
+    await tell(partsOn(database()), verified, 'settled', [['clearing', '2']])
+    const forgotten = purchaseOf(card, '1')
+    await decide(partsOn(database()), forgotten)
+    await tell(partsOn(database()), forgotten, 'expired', [])
+    await tell(partsOn(database()), forgotten, 'settled', [['clearing', '1']])
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 51_000_000n, count: 4 })
+    expect(await decide(partsOn(database()), purchaseOf(card, '39.01'))).toMatchObject({
+      reason: 'daily_limit',
+    })
+    expect(await decide(partsOn(database()), purchaseOf(card, '39'))).toMatchObject({ reason: 'approved' })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is told of its own card alone, by events of its own', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    const card = await issue(database(), owner)
+    const [one, two] = [purchaseOf(card, '5'), purchaseOf(card, '6')]
+    await decide(partsOn(database()), one)
+    await decide(partsOn(database()), two)
+    const other = await issue(database(), await newOwner(database(), {}))
+    const foreign = { ...one, cardToken: other.token }
+    expect(await tell(partsOn(database()), foreign, 'voided', [['clearing', '5']])).toBe('unknown')
+    expect(await owned(database(), owner)).toEqual(['USDC 9 + 11'])
+    const events = [{ token: 'the-same', kind: 'clearing', units: 500n }] as const
+    for (const { token, cardToken } of [one, two, two]) {
+      const message = { kind: 'transaction', token, cardToken, status: 'settled', merchantName: '' } as const
+      await applyTransaction(
+        partsOn(database()),
+        { ...message, wasAuthorized: true, events },
+        { isTakenAsItIs: false },
+      )
+    }
+    expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
+    expect(await settleAll(database(), owner)).toEqual(['USDC 5000000', 'USDC 5000000'])
   })
 
   it('is reversed in part and then in full: the last asset comes back first', async () => {

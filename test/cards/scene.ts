@@ -1,4 +1,5 @@
 /** A card with an owner, money and a processor that asks, for tests of decisions. */
+import { defaultKycLimits } from '../../policies/kyc.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { applyTransaction } from '../../src/cards/apply-transaction.ts'
 import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
@@ -30,6 +31,7 @@ export function partsOn(database: Database, changes: Partial<Authorizing> = {}):
     newId,
     clock: () => noon,
     log: silentLog,
+    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox },
     ...changes,
   }
 }

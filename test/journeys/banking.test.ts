@@ -85,16 +85,18 @@ describe('virtual accounts', () => {
     expect(await balanceOf(guest, 'USDC')).toBe('0')
   }, 30_000)
 
-  it('in another currency arrive converted, and as cash where the owner says so', async () => {
+  it('in another currency arrive converted, and never as cash that nothing shows', async () => {
     const guest = await newGuest(gateway.origin)
     const { body: euros } = await guest.ask('POST', '/api/banking', { currency: 'EUR' })
     const { body: rupees } = await guest.ask('POST', '/api/banking', {
       currency: 'INR',
       destination: { token: 'USDT' },
     })
-    const { body: pounds } = await guest.ask('POST', '/api/banking', { currency: 'GBP', destination: null })
-    expect(pounds.destination).toBeNull()
-    for (const accountId of [euros.id, rupees.id, pounds.id])
+    expect(await guest.ask('POST', '/api/banking', { currency: 'GBP', destination: null })).toMatchObject({
+      status: 400,
+      body: { issues: [{ path: 'destination' }] },
+    })
+    for (const accountId of [euros.id, rupees.id])
       await askJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId, amount: '100' } })
     expect([
       await balanceOf(guest, 'EURC'),
@@ -124,6 +126,15 @@ describe('the banking provider’s webhook', () => {
     expect(answers[0]?.body).toEqual({ received: true, eventId })
     await hook(eventOf(account?.id, 'payment_processed', object))
     expect(await balanceOf(guest, 'USDC')).toBe('1010')
+  })
+
+  it('closes an account: no bank pays into it', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    await hook(eventOf(account?.id, 'deactivation'))
+    const deposit = { body: { accountId: account?.id, amount: '1' } }
+    expect(await askJson(gateway.origin, 'POST', '/sandbox/deposits', deposit)).toMatchObject({ status: 409 })
+    expect(await balanceOf(guest, 'USDC')).toBe('1000')
   })
 
   it('refuses what is not signed, is signed for another body, or is old', async () => {

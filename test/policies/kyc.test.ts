@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { defaultKycLimits, kycLevels, missingOf, neededLevel } from '../../policies/kyc.ts'
+import { defaultKycLimits, kycLevels, misfitOfBirth, missingOf, neededLevel } from '../../policies/kyc.ts'
 
 describe('identity levels', () => {
   it.each([
@@ -55,4 +55,17 @@ describe('identity levels', () => {
     expect(missingOf('full', given)).toEqual(['applicant.address', 'documents'])
     expect(missingOf('full', new Set([...given, 'address', 'documents']))).toEqual([])
   })
+})
+
+it.each([
+  ['2190-01-01', 'is in the future'],
+  ['2026-11-21', 'is in the future'],
+  ['2026-11-20', 'must be 18 years ago or more'],
+  ['2008-11-21', 'must be 18 years ago or more'],
+  ['2008-11-20', undefined],
+  ['1895-11-21', undefined],
+  ['1895-11-20', 'must not be more than 130 years ago'],
+  ['0001-01-01', 'must not be more than 130 years ago'],
+])('takes nobody who is born on %s, where that %s', (born, misfit) => {
+  expect(misfitOfBirth(born, new Date('2026-11-20T12:00:00Z'))).toBe(misfit)
 })

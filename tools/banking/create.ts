@@ -17,7 +17,7 @@ export default defineTool({
   title: 'Open a virtual account',
   summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
   description:
-    'Asked again for the same currency, it answers the account that is there. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another, or is null: then they stay cash.',
+    'Asked again for the same currency, it answers the account that is there. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another. USD may stay cash: `destination` null.',
   route: 'POST /api/banking',
   who: 'account',
   scopes: ['banking:write'],
@@ -25,14 +25,24 @@ export default defineTool({
   ownTransactions: true,
   mcp: true,
   rail: 'bank-deposit',
-  input: z.strictObject({
-    currency: z.enum(bankCurrencies).describe('What it takes.'),
-    destination: z
-      .strictObject({ token: z.enum(stablecoins).describe('Stablecoin by symbol.') })
-      .nullable()
-      .optional()
-      .describe('What deposits become; null: they stay cash.'),
-  }),
+  input: z
+    .strictObject({
+      currency: z.enum(bankCurrencies).describe('What it takes.'),
+      destination: z
+        .strictObject({ token: z.enum(stablecoins).describe('Stablecoin by symbol.') })
+        .nullable()
+        .optional()
+        .describe('What deposits become; null, for USD alone: they stay cash.'),
+    })
+    .superRefine(({ currency, destination }, context) => {
+      // Nothing shows or spends the cash of another currency.
+      if (destination === null && currency !== 'USD')
+        context.addIssue({
+          code: 'custom',
+          path: ['destination'],
+          message: 'may be null for USD alone: leave it out, or name a token',
+        })
+    }),
   output: virtualAccountView,
   failures: ['kyc_required', 'provider_unavailable', 'not_found'],
   example: { currency: 'EUR' },

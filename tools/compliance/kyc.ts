@@ -1,28 +1,22 @@
 import { z } from 'zod'
+import { misfitOfBirth } from '../../policies/kyc.ts'
+import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
 import { applyForKyc } from '../../src/compliance/kyc.ts'
 import { kycView, viewKyc } from '../../src/compliance/kyc-view.ts'
+import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
-const name = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-const country = z
-  .string()
-  .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code such as DE')
-  .describe('ISO 3166-1 alpha-2.')
+const country = countryCode.describe('ISO 3166-1 alpha-2.')
 
 /** Unknown members are ignored: such bodies come from systems that know more of their customers than we ask. */
 const request = z.object({
   level: z.enum(['basic', 'full']).default('basic').describe('The level to apply for.'),
   applicant: z
     .object({
-      firstName: name.optional().describe('Given names.'),
-      lastName: name.optional().describe('Family name.'),
-      dateOfBirth: z.iso.date().optional().describe('ISO 8601 date.'),
+      firstName: personName.optional().describe('Given names.'),
+      lastName: personName.optional().describe('Family name.'),
+      dateOfBirth: z.iso.date().optional().describe('ISO 8601 date; of age, and 130 years ago at most.'),
       country: country.optional(),
       address: z
         .union([
@@ -35,7 +29,13 @@ const request = z.object({
               state: z.string().max(80).optional(),
               country: z.string().max(80).optional(),
             })
-            .transform((parts) => Object.values(parts).filter(Boolean).join(', ')),
+            .transform((parts) =>
+              Object.values(parts)
+                .map((part) => part?.trim())
+                .filter(Boolean)
+                .join(', '),
+            )
+            .refine((address) => address !== '', 'says nothing'),
         ])
         .optional()
         .describe('Where they live: a text, or {street, city, postalCode, state, country}.'),
@@ -66,7 +66,7 @@ export default defineTool({
   title: 'Identity verification',
   summary: 'Verify who the account’s holder is, which raises what may be spent.',
   description:
-    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
+    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands. A rejection, and a name that a person must look at, hold at every level. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],
@@ -87,6 +87,12 @@ export default defineTool({
     },
   },
   run: async (context, { level, applicant, documents }) => {
+    const { dateOfBirth } = applicant
+    const misfit = dateOfBirth === undefined ? undefined : misfitOfBirth(dateOfBirth, context.now)
+    if (misfit !== undefined)
+      throw new Failure('invalid_request', `applicant.dateOfBirth: ${misfit}`, {
+        issues: [{ path: 'applicant.dateOfBirth', message: misfit }],
+      })
     const said = {
       applicant: Object.fromEntries(Object.entries(applicant).filter(([, value]) => value !== undefined)),
       documents,

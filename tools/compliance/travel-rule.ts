@@ -1,5 +1,6 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
+import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
 import { findOwnTransfer } from '../../src/compliance/store.ts'
 import { Failure } from '../../src/failure.ts'
@@ -9,18 +10,13 @@ import { decimalAmount, misfitOf, moneyOf, stablecoins } from '../../src/money.t
 import type { Address } from '../../src/providers/chain.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 
-const name = z.string().trim().min(1).max(100)
 const party = {
-  name: name.optional().describe('Name of a natural person.'),
-  legalName: name.optional().describe('Name of an organisation, in place of `name`.'),
-  country: z
-    .string()
-    .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code such as DE')
-    .optional()
-    .describe('Country of residence or registration, ISO 3166-1 alpha-2.'),
+  name: personName.optional().describe('Name of a natural person.'),
+  legalName: personName.optional().describe('Name of an organisation, in place of `name`.'),
+  country: countryCode.optional().describe('Country of residence or registration, ISO 3166-1 alpha-2.'),
 }
 const institution = z.object({
-  name: name.describe('Name of the institution.'),
+  name: personName.describe('Name of the institution.'),
   lei: z
     .string()
     .regex(/^[0-9A-Z]{18}\d{2}$/, 'must be a Legal Entity Identifier')
@@ -51,7 +47,7 @@ const request = z
       .object({
         ...party,
         vasp: z
-          .union([name.transform((text) => ({ name: text, lei: undefined })), institution])
+          .union([personName.transform((text) => ({ name: text, lei: undefined })), institution])
           .optional()
           .describe(
             'The institution that keeps the destination, by name or {name, lei}; absent: their own wallet.',

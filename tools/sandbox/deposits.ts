@@ -27,12 +27,14 @@ export default defineTool({
     amount: z.string().describe('What was paid in, as a decimal string.'),
     currency: z.string().describe('Currency of the account.'),
   }),
-  failures: ['not_found', 'provider_unavailable'],
+  failures: ['not_found', 'conflict', 'provider_unavailable'],
   example: { accountId: 'va_01h455vb4pex5vsknk084sn02q', amount: '250' },
   run: async ({ database, bankingProvider }, { accountId, amount }) => {
     const account = await findVirtualAccount(database, { id: accountId })
     if (account === undefined || bankingProvider.play === null)
       throw new Failure('not_found', 'There is no such virtual account in this sandbox.')
+    if (account.status !== 'active')
+      throw new Failure('conflict', `The virtual account is ${account.status}: no bank pays into it.`)
     const { currency, providerId } = account
     const isOver =
       misfitOf(amount, currency) === undefined && moneyOf(currency, amount).units > LARGEST * 100n

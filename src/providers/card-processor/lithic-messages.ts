@@ -56,7 +56,15 @@ const transaction = z.object({
   status: z.enum(['PENDING', 'SETTLED', 'VOIDED', 'EXPIRED', 'DECLINED']),
   merchant: merchant.nullish(),
   events: z
-    .array(z.object({ token, type: z.string().max(64), amount: cents, result: z.string().nullish() }))
+    .array(
+      z.object({
+        token,
+        type: z.string().max(64),
+        amount: cents,
+        result: z.string().nullish(),
+        effective_polarity: z.string().max(10).nullish(),
+      }),
+    )
     .max(1000),
 })
 
@@ -138,14 +146,23 @@ function transactionOf(message: unknown): CardTransaction {
     status: statuses[data.status],
     merchantName: data.merchant?.descriptor ?? '',
     wasAuthorized: data.events.some(({ type }) => /AUTHORIZATION$/.test(type)),
-    events: data.events.flatMap(({ token, type, amount, result }) => {
-      const kind = kinds.get(type)
-      const isDone = (result ?? 'APPROVED') === 'APPROVED'
-      return kind === undefined || amount === 0 || !isDone
+    events: data.events.flatMap((event) => {
+      const kind = kindOf(event)
+      const isDone = (event.result ?? 'APPROVED') === 'APPROVED'
+      return kind === undefined || event.amount === 0 || !isDone
         ? []
-        : [{ token, kind, units: BigInt(Math.abs(amount)) }]
+        : [{ token: event.token, kind, units: BigInt(Math.abs(event.amount)) }]
     }),
   }
+}
+
+/** A credit clears by the same event as a debit: its polarity tells them apart, or its sign, and neither makes it a debit. */
+function kindOf({
+  type,
+  amount,
+  effective_polarity: polarity,
+}: z.output<typeof transaction>['events'][number]): CardEvent['kind'] | undefined {
+  return type === 'CLEARING' && (amount < 0 || polarity === 'CREDIT') ? 'refund' : kinds.get(type)
 }
 
 /** The codes that an answer may have; every one but the first declines. */
@@ -166,6 +183,7 @@ const results: Readonly<Record<CardReason, string>> = {
   approval_required: 'UNAUTHORIZED_MERCHANT',
   purchase_limit: 'VELOCITY_EXCEEDED',
   daily_limit: 'VELOCITY_EXCEEDED',
+  kyc_required: 'VELOCITY_EXCEEDED',
   budget_exceeded: 'VELOCITY_EXCEEDED',
 }
 

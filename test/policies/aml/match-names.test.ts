@@ -64,3 +64,18 @@ it('finds any name whatever the order, the case and the punctuation between its 
 it('sees through characters that nobody sees', () => {
   expect(matchNames('Ro\u200bman Seme\u2060nov', ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
 })
+
+it.each([
+  ['Rоmаn Sеmеnоv', 'Cyrillic o, a and e'],
+  ['RОМАN SEМЕNОV', 'Cyrillic capitals'],
+  ['Rоmän Semenόv', 'accents too'],
+  ['Romαn Semeno\u03bd', 'Greek alpha and nu'],
+  ['ROMAΝ SEΜEΝOV', 'Greek capitals'],
+])('sees that %s is written with %s', (name) => {
+  expect(matchNames(name, ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
+})
+
+it('reads a name in its own script as it is, whatever the case', () => {
+  expect(matchNames('РОМАН СЕМЕНОВ', ['Семенов Роман', 'Νίκος Ρωμανός'])).toEqual(['Семенов Роман'])
+  expect(matchNames('ΝΙΚΟΣ ΡΩΜΑΝΟΣ', ['Νίκος Ρωμανός'])).toEqual(['Νίκος Ρωμανός'])
+})

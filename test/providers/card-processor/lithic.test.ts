@@ -107,6 +107,9 @@ describe('Lithic', () => {
       { token: 'd', type: 'RETURN', amount: -300, result: 'APPROVED' },
       { token: 'e', type: 'FINANCIAL_AUTHORIZATION', amount: 5, result: 'INSUFFICIENT_FUNDS' },
       { token: 'f', type: 'BALANCE_INQUIRY', amount: 0, result: 'APPROVED' },
+      { token: 'g', type: 'CLEARING', amount: -400, result: 'APPROVED' },
+      { token: 'h', type: 'CLEARING', amount: 500, result: 'APPROVED', effective_polarity: 'CREDIT' },
+      { token: 'i', type: 'CLEARING', amount: 600, result: 'APPROVED', effective_polarity: 'DEBIT' },
     ]
     const told = {
       event_type: 'card_transaction.updated',
@@ -122,6 +125,9 @@ describe('Lithic', () => {
         { token: 'b', kind: 'reversal', units: 250n },
         { token: 'c', kind: 'clearing', units: 1000n },
         { token: 'd', kind: 'refund', units: 300n },
+        { token: 'g', kind: 'refund', units: 400n },
+        { token: 'h', kind: 'refund', units: 500n },
+        { token: 'i', kind: 'clearing', units: 600n },
       ],
     })
   })

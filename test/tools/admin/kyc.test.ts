@@ -106,15 +106,54 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
-  it('that was erased cannot be approved, nor does its clearance hold for another name', async () => {
+  it('holds at every level and whatever is said next, until somebody decides', async () => {
+    const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
+    const clean = { level: 'full', applicant: { ...applicant, lastName: 'Bianchi' }, documents }
+    expect(await say(person, clean)).toMatchObject({ id, status: 'pending' })
+    await person.call(erase, {})
+    for (const other of [clean, { ...clean, level: 'basic' }, {}])
+      expect(await say(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
+    await settleReviews({ ...services, clock: later }, new AbortController().signal)
+    expect(await levelOf(person)).toBe('none')
+    await decideOn('reject')
+    for (const level of ['basic', 'full'])
+      expect(await say(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
+    expect(await levelOf(person)).toBe('none')
+  })
+
+  it.each([
+    ['approve', 'approved', 'full'],
+    ['reject', 'rejected', 'none'],
+  ])('keeps what was under review already waiting: %s', async (decision, status, level) => {
+    person = await newSignedIn(services)
+    const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
+    const other = { level: 'full', applicant: { ...applicant, lastName: 'Pending' }, documents }
+    const { id: otherId } = await say(person, other)
+    id = String((await say(person, { applicant })).id)
+    const identityReview = {
+      ...services.identityReview,
+      read: async () => ({ status: 'approved', labels: [] }) as const,
+    }
+    const settle = (seconds: number) =>
+      settleReviews(
+        { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
+        new AbortController().signal,
+      )
+    await settle(60)
+    expect(await levelOf(person)).toBe('none')
+    await decideOn(decision)
+    await settle(120)
+    expect(await say(person, { level: 'full' })).toMatchObject({ id: otherId, status })
+    expect(await levelOf(person)).toBe(level)
+  })
+
+  it('that was erased is said again once it is cleared, and its clearance holds for no other name', async () => {
     await person.call(erase, {})
     expect(await listed()).toContain(
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
     )
-    await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
-    const again = await say(person, {
-      applicant: { ...applicant, lastName: 'Rossi', dateOfBirth: '1950-01-01' },
-    })
+    expect(await decideOn('approve')).toEqual({ id, status: 'retry' })
+    const again = await say(person, { applicant: { ...applicant, dateOfBirth: '1950-01-01' } })
     expect(again).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(again.id).not.toBe(id)
     await settleReviews({ ...services, clock: later }, new AbortController().signal)

@@ -101,6 +101,42 @@ onBothEngines('identity verification', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
+  it('is read, not begun anew, by who says nothing', async () => {
+    const person = await newPerson(database())
+    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
+    expect(await call(kyc, person, {})).toMatchObject({ id: told.id, status: 'retry' })
+    expect(await call(kyc, person, { applicant: { firstName: 'Ada' } })).toMatchObject({ status: 'init' })
+  })
+
+  it('is rejected at every level at once', async () => {
+    const person = await newPerson(database())
+    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Rejected' } })
+    const documents = [{ type: 'passport', country: 'DE', reference: 'doc_1' }]
+    for (const level of ['full', 'basic'])
+      expect(await call(kyc, person, { level, applicant, documents })).toMatchObject({
+        id: told.id,
+        status: 'rejected',
+      })
+    expect(await levelOf(person)).toBe('none')
+  })
+
+  it.each([
+    [{ firstName: 'Ada\u202E' }, 'applicant.firstName'],
+    [{ country: 'ZZ' }, 'applicant.country'],
+    [{ country: 'XX' }, 'applicant.country'],
+    [{ dateOfBirth: '2190-01-01' }, 'applicant.dateOfBirth'],
+    [{ dateOfBirth: '2010-01-01' }, 'applicant.dateOfBirth'],
+    [{ address: {} }, 'applicant.address'],
+    [{ address: { city: ' ' } }, 'applicant.address'],
+  ])('does not take %j', async (said, path) => {
+    const person = await newPerson(database())
+    const refused = call(kyc, person, { applicant: { ...applicant, ...said } })
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: { issues: [{ path }] },
+    })
+  })
+
   it('is one application although it is sent many times at once', async () => {
     const person = await newPerson(database())
     const told = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))

@@ -231,10 +231,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       [{ beneficiary: { name: 'A', legalName: 'B' } }, 'beneficiary'],
       [{ beneficiary: { name: 'A', country: 'Germany' } }, 'beneficiary.country'],
       [{ beneficiary: { name: 'A', vasp: { name: 'B', lei: 'C' } } }, 'beneficiary.vasp.lei'],
-      [
-        { beneficiary: { name: 'A', country: 'ZZ' } },
-        'beneficiary.beneficiaryPerson.0.naturalPerson.countryOfResidence',
-      ],
+      [{ beneficiary: { name: 'A', country: 'ZZ' } }, 'beneficiary.country'],
+      [{ beneficiary: { name: 'A\u0007' } }, 'beneficiary.name'],
+      [{ beneficiary: { legalName: 'A\u202Etxt.exe' } }, 'beneficiary.legalName'],
+      [{ beneficiary: { name: 'A', vasp: { name: 'B\u2066' } } }, 'beneficiary.vasp.name'],
+      [{ beneficiary: { name: 'A' }, originator: { name: 'B\nC' } }, 'originator.name'],
     ]
     for (const [members, path] of wrongs)
       await expect(payer.disclose(members)).rejects.toMatchObject({

@@ -8,7 +8,7 @@ export default defineTool({
   title: 'Decide on a sanctions hit',
   summary: 'Decide whether somebody who applied is the one on the sanctions list.',
   description:
-    '`approve`: it is somebody else, and the identity goes to the reviewer, who decides on the rest. `reject`: for good. The decision is kept with its reason and who took it, and never changes.',
+    '`approve`: it is somebody else, and the identity goes to the reviewer, who decides on the rest; what its person has erased they may say again. `reject`: for good, whatever level they apply for. The decision is kept with its reason and who took it, and never changes.',
   route: 'POST /api/admin/kyc/{id}',
   who: 'admin',
   scopes: [],

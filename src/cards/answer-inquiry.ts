@@ -1,0 +1,87 @@
+/** What a balance inquiry is told: no more than a purchase could take now, and nothing where none would be approved. */
+import { mostAtOnce } from '../../policies/kyc.ts'
+import type { Policy } from '../../policies/policy.ts'
+import { usdMicrosOf } from '../../policies/usd.ts'
+import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
+import type { Rates } from '../providers/rates.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+import { fundedCents, fundingsOf } from './fundings.ts'
+import { kycLimitsOf, type Refusing, refusedBy } from './refused-by.ts'
+import { type Spending, spendOf } from './spend.ts'
+import { findJudgedCard, type JudgedCard } from './store.ts'
+
+/** What answering needs. */
+export interface Inquiring extends Refusing, Spending {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+  readonly rates: Rates
+}
+
+/** Answers an inquiry; holds nothing. */
+export async function answerInquiry(
+  parts: Inquiring,
+  request: CardAuthorization,
+  now: Date,
+): Promise<CardAnswer> {
+  const { database, rates, chain, settings, policyOf } = parts
+  const { token, cardToken } = request
+  const declined = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
+  const card = await findJudgedCard(database, cardToken)
+  if (card === undefined) return declined('unknown_card')
+  const refusal = await refusedBy(parts, card, { ...request, units: 0n }, now)
+  if (refusal !== null) return declined(refusal)
+  const all = fundingsOf(card, await rates.latest(now), chain.name)
+  const { fundings, spend } = spendOf(parts, card, { request, units: 0n, all, now })
+  if (spend.violations.length > 0) return declined('policy_denied')
+  const used = await usedToday(database, card, now)
+  const micros = [
+    mostAtOnce(kycLimitsOf(settings, card), card.kycLevel),
+    ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
+  ]
+  const limits = [
+    card.purchaseMax,
+    card.dailyMax === null ? null : card.dailyMax - used.cardCents,
+    ...micros.map((most) => (most === null ? null : most / 10_000n)),
+  ]
+  const funded = await fundedCents(database, { accountId: card.accountId, fundings })
+  const balance = limits.reduce<bigint>(
+    (least, each) => (each !== null && each < least ? each : least),
+    funded,
+  )
+  return { ...declined('approved'), balance: balance < 0n ? 0n : balance }
+}
+
+interface Used {
+  readonly cardCents: bigint
+  readonly keyMicros: bigint
+  readonly keyCount: number
+  readonly keysMicros: bigint
+  readonly keysMaxMicros: bigint | null
+}
+
+/** What the key's policy and its owner's cap leave. */
+function keyLimits(policy: Policy | null, used: Used): readonly (bigint | null)[] {
+  if (policy === null) return [0n]
+  const { perTransaction, approval, dailyBudget } = policy
+  const isCountUsed = dailyBudget.maxCount !== undefined && used.keyCount >= dailyBudget.maxCount
+  return [
+    usdMicrosOf(perTransaction.max),
+    approval === undefined ? null : usdMicrosOf(approval.above),
+    isCountUsed ? 0n : usdMicrosOf(dailyBudget.max) - used.keyMicros,
+    used.keysMaxMicros === null ? null : used.keysMaxMicros - used.keysMicros,
+  ]
+}
+
+const usage: Statement = {
+  name: 'card_usage_today',
+  text: `select coalesce((select units from card_usage where card_id = $1 and day = $4), 0) as "cardCents",
+      coalesce(own.used_micros, 0) as "keyMicros", coalesce(own.count, 0) as "keyCount",
+      (select coalesce(sum(u.used_micros), 0)::bigint from access_key k join budget_usage u on u.key_id = k.id and u.day = $4
+        where k.account_id = a.id) as "keysMicros", a.agent_daily_max_micros as "keysMaxMicros"
+    from account a left join budget_usage own on own.key_id = $3 and own.day = $4 where a.id = $2`,
+}
+
+function usedToday(database: Connection, { id, accountId, key }: JudgedCard, now: Date): Promise<Used> {
+  const day = now.toISOString().slice(0, 10)
+  return callForRow<Used>(database, usage, [id, accountId, key?.id ?? null, day])
+}
