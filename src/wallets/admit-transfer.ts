@@ -152,7 +152,7 @@ const told = {
   silent:
     'The beneficiary’s institution was told just now: wait ten seconds for its answer, and send the transfer again. Otherwise: ',
   declined:
-    'The beneficiary’s institution declined the data of this transfer. Ask the beneficiary why; with other data: ',
+    'The beneficiary’s institution declined what was said of this address, and that holds until an institution accepts. Ask the beneficiary why, then name their institution as `vasp` of other data: ',
 }
 
 function blockedBy(
