@@ -15,7 +15,7 @@ import type { RateTable } from '../rate-table.ts'
 import type { Connection } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
 import { LEAST_JUDGED_UNITS, readPastTransfers } from './past-transfers.ts'
-import { findWallet, findWalletOwner, lowerCase } from './store.ts'
+import { findEnds, lowerCase } from './store.ts'
 
 /** What is to be paid, to whom. */
 export interface AskedTransfer {
@@ -68,7 +68,7 @@ export async function admitTransfer(
       `This deployment does not transfer on "${asked.chain.slice(0, 40)}".`,
       { hint: `Use "${chain.name}".` },
     )
-  const wallet = await findWallet(database, asked.accountId)
+  const { wallet, isOwnWallet } = await findEnds(database, asked)
   if (
     wallet === undefined ||
     (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== lowerCase(wallet))
@@ -81,22 +81,24 @@ export async function admitTransfer(
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })
-  return screenTransfer(admission, { ...asked, destination })
+  return screenTransfer(admission, { ...asked, destination }, isOwnWallet)
 }
 
 /** Asks the whole AML policy. @throws Failure `aml_blocked`, `screening_unavailable`, `rates_unavailable`. */
-async function screenTransfer(admission: Admission, transfer: AskedTransfer): Promise<Admitted> {
-  const { database, screening, rates, settings, now } = admission
+async function screenTransfer(
+  admission: Admission,
+  transfer: AskedTransfer,
+  isOwnWallet: boolean,
+): Promise<Admitted> {
+  const { screening, rates, settings, now } = admission
   const { destination, money } = transfer
-  const [listed, facts, owner, table] = await Promise.all([
+  const [listed, facts, table] = await Promise.all([
     screening.screen(destination),
     admission.complianceFacts(transfer),
-    findWalletOwner(database, destination),
     rates.latest(now),
   ])
   const { usdMicros } = usdMicrosAt(table, money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
-  const isOwnWallet = owner !== undefined
   const { country, blocked, travelRuleId } = facts
   const rule = judgeTravelRule({ country, value, isOwnWallet }, settings.aml.thresholds)
   const { result, lists } = worstOf([

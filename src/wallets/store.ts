@@ -66,6 +66,25 @@ export async function findOwnedWallet(
   return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
 }
 
+/** Who pays and who is paid, on our own books. @property wallet of the account; undefined where it has none. */
+export async function findEnds(
+  database: Connection,
+  { accountId, destination }: { accountId: string; destination: Address },
+): Promise<{ wallet: Address | undefined; isOwnWallet: boolean }> {
+  const rows = await database.call<{ account_id: string; address: string }>(
+    {
+      name: 'wallets_find_ends',
+      text: 'select account_id, address from wallet where account_id = $1 or address = $2',
+    },
+    [accountId, lowerCase(destination)],
+  )
+  const own = rows.find((row) => row.account_id === accountId)
+  return {
+    wallet: own === undefined ? undefined : addressOf(own.address),
+    isOwnWallet: rows.some(({ address }) => address === lowerCase(destination)),
+  }
+}
+
 /** The account whose wallet has this address, on our own books. */
 export async function findWalletOwner(database: Connection, address: Address): Promise<string | undefined> {
   const row = await database.kysely
