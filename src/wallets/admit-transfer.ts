@@ -14,8 +14,9 @@ import type { AddressScreening } from '../providers/screening.ts'
 import type { RateTable } from '../rate-table.ts'
 import type { Connection } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
+import type { TransferEnds } from './find-ends.ts'
 import { LEAST_JUDGED_UNITS, readPastTransfers } from './past-transfers.ts'
-import { findEnds, lowerCase } from './store.ts'
+import { lowerCase } from './store.ts'
 
 /** What is to be paid, to whom. */
 export interface AskedTransfer {
@@ -59,25 +60,25 @@ export interface Admitted extends Screening {
  */
 export async function admitTransfer(
   admission: Admission,
-  asked: AskedTransfer & { safeAddress: Address | undefined },
+  asked: AskedTransfer & { safeAddress: Address | undefined; ends: TransferEnds },
 ): Promise<Admitted> {
-  const { database, chain } = admission
+  const { chain } = admission
   if (asked.chain !== chain.name)
     throw new Failure(
       'chain_not_supported',
       `This deployment does not transfer on "${asked.chain.slice(0, 40)}".`,
       { hint: `Use "${chain.name}".` },
     )
-  const { wallet, isOwnWallet } = await findEnds(database, asked)
+  const { wallet, isOwnWallet } = asked.ends
   if (
     wallet === undefined ||
-    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== lowerCase(wallet))
+    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== wallet.address)
   )
     throw new Failure('not_found', 'The account has no such wallet.', {
       hint: 'Leave out safeAddress, or take it from GET /api/wallets.',
     })
   const destination = lowerCase(asked.destination)
-  if (destination === lowerCase(wallet))
+  if (destination === wallet.address)
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })

@@ -66,25 +66,6 @@ export async function findOwnedWallet(
   return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
 }
 
-/** Who pays and who is paid, on our own books. @property wallet of the account; undefined where it has none. */
-export async function findEnds(
-  database: Connection,
-  { accountId, destination }: { accountId: string; destination: Address },
-): Promise<{ wallet: Address | undefined; isOwnWallet: boolean }> {
-  const rows = await database.call<{ account_id: string; address: string }>(
-    {
-      name: 'wallets_find_ends',
-      text: 'select account_id, address from wallet where account_id = $1 or address = $2',
-    },
-    [accountId, lowerCase(destination)],
-  )
-  const own = rows.find((row) => row.account_id === accountId)
-  return {
-    wallet: own === undefined ? undefined : addressOf(own.address),
-    isOwnWallet: rows.some(({ address }) => address === lowerCase(destination)),
-  }
-}
-
 /** The account whose wallet has this address, on our own books. */
 export async function findWalletOwner(database: Connection, address: Address): Promise<string | undefined> {
   const row = await database.kysely
@@ -271,7 +252,8 @@ function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: u
   }
 }
 
-function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
+/** A wallet as its row keeps it. */
+export function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
   return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner) }
 }
 
