@@ -109,13 +109,18 @@ export async function createRuntime(
   const watch = <Provider extends object>(name: string, provider: Provider) =>
     observed(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = createRateLimiter(config, database)
+  let unclaim = async () => {}
   const close = async () => {
     await tracing.close()
+    await unclaim()
     await closeLimiter()
     await bareChain.close()
     await database.close()
   }
   try {
+    const { chain: asked, databaseUrl: url } = config
+    if (asked.kind !== 'rpc' && url !== null)
+      unclaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database has this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     const broker = watch('broker', createBroker(config, database, { clock, log }))

@@ -10,6 +10,7 @@ interface Row {
   readonly is_blocked: boolean
   readonly travel_rule_id: string | null
   readonly unanswered: 'required' | 'sent' | 'declined' | null
+  readonly is_declined: boolean
 }
 
 /** Data that no transfer goes with yet, or one that never went: a released reservation never stands again. */
@@ -23,6 +24,14 @@ const OF_TRANSFER = `account_id = a.id and destination = $2 and token = $3 and u
 /** An institution that is told has a moment to decline; a silent one keeps nobody waiting for ever. */
 const IS_HEARD = `(vasp_name is null or status = 'accepted' or created_at <= $6::timestamptz - interval '10 seconds')`
 
+/**
+ * What an institution declined holds for its address, whatever is said of it afterwards, until an institution accepts: nobody
+ * gets round it by other data, another amount, or erasure. The last answer counts, of two at once the worse.
+ */
+const IS_DECLINED = `coalesce((select status = 'declined' from travel_rule
+  where account_id = a.id and destination = $2 and vasp_name is not null and status in ('accepted', 'declined')
+  order by tried_at desc, status desc limit 1), false)`
+
 const statement: Statement = {
   name: 'compliance_transfer_facts',
   text: `select a.country,
@@ -30,7 +39,8 @@ const statement: Statement = {
       (select id from travel_rule where ${OF_TRANSFER} and status <> 'declined' and ${IS_HEARD}
         order by id limit 1) as travel_rule_id,
       (select status from travel_rule where ${OF_TRANSFER} and vasp_name is not null
-        order by id desc limit 1) as unanswered
+        order by id desc limit 1) as unanswered,
+      ${IS_DECLINED} as is_declined
     from account a where a.id = $1`,
 }
 
@@ -65,8 +75,8 @@ export function complianceFactsOn(database: Connection, now: Date) {
     return {
       blocked: new Set(row.is_blocked ? [address] : []),
       country: row.country,
-      travelRuleId: row.travel_rule_id,
-      institution: row.unanswered === null ? null : row.unanswered === 'declined' ? 'declined' : 'silent',
+      travelRuleId: row.is_declined ? null : row.travel_rule_id,
+      institution: row.is_declined ? 'declined' : row.unanswered === null ? null : 'silent',
     }
   }
 }

@@ -2,7 +2,9 @@
 import { Failure } from '../failure.ts'
 import { decimalOf, type Money } from '../money.ts'
 import type { Broker } from '../providers/broker.ts'
-import { unitsForUp } from '../shares.ts'
+import { unitsForUp, worthDown } from '../shares.ts'
+import type { Connection } from '../storage/database.ts'
+import { availableShares } from './positions.ts'
 
 /** 1.00 and 1,000,000.00 USD, in cents. */
 const LEAST_CENTS = 100n
@@ -26,15 +28,14 @@ export interface AdmittedOrder {
 
 /**
  * Prices an order: a limit order without a limit gets the last quote as its limit; a sell gives up what its amount is worth at
- * its limit, or at the last quote.
+ * the last quote, or at its limit where that is higher: a low limit never sells more than was asked for.
  * @throws Failure `order_rejected` with `reason`, `provider_unavailable`.
  */
 export async function admitOrder(
-  { broker }: { broker: Broker },
+  { broker, database }: { broker: Broker; database: Connection },
   { accountId, symbol, side, type, notional, limitPrice }: AskedOrder,
 ): Promise<AdmittedOrder> {
-  if (notional.units < LEAST_CENTS)
-    throw rejected('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
+  if (side === 'buy' && notional.units < LEAST_CENTS) throw tooSmall(notional)
   if (notional.units > MOST_CENTS)
     throw rejected('notional_too_large', `${decimalOf(notional)} USD is more than 1,000,000.00 USD.`)
   if (!broker.isOpenTo(accountId))
@@ -42,19 +43,36 @@ export async function admitOrder(
   const instrument = await broker.instrument(symbol)
   if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not traded here.`)
   if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
-  if (type === 'limit' && limitPrice !== null) return sized(limitPrice, limitPrice)
+  if (side === 'buy' && limitPrice !== null) return { limitPrice, qty: null }
   const quote = (await broker.quotes([symbol])).get(symbol)
   if (quote === undefined) throw rejected('no_quote', `There is no price of ${symbol} now.`)
-  return sized(quote, type === 'limit' ? quote : null)
+  const limit = type === 'limit' ? (limitPrice ?? quote) : null
+  if (side === 'buy') return { limitPrice: limit, qty: null }
+  const owned = await availableShares(database, accountId, symbol)
+  const price = limit !== null && limit > quote ? limit : quote
+  return { limitPrice: limit, qty: quantityToSell(notional, price, owned) }
+}
 
-  function sized(price: bigint, limit: bigint | null): AdmittedOrder {
-    return { limitPrice: limit, qty: side === 'sell' ? unitsForUp(notional.units, price) : null }
-  }
+/**
+ * What a sell gives up: all where nothing that is worth a cent would be left, and all of a remainder below the least order
+ * for any amount up to that. @param owned billionths of a share that can be sold. @throws Failure `order_rejected`.
+ */
+function quantityToSell(notional: Money, price: bigint, owned: bigint): bigint {
+  const worth = worthDown(owned, price)
+  const isAll = notional.units === worth
+  const isRemainder = owned > 0n && worth < notional.units && notional.units <= LEAST_CENTS
+  if (isAll || isRemainder) return owned
+  if (notional.units < LEAST_CENTS) throw tooSmall(notional)
+  return unitsForUp(notional.units, price)
+}
+
+function tooSmall(notional: Money): Failure {
+  return rejected('notional_too_small', `${decimalOf(notional)} USD is less than 1.00 USD.`)
 }
 
 const hints: Readonly<Record<string, string>> = {
   unknown_symbol: 'Use the ticker of a US stock or fund, such as VTI or AAPL.',
-  notional_too_small: 'Ask for 1.00 USD or more.',
+  notional_too_small: 'Ask for 1.00 USD or more; a holding that is worth less is sold whole for 1.00.',
   notional_too_large: 'Split the order.',
   no_brokerage_account: 'Ask the operator: this deployment trades for one account alone.',
 }

@@ -44,7 +44,7 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
     )
 }
 
-/** Quantities are those of the history, however late this runs. */
+/** Quantities are those of the history, however late this runs. What is less than a cent (1e16) in all is nobody's. */
 async function entitle(database: Database, calendar: readonly Dividend[]): Promise<void> {
   const events = JSON.stringify(
     calendar.map(({ symbol, perShare, recordDate, payDate }) => ({
@@ -62,7 +62,7 @@ async function entitle(database: Database, calendar: readonly Dividend[]): Promi
     where not exists (
       select 1 from dividend d
       where d.account_id = c.account_id and d.symbol = e.symbol and d.record_date = e.record_date)
-    group by 1, 2, 3, 4, 5 having sum(c.qty) > 0
+    group by 1, 2, 3, 4, 5 having sum(c.qty) * e.per_share >= 1e16
     order by 1, 2, 3 limit 1000`.execute(database.kysely)
   if (rows.length === 0) return
   await database.kysely
@@ -112,7 +112,7 @@ async function pay(
       .where('record_date', '=', recordDate)
       .where('status', '=', 'announced')
       .executeTakeFirstOrThrow()
-    // Less than a cent is nothing.
+    // Rows of less than a cent are those of earlier versions.
     if (numUpdatedRows === 0n || amount === 0n) return
     await post(connection, {
       id: `dividend:${accountId}:${symbol}:${recordDate}`,
@@ -166,6 +166,7 @@ export async function showDividends(
     .selectFrom('dividend')
     .selectAll()
     .where('account_id', '=', accountId)
+    .where('amount', '>', 0n)
     .orderBy('pay_date', 'desc')
     .orderBy('symbol')
     .limit(100)
@@ -178,5 +179,8 @@ export async function showDividends(
     status,
     payDate,
   }))
-  return [...coming.sort((one, other) => (one.payDate < other.payDate ? 1 : -1)), ...own]
+  const announced = coming
+    .filter(({ amount }) => amount > 0n)
+    .sort((one, other) => (one.payDate < other.payDate ? 1 : -1))
+  return [...announced, ...own]
 }

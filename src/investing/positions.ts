@@ -44,6 +44,21 @@ export async function changePosition(connection: Connection, change: PositionCha
     .execute()
 }
 
+/** Shares that an account can sell now: those that open sells hold are not among them. @returns billionths of a share. */
+export async function availableShares(
+  connection: Connection,
+  accountId: string,
+  symbol: string,
+): Promise<bigint> {
+  const row = await connection.kysely
+    .selectFrom('balance')
+    .select('units')
+    .where('account', '=', available(accountId, BROKER))
+    .where('asset', '=', sharesOf(symbol, 0n).asset)
+    .executeTakeFirst()
+  return row?.units ?? 0n
+}
+
 /** An account's positions with what they cost, by symbol; those that were sold are left out where no symbol is named. */
 export async function readPositions(
   connection: Connection,

@@ -10,7 +10,7 @@ import {
   symbolsOn,
 } from '../swap-tokens.ts'
 
-/** The names of a pair, as a client writes them. @property toChain absent: the same chain. */
+/** The names of a pair, as a client writes them, in any case. @property toChain absent: the same chain. */
 export interface PairNames {
   readonly fromToken: string
   readonly toToken: string
@@ -43,7 +43,8 @@ export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
 }
 
 function chainOf(path: string, name: string): SwapChain {
-  if (isSwapChain(name)) return name
+  const known = name.toLowerCase()
+  if (isSwapChain(known)) return known
   throw invalid(path, 'is no chain that swaps know', `Chains: ${swapChainNames.join(', ')}.`)
 }
 

@@ -3,6 +3,7 @@
  * within a deadline; one that fails never fails the quote; what comes out in the end, after fees and gas, decides.
  */
 import { Failure } from '../failure.ts'
+import { decimalOfUnits } from '../money.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
 import { worthInMicros } from '../swap-tokens.ts'
 
@@ -23,7 +24,10 @@ export interface SwapQuote {
   readonly failed: readonly { readonly tool: string; readonly reason: string }[]
 }
 
-/** Asks all aggregators. @throws Failure `no_route` where none offers anything. */
+/**
+ * Asks all aggregators. An offer that fees and gas eat up is none.
+ * @throws Failure `pair_not_supported` where all answer and none offers a way for this amount, `no_route` where some fail.
+ */
 export async function quoteSwap(
   aggregators: readonly SwapAggregator[],
   request: SwapRequest,
@@ -31,17 +35,37 @@ export async function quoteSwap(
 ): Promise<SwapQuote> {
   const outcomes = await Promise.all(aggregators.map((each) => askOne(each, request, deadlineMs)))
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
-  const failed = outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : []))
-  const [best, ...alternatives] = ranked(offers, request)
+  const all = ranked(offers, request)
+  const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
+  const failed = [...outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : [])), ...eaten]
+  const [best, ...alternatives] = all.filter((offer) => !leavesNothing(offer))
   if (best !== undefined) return { best, alternatives, failed }
+  throw noOffer(request, failed)
+}
+
+/** Whether fees and gas on the way are more than what comes out. */
+const leavesNothing = ({ netUsdMicros }: RankedOffer) => netUsdMicros < 0n
+
+/** What aggregators say that work, and have nothing for this: asking again changes nothing. */
+const answered: ReadonlySet<string> = new Set(['no_route', 'unsupported_route'])
+
+function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed']): Failure {
+  if (failed.length === 0)
+    return new Failure('no_route', 'No aggregator is configured; there is nobody to ask for a route.', {
+      retryAfter: 60,
+      hint: 'Ask the operator.',
+    })
+  const amount = decimalOfUnits(amountIn, from.decimals)
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
-  throw new Failure(
-    'no_route',
-    aggregators.length === 0
-      ? 'No aggregator is configured; there is nobody to ask for a route.'
-      : `Nobody offers a way from ${nameOf(request.from)} to ${nameOf(request.to)} (${reasons}).`,
-    { retryAfter: 5, hint: 'Try again later, with another amount, or another token.' },
-  )
+  const detail = `Nobody offers a way from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
+  if (failed.every(({ reason }) => answered.has(reason)))
+    return new Failure('pair_not_supported', detail, {
+      hint: 'Name another amount, token or chain: fees and gas eat up a small amount, and for a large one there may not be enough on the other side.',
+    })
+  return new Failure('no_route', detail, {
+    retryAfter: 5,
+    hint: 'Try again later, with another amount, or another token.',
+  })
 }
 
 type Outcome = { tool: string; offer: SwapOffer } | { tool: string; reason: string }

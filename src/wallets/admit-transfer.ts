@@ -14,8 +14,9 @@ import type { AddressScreening } from '../providers/screening.ts'
 import type { RateTable } from '../rate-table.ts'
 import type { Connection } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
+import type { TransferEnds } from './find-ends.ts'
 import { LEAST_JUDGED_UNITS, readPastTransfers } from './past-transfers.ts'
-import { findWallet, findWalletOwner, lowerCase } from './store.ts'
+import { lowerCase } from './store.ts'
 
 /** What is to be paid, to whom. */
 export interface AskedTransfer {
@@ -59,44 +60,46 @@ export interface Admitted extends Screening {
  */
 export async function admitTransfer(
   admission: Admission,
-  asked: AskedTransfer & { safeAddress: Address | undefined },
+  asked: AskedTransfer & { safeAddress: Address | undefined; ends: TransferEnds },
 ): Promise<Admitted> {
-  const { database, chain } = admission
+  const { chain } = admission
   if (asked.chain !== chain.name)
     throw new Failure(
       'chain_not_supported',
       `This deployment does not transfer on "${asked.chain.slice(0, 40)}".`,
       { hint: `Use "${chain.name}".` },
     )
-  const wallet = await findWallet(database, asked.accountId)
+  const { wallet, isOwnWallet } = asked.ends
   if (
     wallet === undefined ||
-    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== lowerCase(wallet))
+    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== wallet.address)
   )
     throw new Failure('not_found', 'The account has no such wallet.', {
       hint: 'Leave out safeAddress, or take it from GET /api/wallets.',
     })
   const destination = lowerCase(asked.destination)
-  if (destination === lowerCase(wallet))
+  if (destination === wallet.address)
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })
-  return screenTransfer(admission, { ...asked, destination })
+  return screenTransfer(admission, { ...asked, destination }, isOwnWallet)
 }
 
 /** Asks the whole AML policy. @throws Failure `aml_blocked`, `screening_unavailable`, `rates_unavailable`. */
-async function screenTransfer(admission: Admission, transfer: AskedTransfer): Promise<Admitted> {
-  const { database, screening, rates, settings, now } = admission
+async function screenTransfer(
+  admission: Admission,
+  transfer: AskedTransfer,
+  isOwnWallet: boolean,
+): Promise<Admitted> {
+  const { screening, rates, settings, now } = admission
   const { destination, money } = transfer
-  const [listed, facts, owner, table] = await Promise.all([
+  const [listed, facts, table] = await Promise.all([
     screening.screen(destination),
     admission.complianceFacts(transfer),
-    findWalletOwner(database, destination),
     rates.latest(now),
   ])
   const { usdMicros } = usdMicrosAt(table, money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
-  const isOwnWallet = owner !== undefined
   const { country, blocked, travelRuleId } = facts
   const rule = judgeTravelRule({ country, value, isOwnWallet }, settings.aml.thresholds)
   const { result, lists } = worstOf([
@@ -152,7 +155,7 @@ const told = {
   silent:
     'The beneficiary’s institution was told just now: wait ten seconds for its answer, and send the transfer again. Otherwise: ',
   declined:
-    'The beneficiary’s institution declined the data of this transfer. Ask the beneficiary why; with other data: ',
+    'The beneficiary’s institution declined what was said of this address, and that holds until an institution accepts. Ask the beneficiary why, then name their institution as `vasp` of other data: ',
 }
 
 function blockedBy(

@@ -3,14 +3,13 @@ import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { Chain, Wallet } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
+import type { TransferEnds } from './find-ends.ts'
 import { findIntent, findOpenIntent, type Intent, type TransferFields, validUntilOf } from './intent-store.ts'
 import type { TransferWord } from './send-transfer.ts'
-import { findOwnedWallet } from './store.ts'
 import {
   type Authorized,
   type CallingKey,
   isAgentSignature,
-  isGuarded,
   type Passkeys,
   rejected,
   safeSignature,
@@ -53,6 +52,7 @@ export interface Authorizing {
 /** What is to be authorized. @property key that calls; null: a person does. */
 export interface SignedTransfer {
   readonly accountId: string
+  readonly ends: TransferEnds
   readonly key: CallingKey | null
   readonly transfer: TransferFields
   readonly signature: string
@@ -69,11 +69,11 @@ export async function authorizeTransfer(
   authorizing: Authorizing,
   signed: SignedTransfer,
 ): Promise<AuthorizedTransfer> {
-  const { database, settings } = authorizing
+  const { passkeys, settings } = authorizing
   const { accountId, key, signature, intentId } = signed
-  const wallet = await findOwnedWallet(database, accountId)
+  const { wallet, hasEvmKey } = signed.ends
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
-  const guarded = await isGuarded(authorizing, accountId)
+  const guarded = hasEvmKey || (await passkeys.has(accountId))
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
   if (!mustSign && intentId === undefined && !maySign) return bySandbox

@@ -252,7 +252,8 @@ function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: u
   }
 }
 
-function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
+/** A wallet as its row keeps it. */
+export function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
   return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner) }
 }
 

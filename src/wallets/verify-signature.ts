@@ -46,18 +46,6 @@ export interface Authorized {
   readonly counter: number | null
 }
 
-/** Whether anybody but the gateway can sign for an account's wallet. */
-export async function isGuarded(
-  { database, passkeys }: { database: Connection; passkeys: Passkeys },
-  accountId: string,
-): Promise<boolean> {
-  const [eoas, hasPasskey] = await Promise.all([
-    findEoaSigners(database, { accountId }),
-    passkeys.has(accountId),
-  ])
-  return hasPasskey || eoas.length > 0
-}
-
 /** Whether a signature has the form of an agent's. */
 export function isAgentSignature(signature: string): boolean {
   return ED25519_SIGNATURE.test(signature)

@@ -52,6 +52,32 @@ describe('a gateway', () => {
 })
 
 describe.skipIf(testServerUrl === undefined)('a gateway on a server', () => {
+  it('says loudly that another one has a chain of its own, and asks the database one thing at a time', async () => {
+    const { url, drop } = await createTestDatabase(testServerUrl ?? '')
+    const env = { CHAIN: 'simulated', DATABASE_URL: url }
+    const first = await startGateway(env)
+    try {
+      for (let guests = 0; guests < 2; guests += 1) {
+        const { status } = await fetch(`${first.origin}/api/auth/guest`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{}',
+        })
+        expect(status).toBe(200)
+      }
+      const second = await startGateway(env)
+      await second.stop()
+      expect(second.output()).toContain('another gateway on this database has a chain of its own')
+      expect(second.output()).not.toContain('DeprecationWarning')
+    } finally {
+      await first.stop()
+    }
+    const third = await startGateway(env)
+    await third.stop()
+    for (const { output } of [first, third]) expect(output()).not.toContain('another gateway')
+    await drop()
+  }, 60_000)
+
   it('is not ready while a migration is missing', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     const gateway = await startGateway({ CHAIN: 'simulated', DATABASE_URL: url })

@@ -55,14 +55,10 @@ onBothEngines('dividends', (database) => {
       { symbol: 'AAPL', perShare: 0n + 4_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
       { symbol: 'JNJ', perShare: 1_000_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
     ]
-    const coming = (await show()).dividends
-    expect(coming).toContainEqual({
-      symbol: 'VTI',
-      qty: '2.500000000',
-      amount: '2.5',
-      status: 'announced',
-      payDate: dayAfter(2),
-    })
+    // 1.5 shares of AAPL at 0.004 are less than a cent.
+    expect((await show()).dividends).toEqual([
+      { symbol: 'VTI', qty: '2.500000000', amount: '2.5', status: 'announced', payDate: dayAfter(2) },
+    ])
     await payDividends(services)
     expect((await show()).cash).toBe('500')
     clock.forward(day)
@@ -76,10 +72,8 @@ onBothEngines('dividends', (database) => {
     await Promise.all([payDividends(services), payDividends(services)])
     await payDividends(services)
     const paid = await show()
-    // 1.5 shares of AAPL at 0.004 are less than a cent.
     expect(paid).toMatchObject({ cash: '502.5', gain: '2.5' })
     expect(paid.dividends.map(({ symbol, qty, amount, status }) => [symbol, qty, amount, status])).toEqual([
-      ['AAPL', '1.500000000', '0', 'paid'],
       ['VTI', '2.500000000', '2.5', 'paid'],
     ])
   })

@@ -74,6 +74,27 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await send(6)
   })
 
+  it('declines an address: neither silence about it nor another amount gets round that', async () => {
+    await disclose('Declining Bank')
+    await round(1)
+    await round(3)
+    await disclose(undefined)
+    await disclose(undefined, '1600')
+    await disclose('Silent Bank')
+    await round(4)
+    await payer.call(erase, {})
+    await disclose(undefined)
+    for (const amount of ['1500', '1600'])
+      await expect(send(800, amount)).rejects.toMatchObject({
+        ...reviewFor('travel_rule'),
+        members: { hint: expect.stringContaining('vasp') },
+      })
+    await disclose('Some Exchange', '1700')
+    await round(5)
+    await round(7)
+    await send(7, '1700')
+  })
+
   it('is silent, and keeps nobody waiting for ever', async () => {
     const id = await disclose('Silent Bank')
     await round(1)

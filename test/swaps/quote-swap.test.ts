@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { Failure } from '../../src/failure.ts'
 import { silentLog } from '../../src/log.ts'
 import { guardAggregator } from '../../src/providers/swap-aggregator/guarded.ts'
 import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
@@ -136,8 +137,14 @@ describe('a swap quote', () => {
             fees: [{ name: 'f', amount: '1', token: 'USDC', usdMicros: onTop, included: false }],
           }),
         )
-        const { best, alternatives } = await quoteSwap(aggregators, requestFor({ toToken }))
-        expect(alternatives).toHaveLength(asked.length - 1)
+        const quote = await quoteSwap(aggregators, requestFor({ toToken })).catch((error: Failure) => error)
+        if (quote instanceof Failure) {
+          expect(quote.code).toBe('pair_not_supported')
+          return
+        }
+        const { best, alternatives, failed } = quote
+        expect(alternatives.length + failed.length).toBe(asked.length - 1)
+        expect(best.netUsdMicros >= 0n).toBe(true)
         for (const { netUsdMicros } of alternatives) expect(netUsdMicros <= best.netUsdMicros).toBe(true)
       }),
     )
@@ -188,6 +195,19 @@ describe('a swap quote', () => {
       { tool: 'slow', reason: 'timeout' },
       { tool: 'other', reason: 'no_route' },
     ])
+  })
+
+  it('leaves out an offer that fees and gas eat up', async () => {
+    const eaten = offering('eaten', { amountOut: 1_000_000n, gasUsdMicros: 1_000_001n })
+    const { best, alternatives, failed } = await quoteSwap([eaten, offering('good', {})], requestFor())
+    expect([best.tool, alternatives]).toEqual(['good', []])
+    expect(failed).toEqual([{ tool: 'eaten', reason: 'no_route' }])
+    // It is no failure that passes.
+    await expect(quoteSwap([eaten], requestFor())).rejects.toMatchObject({ code: 'pair_not_supported' })
+    await expect(quoteSwap([eaten, failing('a', 'timeout')], requestFor())).rejects.toMatchObject({
+      code: 'no_route',
+      members: { retryAfter: 5 },
+    })
   })
 
   it('is none where all fail, or nobody is asked', async () => {

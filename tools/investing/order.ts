@@ -25,7 +25,7 @@ const orderRequest = z
       .describe('Ticker of a stock or fund, such as `VTI`.'),
     side: z.enum(['buy', 'sell']).describe('Which way.'),
     notional: decimalAmount.describe(
-      'What to buy or sell for, in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractions of a share are fine.',
+      'What to buy or sell for, in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractions of a share are fine. A holding that is worth less than 1.00 is sold whole for any amount from its worth to 1.00.',
     ),
     type: z
       .enum(['market', 'limit'])
@@ -84,7 +84,7 @@ export default defineTool({
   summary:
     'Buy or sell stocks and ETFs for an amount of USD, in fractions of a share, at the market or with a limit.',
   description:
-    'A buy holds its USD, a sell its shares, until the order has ended; both need room in the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) is carried on in the background: read it with GET /api/investing/orders. Paid from USD cash alone.',
+    'A buy holds its USD, a sell its shares, until the order has ended: as many as its amount is worth at the last quote, or at its limit where that is higher. Both need room in the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) is carried on in the background: read it with GET /api/investing/orders. Paid from USD cash alone.',
   route: 'POST /api/investing/order',
   who: 'account',
   scopes: ['investing:trade'],

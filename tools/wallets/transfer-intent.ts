@@ -4,8 +4,9 @@ import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
+import { findEnds } from '../../src/wallets/find-ends.ts'
 import { intentView, makeTransferIntent } from '../../src/wallets/make-intent.ts'
-import { findOwnedWallet, lowerCase } from '../../src/wallets/store.ts'
+import { lowerCase } from '../../src/wallets/store.ts'
 import { refineAmount, transferMembers, withMoney } from '../../src/wallets/transfer-members.ts'
 
 export default defineTool({
@@ -27,11 +28,12 @@ export default defineTool({
   run: async (context, { money, destination, chain, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
+    const ends = await findEnds(context.database, { accountId, destination })
     await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, destination, chain, safeAddress, money },
+      { accountId, ends, destination, chain, safeAddress, money },
     )
-    const wallet = await findOwnedWallet(context.database, accountId)
+    const { wallet } = ends
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     return makeTransferIntent(context, {
       wallet,

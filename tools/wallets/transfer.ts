@@ -17,6 +17,7 @@ import {
   bySandbox,
   wordOf,
 } from '../../src/wallets/authorize-transfer.ts'
+import { findEnds } from '../../src/wallets/find-ends.ts'
 import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
@@ -114,6 +115,7 @@ export default defineTool({
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
+    const ends = await findEnds(context.database, { accountId, destination })
     const authorized = await authorizeTransfer(
       {
         ...context,
@@ -123,6 +125,7 @@ export default defineTool({
       },
       {
         accountId,
+        ends,
         key,
         transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
         signature: input.signature,
@@ -133,7 +136,7 @@ export default defineTool({
     // Lists are asked for what is signed alone: some of them cost.
     const { result, lists, travelRuleId } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, destination, chain, safeAddress, money },
+      { accountId, ends, destination, chain, safeAddress, money },
     )
     await takeSponsorship(context, accountId, context.now)
     return {

@@ -53,10 +53,7 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
   return { ...filled, status: units === wanted ? 'filled' : 'partially_filled' }
 }
 
-/** What is left to fill: for a buy what is left of its money pays for, for a sell what is left of both quantity and amount. */
-function wantedAt({ side, notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
-  const left = notional * CENT - filledValue
-  if (side === 'buy' || qty === null) return left / price
-  const enough = left <= 0n ? 0n : (left + price - 1n) / price
-  return least(enough, qty - filledQty)
+/** What is left to fill: for a buy what is left of its money pays for, for a sell what is left of its quantity. */
+function wantedAt({ notional, qty, filledQty, filledValue }: BookedOrder, price: bigint): bigint {
+  return qty === null ? (notional * CENT - filledValue) / price : qty - filledQty
 }

@@ -35,6 +35,10 @@ onBothEngines('orders', (database) => {
     clock.forward(milliseconds)
     await settleOrders(services, quiet)
   }
+  const held = async () => {
+    const { holdings } = (await show()) as { holdings: { symbol: string }[] }
+    return holdings.find(({ symbol }) => symbol === 'VTI')
+  }
   const orders = async (asked = {}) => {
     const { body } = await investor.call(list, asked, { at: clock() })
     return body.orders as Record<string, unknown>[]
@@ -119,6 +123,51 @@ onBothEngines('orders', (database) => {
       members: { hint: expect.stringContaining('USD cash') },
     })
     expect(await show()).toMatchObject({ cash: '100' })
+  })
+
+  it('sells at a limit below the market for what was asked, and what is held at most', async () => {
+    const low = { side: 'sell', type: 'limit', limitPrice: '0.10' }
+    const { body } = await place({ ...low, notional: '100' })
+    expect(body).toMatchObject({ status: 'filled', filledQty: '1.000000000', filledAvgPrice: '100.00' })
+    expect((await place({ ...low, notional: '150' })).body).toMatchObject({ filledQty: '1.500000000' })
+    expect(await show()).toMatchObject({ cash: '750', equity: '1000' })
+  })
+
+  it('sells the shares of a limit above the market for what they bring, and leaves nothing of them', async () => {
+    const { body } = await place({ side: 'sell', type: 'limit', limitPrice: '120', notional: '300' })
+    expect(body).toMatchObject({ status: 'accepted' })
+    await expect(place({ side: 'sell', notional: '1' })).rejects.toMatchObject({ code: 'insufficient_funds' })
+    price = 121
+    await later()
+    expect(await orders()).toMatchObject([{ status: 'filled', filledQty: '2.500000000' }])
+    expect(await show()).toMatchObject({ cash: '802.5' })
+    expect(await held()).toBeUndefined()
+  })
+
+  it('sells what is left of a holding, however little it is worth', async () => {
+    price = 33.33
+    // 83.325 are shown as 83.32; none is left below a cent.
+    expect((await place({ side: 'sell', notional: '83.32' })).body).toMatchObject({
+      filledQty: '2.500000000',
+    })
+    expect(await held()).toBeUndefined()
+    await place({ notional: '1.00' })
+    price = 13
+    const { body } = await investor.call(portfolio, { timeframe: '1D' }, { at: clock() })
+    expect(body.holdings).toContainEqual(expect.objectContaining({ symbol: 'VTI', marketValue: '0.39' }))
+    await expect(place({ side: 'sell', notional: '0.38' })).rejects.toMatchObject({
+      code: 'order_rejected',
+      members: { reason: 'notional_too_small', hint: expect.stringContaining('whole') },
+    })
+    await expect(place({ side: 'sell', notional: '1.01' })).rejects.toMatchObject({
+      code: 'insufficient_funds',
+    })
+    const closed = await place({ side: 'sell', notional: '0.40' })
+    expect(closed.body).toMatchObject({ status: 'filled', filledQty: '0.030003000' })
+    expect(await held()).toBeUndefined()
+    await expect(place({ side: 'sell', notional: '0.40' })).rejects.toMatchObject({
+      members: { reason: 'notional_too_small' },
+    })
   })
 
   it('lets a limit order wait with its cash held, and fills it when the price crosses', async () => {

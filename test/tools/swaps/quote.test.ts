@@ -51,15 +51,16 @@ onBothEngines('swap quotes', (database) => {
     expect(kept?.expires_at).toEqual(new Date(noon.getTime() + 30_000))
   })
 
-  it('stay on the chain where no other is named, take tokens in any case, and their own digits', async () => {
+  it('stay on the chain where no other is named, take tokens and chains in any case, and their own digits', async () => {
     const { toChain: _, ...here } = usual
     expect((await person.call(quote, { ...here, toToken: 'weth', amountIn: '5' })).body).toMatchObject({
       toToken: 'WETH',
       toChain: 'base',
     })
-    expect(await ask({ fromToken: 'ETH', amountIn: '0.000000000000000001' }).catch(String)).toContain(
-      'Nobody offers',
-    )
+    expect(await ask({ fromChain: 'Base', toChain: 'ARBITRUM' })).toMatchObject({
+      fromChain: 'base',
+      toChain: 'arbitrum',
+    })
     expect(await ask({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
       amountIn: '0.123456789012345678',
     })
@@ -70,7 +71,7 @@ onBothEngines('swap quotes', (database) => {
     ['an unknown token', { fromToken: 'DOGE' }, 'fromToken', 'USDC'],
     ['a token that the chain has not', { toToken: 'SOL' }, 'toToken', 'WBTC'],
     ['an unknown chain', { fromChain: 'tron' }, 'fromChain', 'solana'],
-    ['an unknown target', { toChain: 'Base' }, 'toChain', 'arbitrum'],
+    ['an unknown target', { toChain: 'basis' }, 'toChain', 'arbitrum'],
     ['more digits than the token has', { amountIn: '1.0000001' }, 'amountIn', 'fewer'],
   ])('refuse %s, and say what is known', async (_name, changes, path, hint) => {
     await expect(ask(changes)).rejects.toMatchObject({
@@ -86,6 +87,19 @@ onBothEngines('swap quotes', (database) => {
     ['a member that is not known', { slippage: 1 }],
   ])('refuse %s', async (_name, changes) => {
     await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it.each([
+    ['next to nothing', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
+    ['less than gas takes', { amountIn: '0.01' }],
+    ['more than there is', { amountIn: '1000000000000' }],
+  ])('do not offer a way for %s, and asking again does not help', async (_name, changes) => {
+    const refusal = await ask(changes).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({
+      code: 'pair_not_supported',
+      members: { hint: expect.stringContaining('amount') },
+    })
+    expect(refusal).not.toHaveProperty('members.retryAfter')
   })
 
   it('do not go from a test chain to a real one', async () => {
