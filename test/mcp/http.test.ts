@@ -59,7 +59,38 @@ describe('/mcp', () => {
       const isSpend = tools.some((tool) => tool.effect === 'spend' && tool.name.replaceAll('.', '_') === name)
       expect([destructiveHint, openWorldHint]).toEqual([isSpend, isSpend])
       expect(inputSchema.required?.includes('idempotency_key') ?? false).toBe(isSpend)
+      expect('idempotency_key' in (inputSchema.properties ?? {})).toBe(readOnlyHint !== true)
     }
+  })
+
+  it('promises that a repeated call does nothing more only where that is so', async () => {
+    const { tools: listed } = await client.listTools()
+    const repeatable = listed.filter(({ annotations }) => annotations?.idempotentHint !== true)
+    expect(repeatable.map(({ name }) => name).sort()).toEqual([
+      'banking_create',
+      'cards_issue',
+      'cards_settings',
+      'compliance_kyc',
+      'compliance_travel_rule',
+      'swaps_quote',
+    ])
+  })
+
+  it('writes once for an idempotency key, where the call has one', async () => {
+    const issue = async (idempotency_key: string | undefined, nickname = 'Once') => {
+      const result = await client.callTool({
+        name: 'cards_issue',
+        arguments: { nickname, ...(idempotency_key === undefined ? {} : { idempotency_key }) },
+      })
+      const issued = z.object({ id: z.string() }).safeParse(result.structuredContent)
+      return issued.data?.id ?? problemOf(result).code
+    }
+    const first = await issue('card-1')
+    expect(first).toMatch(/^card_/)
+    expect(await issue('card-1')).toBe(first)
+    expect(await issue('card-1', 'Another')).toBe('idempotency_key_reused')
+    expect(await issue(undefined)).not.toBe(first)
+    expect(await issue('a b')).toBe('invalid_request')
   })
 
   it('answers with structured content that fits, and the same as text', async () => {
