@@ -7,6 +7,7 @@ import {
   ElicitResultSchema,
   ErrorCode,
   GetPromptRequestSchema,
+  InitializeRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
@@ -16,6 +17,7 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
+import { z } from 'zod'
 import { VERSION } from '../src/version.ts'
 import type { Approvals, PendingApproval } from './approval.ts'
 import type { Asking } from './exchange.ts'
@@ -39,6 +41,8 @@ export interface Asked2025 {
   readonly headers: Readonly<Record<string, string>>
   /** Aborted when the process is told to end. */
   readonly ending: AbortSignal
+  /** Is told how the request is cancelled, and when that is of no use any more. */
+  readonly onOpen: (cancel: () => void, closed: Promise<void>) => void
 }
 
 /** What serves: the offer, how calls wait for the owner, and what else a server is given. */
@@ -55,12 +59,13 @@ export async function answer2025(
   asked: Asked2025,
 ): Promise<Response> {
   const { message, asking, headers } = asked
-  const malformed = malformedCall(message)
-  if (malformed !== null) return Response.json(malformed, { headers })
-  const { transport, response } = openExchange(asking, headers)
+  const refused = malformed(message)
+  if (refused !== null) return Response.json(refused, { headers })
+  const { transport, response, closed, cancel } = openExchange(asking, headers)
   const server = serverFor(serving, caller, { ...asked, transport })
   serving.register?.(server, caller)
   await server.connect(transport)
+  asked.onOpen(() => cancel(message.id), closed)
   transport.onmessage?.({ jsonrpc: '2.0', ...message })
   return response
 }
@@ -156,12 +161,22 @@ async function askOwner(
   return later
 }
 
-/** What a call with wrong members is told; the SDK would answer an internal error with its schema's own words. */
-function malformedCall(message: Asked2025['message']) {
-  if (message.method !== 'tools/call' || CallToolRequestSchema.safeParse(message).success) return null
-  const error = {
-    code: ErrorCode.InvalidParams,
-    message: 'tools/call takes params {name, arguments}: a text and an object.',
-  }
+/** What each method takes; any other takes nothing that could be wrong. */
+const shapes = {
+  initialize: [InitializeRequestSchema, '{protocolVersion, capabilities, clientInfo: {name, version}}'],
+  'tools/call': [CallToolRequestSchema, '{name, arguments}: a text and an object'],
+  'prompts/get': [GetPromptRequestSchema, '{name, arguments}: a text and an object of texts'],
+  'resources/read': [ReadResourceRequestSchema, '{uri}: a text'],
+} as const
+
+/** What a request with wrong members is told; the SDK would answer an internal error with its schema's own words. */
+function malformed(message: Asked2025['message']) {
+  const { data: method } = shaped.safeParse(message.method)
+  if (method === undefined) return null
+  const [schema, takes] = shapes[method]
+  if (schema.safeParse(message).success) return null
+  const error = { code: ErrorCode.InvalidParams, message: `${method} takes params ${takes}.` }
   return { jsonrpc: '2.0', id: message.id, error }
 }
+
+const shaped = z.enum(['initialize', 'tools/call', 'prompts/get', 'resources/read'])

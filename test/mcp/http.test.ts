@@ -154,6 +154,23 @@ describe('/mcp', () => {
     expect(scene.gateway.output()).not.toContain('unexpected error')
   })
 
+  it('says what is wrong with the members of a request', async () => {
+    for (const [method, params] of [
+      ['initialize', { protocolVersion: 7 }],
+      ['initialize', undefined],
+      ['prompts/get', { name: 5 }],
+      ['prompts/get', { name: 'pay_invoice', arguments: { invoice: 7 } }],
+      ['resources/read', {}],
+      ['tools/call', { name: 'context', arguments: [] }],
+    ] as const) {
+      const answer = await (await post({ jsonrpc: '2.0', id: 1, method, params })).json()
+      expect(answer).toMatchObject({
+        id: 1,
+        error: { code: -32602, message: expect.stringContaining(`${method} takes params`) },
+      })
+    }
+  })
+
   it('takes no batch, which would count as one request', async () => {
     const response = await post([1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/list' })))
     expect(response.status).toBe(400)
