@@ -5,9 +5,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
   CallToolRequestSchema,
   ElicitResultSchema,
-  ErrorCode,
   GetPromptRequestSchema,
-  InitializeRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
@@ -17,7 +15,6 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import { z } from 'zod'
 import { VERSION } from '../src/version.ts'
 import type { Approvals, PendingApproval } from './approval.ts'
 import type { Asking } from './exchange.ts'
@@ -59,8 +56,6 @@ export async function answer2025(
   asked: Asked2025,
 ): Promise<Response> {
   const { message, asking, headers } = asked
-  const refused = malformed(message)
-  if (refused !== null) return Response.json(refused, { headers })
   const { transport, response, closed, cancel } = openExchange(asking, headers)
   const server = serverFor(serving, caller, { ...asked, transport })
   serving.register?.(server, caller)
@@ -160,23 +155,3 @@ async function askOwner(
     })
   return later
 }
-
-/** What each method takes; any other takes nothing that could be wrong. */
-const shapes = {
-  initialize: [InitializeRequestSchema, '{protocolVersion, capabilities, clientInfo: {name, version}}'],
-  'tools/call': [CallToolRequestSchema, '{name, arguments}: a text and an object'],
-  'prompts/get': [GetPromptRequestSchema, '{name, arguments}: a text and an object of texts'],
-  'resources/read': [ReadResourceRequestSchema, '{uri}: a text'],
-} as const
-
-/** What a request with wrong members is told; the SDK would answer an internal error with its schema's own words. */
-function malformed(message: Asked2025['message']) {
-  const { data: method } = shaped.safeParse(message.method)
-  if (method === undefined) return null
-  const [schema, takes] = shapes[method]
-  if (schema.safeParse(message).success) return null
-  const error = { code: ErrorCode.InvalidParams, message: `${method} takes params ${takes}.` }
-  return { jsonrpc: '2.0', id: message.id, error }
-}
-
-const shaped = z.enum(['initialize', 'tools/call', 'prompts/get', 'resources/read'])

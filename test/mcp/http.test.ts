@@ -163,11 +163,19 @@ describe('/mcp', () => {
       ['resources/read', {}],
       ['tools/call', { name: 'context', arguments: [] }],
     ] as const) {
-      const answer = await (await post({ jsonrpc: '2.0', id: 1, method, params })).json()
-      expect(answer).toMatchObject({
-        id: 1,
-        error: { code: -32602, message: expect.stringContaining(`${method} takes params`) },
-      })
+      const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      for (const response of [
+        await post({ jsonrpc: '2.0', id: 1, method, params }),
+        await post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, modern),
+      ])
+        expect(await response.json()).toMatchObject({
+          id: 1,
+          error: { code: -32602, message: expect.stringContaining(`${method} takes params`) },
+        })
     }
   })
 
