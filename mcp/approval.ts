@@ -45,6 +45,7 @@ const problem = z.looseObject({
   code: z.literal('approval_required'),
   detail: z.string(),
   approvalId: z.string(),
+  approvalUrl: z.string(),
   // Whatever has a reason is decided already.
   reason: z.undefined().optional(),
 })
@@ -58,16 +59,15 @@ const standing = z.looseObject({
 /** Prepares the waiting. @param offer whose `approvals_get` tells how an approval stands. */
 export function createApprovals(
   offer: Pick<Offer, 'call'>,
-  { settings, database, clock, log }: Pick<Services, 'settings' | 'database' | 'clock' | 'log'>,
+  { database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>,
 ): Approvals {
-  const [site = settings.origin] = settings.webOrigins
   return {
     pendingOf({ isError, content: [{ text }] }) {
       if (isError !== true) return null
       const { data } = problem.safeParse(parseJson(text))
       if (data === undefined) return null
-      const { approvalId: id, detail: message } = data
-      return { id, message, url: new URL(`/approvals/${encodeURIComponent(id)}`, site).href }
+      const { approvalId: id, detail: message, approvalUrl: url } = data
+      return { id, message, url }
     },
     decided: (caller, approval, waiting) =>
       decided(caller, approval, waiting).catch((err: unknown) => {

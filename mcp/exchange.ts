@@ -24,6 +24,10 @@ export interface Asking {
 export interface Exchange {
   readonly transport: Transport
   readonly response: Promise<Response>
+  /** Ends once the answer is given, or nobody waits for it any more. */
+  readonly closed: Promise<void>
+  /** The client does not want its answer any more: whoever works on it is told, and nothing is sent. */
+  cancel(id: string | number): void
 }
 
 interface Wait {
@@ -34,6 +38,7 @@ interface Wait {
 /** Opens an exchange. @param asking null: nobody can be asked. @param headers of the response, such as the session's id. */
 export function openExchange(asking: Asking | null, headers: Readonly<Record<string, string>>): Exchange {
   const { promise: response, resolve: respond } = promiseOf<Response>()
+  const { promise: closed, resolve: end } = promiseOf<void>()
   const waits = new Map<string | number, Wait>()
   let stream: ReturnType<typeof openEventStream> | null = null
   let isClosed = false
@@ -79,10 +84,16 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
       isClosed = true
       for (const { end } of waits.values()) end()
       stream?.end()
+      end()
       transport.onclose?.()
     },
   }
-  return { transport, response }
+  const cancel = (requestId: string | number) => {
+    transport.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } })
+    respond(new Response(null, { status: 202, headers }))
+    void transport.close()
+  }
+  return { transport, response, closed, cancel }
 }
 
 /** What the server is told where no answer will come: its session has ended, or cannot be read. */

@@ -8,6 +8,7 @@ import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
 import type { Principal } from '../src/principal.ts'
 import { createApprovals } from './approval.ts'
+import { malformed } from './malformed.ts'
 import { createOffer, type McpCaller, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
@@ -64,6 +65,8 @@ export function mcpHandler(
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
     requireGrantedScope(offer, principal, message)
+    const refused = malformed(message)
+    if (refused !== null) return Response.json(refused)
     const asked = { request, message }
     return (await is2026(request, message))
       ? answer2026(caller, asked)

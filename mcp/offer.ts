@@ -6,17 +6,19 @@ import { showDecisions } from '../src/audit/show-decisions.ts'
 import { Failure } from '../src/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
-import { requireRail } from '../src/kernel/gates/rail.ts'
 import { countRequest, requireWithinLimit } from '../src/kernel/gates/rate.ts'
 import { missingScopes, requireScope } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Principal } from '../src/principal.ts'
-import { foreignMembers, foreignNote } from './foreign-members.ts'
+import { type Buyer, createBuyer } from './buy.ts'
+import { foreignMembers } from './foreign-members.ts'
+import { splitArguments } from './idempotency-key.ts'
+import { type ListedTool, listedAs } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
-import { type Purchase, paymentIn, type Seller, sellFor, termsFor } from './x402.ts'
+import { paymentIn, type Seller } from './x402.ts'
 
 /** Who calls, and when. */
 export interface McpCaller {
@@ -25,25 +27,6 @@ export interface McpCaller {
   readonly now: Date
   readonly clientAddress: string
 }
-
-/** A tool as clients see it. */
-export interface ListedTool {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly inputSchema: JsonObjectSchema
-  readonly outputSchema: JsonObjectSchema
-  readonly annotations: {
-    readonly title: string
-    readonly readOnlyHint: boolean
-    readonly destructiveHint: boolean
-    readonly idempotentHint: boolean
-    readonly openWorldHint: boolean
-  }
-}
-
-/** A JSON Schema of an object. */
-export type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
 /** A resource as clients see it. */
 export interface ListedResource {
@@ -127,12 +110,12 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       }),
   )
 
+  const buyer = createBuyer(services, seller)
   const call: Offer['call'] = async (caller, name, given, meta) => {
     const found = served.get(name)
     if (found === undefined)
       throw protocolError(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
     const { tool, foreign } = found
-    const payment = tool.isSold ? paymentIn(meta) : undefined
     const startedAt = performance.now()
     const told = (outcome: string, decisionId: string | null | undefined) => {
       const seconds = (performance.now() - startedAt) / 1_000
@@ -144,46 +127,27 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       )
     }
     return services.tracing.span('mcp call', { 'mcp.tool.name': name }, async () => {
+      let sold: Parameters<Buyer['terms']>[0] | null = null
+      let decidedBy: string | null = null
       try {
-        if (payment !== undefined) {
-          const sold = await sellFor(seller, payment, await purchaseOf(found, caller, given))
-          told(sold.isError === true ? 'payment_required' : 'ok', null)
-          return sold
-        }
         const { input, idempotencyKey } = splitArguments(tool, given)
-        await count(found, caller)
-        const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
-        told('ok', decisionId)
-        return resultOf(body, foreign)
+        const byOwner = async () => {
+          await count(found, caller)
+          const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
+          decidedBy = decisionId
+          return resultOf(body, foreign)
+        }
+        if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
+        const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
+        told(result.isError === true ? 'payment_required' : 'ok', decidedBy)
+        return result
       } catch (error) {
         const failure = error instanceof Failure ? error : null
         told(failure?.code ?? 'internal', failure?.members.decisionId)
-        const terms = tool.isSold && isUnpaid(error) ? await termsOf(found, caller, given) : {}
+        const terms = sold !== null && isUnpaid(error) ? await buyer.terms(sold) : {}
         return failureResult(error, { requestId: caller.requestId, name, log: services.log, terms })
       }
     })
-  }
-
-  /** What a tool sells, for the caller's own money: what REST sells to anybody. */
-  async function purchaseOf(
-    { tool }: ServedTool,
-    caller: McpCaller,
-    given: Record<string, unknown>,
-  ): Promise<Purchase> {
-    requireScope(tool, caller.principal)
-    const { idempotency_key: _, ...input } = given
-    const { sell } = tool.decode(input)
-    if (sell === null) throw new Error(`${tool.name} is not for sale`)
-    await requireRail(tool, services)
-    const context = { ...services, ...caller, idempotencyKey: null, afterCommit: () => {} }
-    return { route: tool.route, given: input, deliver: () => sell(context) }
-  }
-
-  /** How to pay for what the owner does not; nothing where it cannot be bought at the moment. */
-  async function termsOf(found: ServedTool, caller: McpCaller, given: Record<string, unknown>) {
-    return purchaseOf(found, caller, given)
-      .then((purchase) => termsFor(seller, purchase))
-      .catch(() => ({}))
   }
 
   async function count(
@@ -239,59 +203,4 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
 /** Whether the owner's money was refused, so that a caller with a wallet of its own may still buy. */
 function isUnpaid(error: unknown): boolean {
   return error instanceof Failure && ['policy_denied', 'insufficient_funds'].includes(error.code)
-}
-
-/** How a tool is listed: annotations follow from its effect. */
-function listedAs({ tool, input, output }: CatalogueEntry, foreign: readonly string[]): ListedTool {
-  const { properties, required, ...rest } = input
-  const isSpend = tool.effect === 'spend'
-  const members = { ...asRecord(properties), ...(isSpend ? { idempotency_key: idempotencyKeySchema } : {}) }
-  const needed = [...asNames(required), ...(isSpend ? ['idempotency_key'] : [])]
-  return {
-    name: tool.name.replaceAll('.', '_'),
-    title: tool.title,
-    description: [tool.summary, tool.description ?? []].flat().join(' ') + foreignNote(foreign),
-    inputSchema: {
-      ...rest,
-      type: 'object',
-      properties: members,
-      ...(needed.length > 0 ? { required: needed } : {}),
-    },
-    outputSchema: { ...output, type: 'object' },
-    annotations: {
-      title: tool.title,
-      readOnlyHint: tool.effect === 'read',
-      destructiveHint: isSpend,
-      idempotentHint: true,
-      openWorldHint: isSpend,
-    },
-  }
-}
-
-const idempotencyKeySchema = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 255,
-  pattern: '^[\\x21-\\x7e]+$',
-  description:
-    'Names this payment: a new key for a new payment, the same key when you repeat a call. Never pays twice.',
-}
-
-function splitArguments(tool: Tool, given: Record<string, unknown>) {
-  if (tool.effect !== 'spend') return { input: given, idempotencyKey: null }
-  const { idempotency_key: key, ...input } = given
-  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return { input, idempotencyKey: key }
-  const message = key === undefined ? 'is required' : 'must be 1 to 255 visible ASCII characters'
-  throw new Failure('invalid_request', `idempotency_key: ${message}`, {
-    issues: [{ path: 'idempotency_key', message }],
-    hint: 'Give each new payment a new idempotency_key, and repeat a call with the same one.',
-  })
-}
-
-function asRecord(value: unknown): Record<string, object> {
-  return typeof value === 'object' && value !== null ? { ...value } : {}
-}
-
-function asNames(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : []
 }

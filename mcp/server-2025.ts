@@ -5,7 +5,6 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import {
   CallToolRequestSchema,
   ElicitResultSchema,
-  ErrorCode,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
@@ -39,6 +38,8 @@ export interface Asked2025 {
   readonly headers: Readonly<Record<string, string>>
   /** Aborted when the process is told to end. */
   readonly ending: AbortSignal
+  /** Is told how the request is cancelled, and when that is of no use any more. */
+  readonly onOpen: (cancel: () => void, closed: Promise<void>) => void
 }
 
 /** What serves: the offer, how calls wait for the owner, and what else a server is given. */
@@ -55,12 +56,11 @@ export async function answer2025(
   asked: Asked2025,
 ): Promise<Response> {
   const { message, asking, headers } = asked
-  const malformed = malformedCall(message)
-  if (malformed !== null) return Response.json(malformed, { headers })
-  const { transport, response } = openExchange(asking, headers)
+  const { transport, response, closed, cancel } = openExchange(asking, headers)
   const server = serverFor(serving, caller, { ...asked, transport })
   serving.register?.(server, caller)
   await server.connect(transport)
+  asked.onOpen(() => cancel(message.id), closed)
   transport.onmessage?.({ jsonrpc: '2.0', ...message })
   return response
 }
@@ -154,14 +154,4 @@ async function askOwner(
       params: { elicitationId },
     })
   return later
-}
-
-/** What a call with wrong members is told; the SDK would answer an internal error with its schema's own words. */
-function malformedCall(message: Asked2025['message']) {
-  if (message.method !== 'tools/call' || CallToolRequestSchema.safeParse(message).success) return null
-  const error = {
-    code: ErrorCode.InvalidParams,
-    message: 'tools/call takes params {name, arguments}: a text and an object.',
-  }
-  return { jsonrpc: '2.0', id: message.id, error }
 }

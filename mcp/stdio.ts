@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { systemClock } from '../src/clock.ts'
 import { type SigningKey, signRequest } from '../src/identity/sign-request.ts'
 import { rootCause } from '../src/root-cause.ts'
+import { standardHeaders } from './standard-headers.ts'
 
 /** Longer than the gateway is ever silent: a stream says every quarter of a minute that it is there. */
 const SILENT_MS = 60_000
@@ -24,11 +25,19 @@ interface Gateway {
   readonly key: SigningKey
   /** The session that the last `initialize` opened. */
   session: string | null
+  /** Requests of 2026 that are under way, by id: the gateway is told that one is cancelled by going away. */
+  readonly underWay: Map<unknown, AbortController>
+}
+
+/** What goes with a message. @property signal aborted where its answer is not wanted any more. */
+interface Sending {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
 }
 
 /** Serves until standard input ends. @param url of the gateway, such as `http://127.0.0.1:8787`. */
 export async function serveStdio({ url, key }: { url: string; key: SigningKey }): Promise<void> {
-  const gateway: Gateway = { endpoint: new URL('/mcp', url), key, session: null }
+  const gateway: Gateway = { endpoint: new URL('/mcp', url), key, session: null, underWay: new Map() }
   const underWay = new Set<Promise<void>>()
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
@@ -47,34 +56,51 @@ async function pass(line: string, gateway: Gateway): Promise<void> {
   if (typeof message !== 'object' || message === null || Array.isArray(message))
     return tell(failed(null, codes.notARequest, 'This is not a JSON-RPC message: one object a line.'))
   const id = idOf(message)
+  const headers = standardHeaders(message)
+  const cancelled = new AbortController()
+  if (id !== undefined && headers['mcp-method'] !== undefined) gateway.underWay.set(id, cancelled)
+  gateway.underWay.get(cancelledBy(message))?.abort()
   try {
-    const { response, heard } = await sendAgain(gateway, Buffer.from(line))
+    const { response, heard } = await sendAgain(gateway, Buffer.from(line), {
+      headers,
+      signal: cancelled.signal,
+    })
     if (isInitialize(message)) gateway.session = response.headers.get(SESSION)
     if (response.headers.get('content-type')?.startsWith('text/event-stream') === true)
       return await writeEvents(response, heard)
     const text = await response.text()
     if (id === undefined) return
-    if (response.status === 200) tell(JSON.parse(text))
+    const answer = parsed(text)
+    if (response.status === 200) tell(answer)
+    // What is refused before a server has it is of no id.
+    else if (isRpcError(answer)) tell({ ...answer, id })
     else tell(failed(id, codes.gateway, `The gateway answered ${response.status}: ${text.slice(0, 2000)}`))
   } catch (error) {
-    if (id === undefined) return
+    if (id === undefined || cancelled.signal.aborted) return
     const why = `The gateway at ${gateway.endpoint.origin} cannot be reached: ${rootCause(error)}`
     tell(failed(id, codes.gateway, why))
+  } finally {
+    if (gateway.underWay.get(id) === cancelled) gateway.underWay.delete(id)
   }
 }
 
 /** Sends a message. A session that has ended is not needed: the gateway serves its key without one. */
-async function sendAgain(gateway: Gateway, body: Buffer) {
+async function sendAgain(gateway: Gateway, body: Buffer, how: Sending) {
   const { session } = gateway
-  const sent = await send(gateway, 'POST', body)
+  const sent = await send(gateway, 'POST', body, how)
   if (sent.response.status !== 404 || session === null) return sent
   await sent.response.body?.cancel()
   if (gateway.session === session) gateway.session = null
-  return send(gateway, 'POST', body)
+  return send(gateway, 'POST', body, how)
 }
 
 /** Sends a request, signed. @returns beside the response what is to be called whenever the gateway is heard of. */
-async function send({ endpoint, key, session }: Gateway, method: 'POST' | 'DELETE', body: Buffer | null) {
+async function send(
+  { endpoint, key, session }: Gateway,
+  method: 'POST' | 'DELETE',
+  body: Buffer | null,
+  { headers = {}, signal }: Partial<Sending> = {},
+) {
   const signed = await signRequest(key, {
     origin: endpoint.origin,
     method,
@@ -89,13 +115,14 @@ async function send({ endpoint, key, session }: Gateway, method: 'POST' | 'DELET
   const response = await fetch(endpoint, {
     method,
     headers: {
+      ...headers,
       ...signed,
       ...(session === null ? {} : { [SESSION]: session }),
       ...(body === null ? {} : { 'content-type': 'application/json' }),
       accept: 'application/json, text/event-stream',
     },
     body,
-    signal: silent.signal,
+    signal: signal === undefined ? silent.signal : AbortSignal.any([silent.signal, signal]),
   })
   return { response, heard: () => timer.refresh() }
 }
@@ -129,6 +156,18 @@ function idOf(message: object): Id | undefined {
   const isAnswer = !('method' in message) && ('result' in message || 'error' in message)
   if (isAnswer || !('id' in message)) return undefined
   return typeof message.id === 'string' || typeof message.id === 'number' ? message.id : null
+}
+
+function isRpcError(answer: unknown): answer is object {
+  return typeof answer === 'object' && answer !== null && 'jsonrpc' in answer && 'error' in answer
+}
+
+/** The id of the request that a message cancels. */
+function cancelledBy(message: object): unknown {
+  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined
+  if (!('params' in message) || typeof message.params !== 'object' || message.params === null)
+    return undefined
+  return 'requestId' in message.params ? message.params.requestId : undefined
 }
 
 function isInitialize(message: object): boolean {

@@ -4,6 +4,7 @@
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
  */
 import {
+  CancelledNotificationSchema,
   InitializeRequestSchema,
   isJSONRPCRequest,
   type JSONRPCMessage,
@@ -43,6 +44,8 @@ export function createStreamable2025(
 ): Streamable2025 {
   const { database, clock } = services
   const watch = createWatch(services, serving)
+  /** What is being answered here, by key, session and id: how it is cancelled. */
+  const underWay = new Map<string, () => void>()
 
   /** @throws Failure `not_found` for a session that is not this key's, which begins anew then. */
   async function sessionOf({ principal, now }: McpCaller, id: string): Promise<McpSession> {
@@ -69,7 +72,12 @@ export function createStreamable2025(
       const isFirst = InitializeRequestSchema.safeParse(message)
       const id = request.headers.get(SESSION)
       const session = id === null || isFirst.success ? null : await sessionOf(caller, id)
+      const nameOf = (asked: string | number) =>
+        JSON.stringify([caller.principal.key.id, session === null ? null : id, asked])
       if (!isJSONRPCRequest(message)) {
+        const { data: cancelled } = CancelledNotificationSchema.safeParse(message)
+        const { requestId } = cancelled?.params ?? {}
+        if (requestId !== undefined) underWay.get(nameOf(requestId))?.()
         const { data: answer } = answering.safeParse(message)
         if (session !== null && answer !== undefined)
           await answerQuestion(database, { session, id: answer.id, answer })
@@ -82,7 +90,14 @@ export function createStreamable2025(
         headers[SESSION] = await openMcpSession(database, opened)
       }
       const asking = session === null ? null : askingOf(session)
-      return answer2025(serving, caller, { message, asking, headers, ending: serving.ending })
+      const name = nameOf(message.id)
+      const onOpen: Asked2025['onOpen'] = (cancel, closed) => {
+        underWay.set(name, cancel)
+        void closed.then(() => {
+          if (underWay.get(name) === cancel) underWay.delete(name)
+        })
+      }
+      return answer2025(serving, caller, { message, asking, headers, ending: serving.ending, onOpen })
     },
     async answerOther(caller, request) {
       const id = request.headers.get(SESSION)

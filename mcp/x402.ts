@@ -7,29 +7,43 @@ import { Failure } from '../src/failure.ts'
 import { writeJson } from '../src/json.ts'
 import type { ToolResult } from './result.ts'
 
-/** Sells one delivery to anybody who pays. A payment travels in the headers of the request, base64 of JSON. */
+/** Sells to anybody who pays. A payment travels in the headers of the request, base64 of JSON. */
 export interface Seller {
-  sell(request: SaleRequest, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
+  sell(request: SaleRequest, wanted: Wanted): Promise<Response>
+  /** What was bought under an idempotency key before; null: nothing was. */
+  recall(named: Purchase): Promise<Response | null>
 }
 
 interface SaleRequest {
   readonly req: {
     readonly method: string
-    readonly url: string
     readonly path: string
     header(name: string): string | undefined
   }
 }
 
-/** What is bought: the route that sells the same over REST, the arguments as its query, and how it is made. */
+/** What an idempotency key names: whose it is, and a hash of operation and input. */
 export interface Purchase {
-  readonly route: string
-  readonly given: Record<string, unknown>
+  readonly principal: string
+  readonly key: string
+  readonly fingerprint: string
+}
+
+interface Wanted {
+  readonly input: unknown
   readonly deliver: () => Promise<Record<string, unknown>>
+  readonly purchase: Purchase
+  readonly paymentPlace: string
+}
+
+/** What is bought: the route that sells the same over REST, the decoded input, how it is made, and what names it. */
+export interface Buying extends Omit<Wanted, 'paymentPlace'> {
+  readonly route: string
 }
 
 const PAYMENT = 'x402/payment'
 const RECEIPT = 'x402/payment-response'
+const PLACE = `_meta["${PAYMENT}"]`
 
 /** The payment that a call came with; undefined: it came with none. */
 export function paymentIn(meta: Readonly<Record<string, unknown>> | undefined): unknown {
@@ -37,21 +51,42 @@ export function paymentIn(meta: Readonly<Record<string, unknown>> | undefined): 
 }
 
 /** Answers a call by what is bought, with its receipt, or by what has to be paid. @throws Failure as selling over REST does. */
-export async function sellFor(seller: Seller, payment: unknown, purchase: Purchase): Promise<ToolResult> {
-  const response = await seller.sell(requestFor(purchase, headersOf(payment)), purchase.deliver)
+export async function sellFor(seller: Seller, payment: unknown, buying: Buying): Promise<ToolResult> {
+  const response = await sale(seller, buying, headersOf(payment))
+  if (response.status !== 402) return boughtIn(response)
   const body: Record<string, unknown> = JSON.parse(await response.text())
-  if (response.status === 402) return paymentRequired(termsIn(response, isV1(payment) ? body : null))
+  return paymentRequired(termsIn(response, isV1(payment) ? body : null))
+}
+
+/** What was bought under an idempotency key before; null: nothing was. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
+export async function boughtBefore(seller: Seller, purchase: Purchase): Promise<ToolResult | null> {
+  const response = await seller.recall(purchase)
+  return response === null ? null : boughtIn(response)
+}
+
+/** What has to be paid for a purchase. */
+export async function termsFor(seller: Seller, buying: Buying): Promise<Record<string, unknown>> {
+  return termsIn(await sale(seller, buying, new Map()), null)
+}
+
+function sale(
+  seller: Seller,
+  { route, ...wanted }: Buying,
+  headers: ReadonlyMap<string, string>,
+): Promise<Response> {
+  const [method = '', path = ''] = route.split(' ')
+  const header = (name: string) => headers.get(name.toLowerCase())
+  return seller.sell({ req: { method, path, header } }, { ...wanted, paymentPlace: PLACE })
+}
+
+async function boughtIn(response: Response): Promise<ToolResult> {
+  const body: Record<string, unknown> = JSON.parse(await response.text())
   const receipt = response.headers.get('payment-response') ?? response.headers.get('x-payment-response')
   return {
     content: [{ type: 'text', text: JSON.stringify(body) }],
     structuredContent: body,
     _meta: { [RECEIPT]: receipt === null ? null : decoded(receipt) },
   }
-}
-
-/** What has to be paid for a purchase. */
-export async function termsFor(seller: Seller, purchase: Purchase): Promise<Record<string, unknown>> {
-  return termsIn(await seller.sell(requestFor(purchase, new Map()), purchase.deliver), null)
 }
 
 function paymentRequired(terms: Record<string, unknown>): ToolResult {
@@ -70,8 +105,8 @@ function termsIn(response: Response, body: Record<string, unknown> | null): Reco
 function headersOf(payment: unknown): ReadonlyMap<string, string> {
   if (typeof payment !== 'object' || payment === null || Array.isArray(payment)) {
     const message = 'must be an x402 payment: an object'
-    throw new Failure('invalid_request', `_meta["${PAYMENT}"]: ${message}`, {
-      issues: [{ path: `_meta.${PAYMENT}`, message }],
+    throw new Failure('invalid_request', `${PLACE}: ${message}`, {
+      issues: [{ path: PLACE, message }],
     })
   }
   const encoded = Buffer.from(writeJson(payment)).toString('base64')
@@ -82,14 +117,6 @@ function isV1(payment: unknown): boolean {
   return (
     typeof payment === 'object' && payment !== null && 'x402Version' in payment && payment.x402Version === 1
   )
-}
-
-function requestFor({ route, given }: Purchase, headers: ReadonlyMap<string, string>): SaleRequest {
-  const [method = '', path = ''] = route.split(' ')
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(given)) query.append(name, String(value))
-  const header = (name: string) => headers.get(name.toLowerCase())
-  return { req: { method, url: `${path}?${query}`, path, header } }
 }
 
 function decoded(encoded: string): Record<string, unknown> {

@@ -112,12 +112,12 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
   approval_required: {
     meaning: 'The policy allows this only with the owner’s approval, which was asked for. Nothing moved.',
     remedy:
-      'Ask GET /api/approvals/{id} with "approvalId", or repeat the call with the same Idempotency-Key once the owner has approved.',
+      'The owner decides at "approvalUrl". Ask GET /api/approvals/{id} with "approvalId", or repeat the call with the same Idempotency-Key once the owner has approved.',
     example: 'A spend of 50 USDC needs the owner’s approval.',
     members: {
       decisionId: DECISION,
       approvalId: 'appr_01kag5x0n0e8tr7v3m2c4q6w8y',
-      approvalUrl: 'https://bursar.example/api/approvals/appr_01kag5x0n0e8tr7v3m2c4q6w8y',
+      approvalUrl: 'https://bursar.example/approvals/appr_01kag5x0n0e8tr7v3m2c4q6w8y',
     },
   },
   aml_blocked: {

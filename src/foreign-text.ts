@@ -13,3 +13,8 @@ export function foreignText(description: string): z.ZodString {
 export function foreignTextOrNull(description: string): z.ZodNullable<z.ZodString> {
   return foreignText(description).nullable().describe(description)
 }
+
+/** The text as one line of what can be seen: no control characters, none that turn what follows around or hide in it. */
+export function visibleText(text: string): string {
+  return text.replaceAll(/\s+/gu, ' ').replaceAll(/\p{C}/gu, '').trim()
+}

@@ -42,7 +42,7 @@ export interface Surfaces {
   readonly mcpHandler: (
     catalogue: readonly CatalogueEntry[],
     services: Services,
-    options: { seller: Pick<Paywall, 'sell'>; ending: AbortSignal },
+    options: { seller: Pick<Paywall, 'sell' | 'recall'>; ending: AbortSignal },
   ) => (mounted: MountedRequest) => Promise<Response>
 }
 

@@ -12,11 +12,17 @@ import { csvAnswer } from './csv.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
 
+/** What somebody wants to buy: the decoded input, and how it is made. */
+interface Wanted {
+  readonly input: unknown
+  readonly deliver: () => Promise<Record<string, unknown>>
+}
+
 /** Sells one delivery to anybody who pays the challenge. */
 export interface Seller {
   /** What is sold, for whoever lists it. */
   readonly discovery: Readonly<Record<string, unknown>>
-  sell(c: HttpContext, deliver: () => Promise<Record<string, unknown>>): Promise<Response>
+  sell(c: HttpContext, wanted: Wanted): Promise<Response>
 }
 
 /** How a limit holds. @property isMetered it is paid for: the limit's store must be there, and no count refuses it. */
@@ -86,8 +92,9 @@ async function sell(
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
   await requireRail(tool, services)
   const { principal } = c.get('caller')
-  const deliver = call.sell
-  return seller.sell(c, () => deliver({ ...callFacts(services, c), principal, afterCommit: () => {} }))
+  const { sell: make, input } = call
+  const deliver = () => make({ ...callFacts(services, c), principal, afterCommit: () => {} })
+  return seller.sell(c, { input, deliver })
 }
 
 function callFacts(services: Services, c: HttpContext) {

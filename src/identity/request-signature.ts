@@ -116,7 +116,7 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
   } catch (error) {
     if (!isSignatureError(error)) throw error
     if (error.code === 'ResolverFailed' && error.cause !== undefined) throw error.cause
-    throw invalid(error.message, new URL(origin).host)
+    throw invalid(error.message, origin)
   }
 }
 
@@ -157,10 +157,11 @@ function unknownKey(): Failure {
   })
 }
 
-/** @param authority what `@authority` is here; clients that use another name of the host sign another one. */
-function invalid(why: string, authority?: string): Failure {
-  const named = authority === undefined ? '' : ` ("${authority}" here)`
+/** @param origin that is signed for, whatever name the host was reached by. */
+function invalid(why: string, origin?: string): Failure {
+  const named = origin === undefined ? '' : ` ("${new URL(origin).host}" here)`
+  const url = origin === undefined ? '' : ` with --url ${origin}, this gateway's PUBLIC_ORIGIN,`
   return new Failure('signature_invalid', `The request signature does not hold: ${why}.`, {
-    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" does it for you.`,
+    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} do it for you.`,
   })
 }

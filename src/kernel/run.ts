@@ -3,6 +3,7 @@
  * reads, writes once, or spends once. May import base, ports, ledger, spending and policies.
  */
 import { Failure } from '../failure.ts'
+import { idempotencyInProgress } from '../idempotency-failures.ts'
 import { type Json, toJson } from '../json.ts'
 import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
 import { claimingIdempotency, withIdempotency } from '../spending/idempotency.ts'
@@ -132,10 +133,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
     facts: await findDecisionFacts(context.database, decisionId),
   })
   if (body !== null) return { body, replayed: true, decisionId }
-  throw new Failure('idempotency_in_progress', 'The first call with this idempotency key is still running.', {
-    retryAfter: 1,
-    hint: 'Repeat the same request after a second to get its answer.',
-  })
+  throw idempotencyInProgress()
 }
 
 /** The rail and the policy decide on a new spend. One that was allowed before stands, whatever has changed since. */

@@ -133,21 +133,33 @@ export async function leavePending(
     .execute()
 }
 
-/** It was certainly not paid and nothing was broadcast: the authorization is as free as before. */
+/** It was certainly not paid and nothing was broadcast: the authorization, and what named it, are as free as before. */
 export async function forgetPayment({ kysely }: Connection, id: string): Promise<void> {
-  await kysely.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').execute()
+  await kysely
+    .with('ended', (from) =>
+      from.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').returning('id'),
+    )
+    .deleteFrom('idempotency')
+    .where('payment_id', 'in', (from) => from.selectFrom('ended').select('id'))
+    .execute()
 }
 
-/** It was not paid and never can be: its name is free for another payment. */
+/** It was not paid and never can be: its names are free for another payment. */
 export async function failPayment(
   { kysely }: Connection,
   { id, failure, at }: { id: string; failure: string; at: Date },
 ): Promise<void> {
   await kysely
-    .updateTable('payment')
-    .set({ state: 'failed', failure, identifier: null, updated_at: at })
-    .where('id', '=', id)
-    .where('state', 'in', ['taking', 'pending'])
+    .with('ended', (from) =>
+      from
+        .updateTable('payment')
+        .set({ state: 'failed', failure, identifier: null, updated_at: at })
+        .where('id', '=', id)
+        .where('state', 'in', ['taking', 'pending'])
+        .returning('id'),
+    )
+    .deleteFrom('idempotency')
+    .where('payment_id', 'in', (from) => from.selectFrom('ended').select('id'))
     .execute()
 }
 

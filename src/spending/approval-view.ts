@@ -1,5 +1,6 @@
 /** An approval as its owner and its agent see it. */
 import { z } from 'zod'
+import { FOREIGN_TEXT } from '../foreign-text.ts'
 import { parseJson, toJson } from '../json.ts'
 import type { Approval } from './approvals.ts'
 
@@ -14,7 +15,11 @@ export const approvalView = z.strictObject({
   operation: z.string().describe('What it asked for, such as `wallets.transfer`.'),
   input: z.looseObject({}).describe('The exact call that is approved or rejected.'),
   decisionId: z.string().describe('The decision that asked: `dec_…`'),
-  answer: z.looseObject({}).nullable().describe('What the approved call answered.'),
+  answer: z
+    .looseObject({})
+    .nullable()
+    // Some of what tools answer is written by merchants, banks and others, and here no schema says which.
+    .meta({ description: 'What the approved call answered.', [FOREIGN_TEXT]: true }),
   problem: z.looseObject({}).nullable().describe('What the approved call was refused with.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().describe('Until when it can be approved, ISO 8601 UTC.'),

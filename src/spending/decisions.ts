@@ -31,3 +31,20 @@ export async function findAllowedDecision(
     .executeTakeFirst()
   return row?.id
 }
+
+/** Whether a spend of the owner's money is behind an idempotency key: it was allowed, or waits for its owner. */
+export async function isSpendDecided(
+  database: Connection,
+  { principal, key, fingerprint }: IdempotentCall,
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('idempotency')
+    .innerJoin('decision', 'decision.id', 'idempotency.decision_id')
+    .select('decision.id')
+    .where('idempotency.principal', '=', principal)
+    .where('idempotency.key', '=', key)
+    .where('idempotency.fingerprint', '=', fingerprint)
+    .where('decision.verdict', 'in', ['allow', 'approval_required'])
+    .executeTakeFirst()
+  return row !== undefined
+}

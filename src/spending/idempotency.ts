@@ -2,7 +2,7 @@
  * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table and under the same
  * locks. The answer is kept in the transaction of its effect where it has one, for 24 hours.
  */
-import { Failure } from '../failure.ts'
+import { idempotencyInProgress, idempotencyKeyReused } from '../idempotency-failures.ts'
 import type { Json } from '../json.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
 
@@ -39,7 +39,8 @@ const keepStatement: Statement = {
   name: 'idempotency_keep',
   text: `insert into idempotency as i (principal, key, fingerprint, answer, created_at) values ($1, $2, $3, $4, $5)
     on conflict (principal, key) do update
-    set fingerprint = excluded.fingerprint, decision_id = null, answer = excluded.answer, created_at = excluded.created_at
+    set fingerprint = excluded.fingerprint, decision_id = null, payment_id = null, answer = excluded.answer,
+      created_at = excluded.created_at
     where i.created_at < excluded.created_at - interval '24 hours'
       and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
     returning 1`,
@@ -50,10 +51,11 @@ const claimStatement: Statement = {
   // A claim that was neither kept nor freed is that of a process that ended: longer than any request lasts.
   text: `insert into idempotency as i (principal, key, fingerprint, created_at) values ($1, $2, $3, $4)
     on conflict (principal, key) do update
-    set fingerprint = excluded.fingerprint, decision_id = null, answer = null, created_at = excluded.created_at
+    set fingerprint = excluded.fingerprint, decision_id = null, payment_id = null, answer = null,
+      created_at = excluded.created_at
     where (i.created_at < excluded.created_at - interval '24 hours'
         and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved'))
-      or (i.answer is null and i.decision_id is null and i.fingerprint = excluded.fingerprint
+      or (i.answer is null and i.decision_id is null and i.payment_id is null and i.fingerprint = excluded.fingerprint
         and i.created_at < excluded.created_at - interval '2 minutes')
     returning 1`,
 }
@@ -92,14 +94,14 @@ export function withIdempotency(
 ): Promise<IdempotentAnswer> {
   return database.transaction(async (connection) => {
     const [lock] = await connection.call<{ locked: boolean }>(lockStatement, [principal, key])
-    if (lock?.locked !== true) throw inProgress()
+    if (lock?.locked !== true) throw idempotencyInProgress()
     const [found] = await connection.call<{ fingerprint: string; answered: boolean; answer: Json }>(
       findStatement,
       [principal, key, at],
     )
     if (found !== undefined) {
-      if (found.fingerprint !== fingerprint) throw keyReused()
-      if (!found.answered) throw inProgress()
+      if (found.fingerprint !== fingerprint) throw idempotencyKeyReused()
+      if (!found.answered) throw idempotencyInProgress()
       return { replayed: true, answer: found.answer }
     }
     const answer = await work(connection)
@@ -111,7 +113,7 @@ export function withIdempotency(
       at,
     ])
     // Nobody else can have taken the key under the lock; were it so, two effects must not share it.
-    if (kept.length === 0) throw keyReused()
+    if (kept.length === 0) throw idempotencyKeyReused()
     return { replayed: false, answer }
   })
 }
@@ -132,8 +134,8 @@ export async function claimingIdempotency(
       findStatement,
       [principal, key, at],
     )
-    if (found !== undefined && found.fingerprint !== fingerprint) throw keyReused()
-    if (found === undefined || !found.answered) throw inProgress()
+    if (found !== undefined && found.fingerprint !== fingerprint) throw idempotencyKeyReused()
+    if (found === undefined || !found.answered) throw idempotencyInProgress()
     return { replayed: true, answer: found.answer }
   }
   try {
@@ -149,21 +151,4 @@ export async function claimingIdempotency(
 /** Forgets keys that are older than 24 hours and whose spend, if any, is resolved. */
 export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
   await connection.call(sweepStatement, [at])
-}
-
-function inProgress(): Failure {
-  return new Failure(
-    'idempotency_in_progress',
-    'The first call with this idempotency key is still running.',
-    {
-      retryAfter: 1,
-      hint: 'Repeat the same request after a second to get its answer.',
-    },
-  )
-}
-
-function keyReused(): Failure {
-  return new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
-    hint: 'Use a new idempotency key for a new request.',
-  })
 }

@@ -23,6 +23,7 @@ import { mcpSessions } from './migrations/0019-mcp-sessions.ts'
 import { relaysByAccount } from './migrations/0021-relays-by-account.ts'
 import { intentions } from './migrations/0023-intentions.ts'
 import { verdicts } from './migrations/0024-verdicts.ts'
+import { purchases } from './migrations/0025-purchases.ts'
 import { cardApplyForced } from './migrations/0026-card-apply.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
@@ -49,5 +50,6 @@ export const migrations: Readonly<Record<string, string>> = {
   '0021-relays-by-account': relaysByAccount,
   '0023-intentions': intentions,
   '0024-verdicts': verdicts,
+  '0025-purchases': purchases,
   '0026-card-apply': cardApplyForced,
 }

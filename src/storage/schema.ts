@@ -286,13 +286,14 @@ export interface ApprovalTable {
   decided_at: Date | null
 }
 
-/** Calls that came with an idempotency key: a spend's by its decision, any other's by its first answer. Kept for 24 hours. */
+/** Calls that came with an idempotency key: a spend's by its decision, a purchase's by its payment, any other's by its first answer. Kept for 24 hours. */
 export interface IdempotencyTable {
   principal: string
   key: string
   fingerprint: string
-  /** The spend decision behind it; null for writes that spend nothing. */
+  /** What is behind it: a spend decision, or a payment of the caller's own; neither for writes that spend nothing. */
   decision_id: string | null
+  payment_id: string | null
   answer: JsonColumn<Json | null> | null
   created_at: Date
 }

@@ -57,7 +57,10 @@ describe('an agent that must ask', () => {
     const told = await pay()
     expect(told).toMatchObject({
       isError: true,
-      body: { code: 'approval_required', approvalUrl: expect.stringContaining('/api/approvals/appr_') },
+      body: {
+        code: 'approval_required',
+        approvalUrl: expect.stringMatching(/^http:\/\/localhost:\d+\/approvals\/appr_/),
+      },
     })
     const approvalId = String(told.body.approvalId)
     expect((await call('approvals_get', { id: approvalId })).body).toMatchObject({ status: 'pending' })

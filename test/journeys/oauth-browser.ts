@@ -12,6 +12,14 @@ export interface ConsentDecision {
 export interface OAuthBrowser {
   /** Opens an authorization URL and decides. @returns where the client is sent back to. */
   authorize(url: URL, decision: ConsentDecision): Promise<URL>
+  /** Opens an authorization URL. @returns the consent page, as it is shown. */
+  begin(url: URL): Promise<{ url: URL; page: string }>
+  /** Posts a decision to a consent page, signed in as somebody else where a token says so. */
+  decide(
+    url: URL,
+    decision: object,
+    token?: string,
+  ): Promise<{ status: number; body: Record<string, unknown> }>
   /** Opens a page of ours. */
   open(url: string): Promise<Response>
 }
@@ -49,18 +57,29 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     }
     throw new Error(`too many redirects from ${start}`)
   }
+  const begin: OAuthBrowser['begin'] = async (start) => {
+    const { url, response } = await follow(start.href)
+    const page = (await response?.text()) ?? ''
+    if (response === null || !url.pathname.startsWith('/oauth/consent/'))
+      throw new Error(`no consent page at ${url.href}: ${page}`)
+    return { url, page }
+  }
+  const decide: OAuthBrowser['decide'] = async (url, decision, token) => {
+    if (token !== undefined) jar.set('bursar_session', token)
+    const response = await ask(url.href, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(decision),
+    })
+    return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
+  }
   return {
     open: (url) => ask(url),
+    begin,
+    decide,
     async authorize(start, decision) {
-      const at = await follow(start.href)
-      if (at.response === null || !at.url.pathname.startsWith('/oauth/consent/'))
-        throw new Error(`no consent page at ${at.url.href}: ${(await at.response?.text()) ?? ''}`)
-      const decided = await ask(at.url.href, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(decision),
-      })
-      const { redirectTo } = z.object({ redirectTo: z.string() }).parse(await decided.json())
+      const { url } = await begin(start)
+      const { redirectTo } = z.object({ redirectTo: z.string() }).parse((await decide(url, decision)).body)
       return (await follow(redirectTo)).url
     },
   }

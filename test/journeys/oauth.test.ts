@@ -258,4 +258,135 @@ describe('an MCP client over OAuth', () => {
     })
     expect(mcp.status).toBe(401)
   })
+
+  const registration = (metadata: object) =>
+    askJson(gateway.origin, 'POST', '/oauth/register', {
+      body: {
+        client_name: 'Test agent',
+        redirect_uris: [REDIRECT],
+        token_endpoint_auth_method: 'none',
+        ...metadata,
+      },
+    })
+
+  it('may have people sent back over https, to loopback at any port, and to an application of its own', async () => {
+    for (const uri of [
+      'http://evil.example/callback',
+      'https://user:secret@app.example/callback',
+      'https://*.app.example/callback',
+      'http://127.0.0.1.evil.example/callback',
+      'javascript:alert(1)',
+    ])
+      for (const application_type of [undefined, 'web', 'native']) {
+        const { status, body } = await registration({ redirect_uris: [REDIRECT, uri], application_type })
+        expect([uri, status, body.error]).toEqual([uri, 400, 'invalid_redirect_uri'])
+      }
+    for (const uri of [
+      'https://app.example/callback',
+      'http://localhost/callback',
+      'http://[::1]:1/callback',
+      'cursor://anysphere.cursor-retrieval/oauth/callback',
+    ]) {
+      const { status, body } = await registration({ redirect_uris: [uri] })
+      expect([uri, status, body.application_type]).toEqual([uri, 201, 'native'])
+    }
+    const registered = await register()
+    const { authorizationUrl } = await begin(registered, 'wallets:read')
+    authorizationUrl.searchParams.set('redirect_uri', REDIRECT.replace('39999', '40123'))
+    const back = await browser().authorize(authorizationUrl, { decision: 'deny' })
+    expect(back.port).toBe('40123')
+  })
+
+  it('is told so where it sends what nothing can hold', async () => {
+    for (const metadata of [
+      { client_name: 'a\u0000b' },
+      { client_name: 'a\ud800' },
+      { redirect_uris: [`${REDIRECT}\u0000`] },
+    ]) {
+      const { status, body } = await registration(metadata)
+      expect([status, body.error]).toEqual([400, 'invalid_client_metadata'])
+    }
+    const { authorizationUrl } = await begin(await register(), 'wallets:read')
+    authorizationUrl.searchParams.set('state', 'a\u0000b')
+    const asked = await fetch(authorizationUrl.href.replace('127.0.0.1', 'localhost'))
+    expect([asked.status, await asked.json()]).toMatchObject([400, { error: 'invalid_request' }])
+    const token = await fetch(`${gateway.origin}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'a\0', client_id: 'b\0' }),
+    })
+    expect([token.status, await token.json()]).toMatchObject([400, { error: 'invalid_request' }])
+  })
+
+  it('is shown by what can be seen of its name', async () => {
+    const { body } = await registration({
+      client_name: '\u202eknab ruoY\u2066\n\u200bBank',
+      scope: undefined,
+    })
+    const url = new URL(`${gateway.origin}/oauth/authorize`)
+    const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
+    for (const [name, value] of Object.entries({
+      client_id: String(body.client_id),
+      redirect_uri: REDIRECT,
+      response_type: 'code',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      scope: 'wallets:read',
+    }))
+      url.searchParams.set(name, value)
+    const { page: shown } = await browser().begin(url)
+    expect(shown).toContain('Allow “knab ruoY Bank”?')
+    expect(shown).not.toMatch(/[\u202e\u2066\u200b]/)
+  })
+
+  it('gets one key for one request, however often and by whomever it is answered', async () => {
+    const keys = async () =>
+      z.array(z.unknown()).parse((await owner.ask('GET', '/api/agents/keys')).body.keys).length
+    const before = await keys()
+    const { authorizationUrl } = await begin(await register(), 'wallets:read cards:read')
+    const own = browser()
+    const { url } = await own.begin(authorizationUrl)
+    const yes = { decision: 'approve', scopes: ['wallets:read'] }
+    const answers = await Promise.all(Array.from({ length: 4 }, () => own.decide(url, yes)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(await keys()).toBe(before + 1)
+    const wider = { ...yes, scopes: ['wallets:read', 'cards:read'] }
+    for (const other of [wider, { decision: 'deny' }])
+      expect((await own.decide(url, other)).body).toMatchObject({ status: 409, code: 'conflict' })
+    const second = await newGuest(gateway.origin)
+    expect((await own.decide(url, yes, second.token)).body).toMatchObject({ status: 409, code: 'conflict' })
+    const back = await own.decide(url, yes, owner.token)
+    expect(back.body).toEqual(answers[0]?.body)
+    expect(await keys()).toBe(before + 1)
+  })
+
+  it('is not let in by whoever has signed in since the page was opened', async () => {
+    const { authorizationUrl } = await begin(await register(), 'wallets:read')
+    const own = browser()
+    const { url, page: shown } = await own.begin(authorizationUrl)
+    expect(shown).toContain(`data-account="${owner.accountId}"`)
+    const yes = { decision: 'approve', scopes: ['wallets:read'], accountId: owner.accountId }
+    const second = await newGuest(gateway.origin)
+    expect((await own.decide(url, yes, second.token)).body).toMatchObject({ code: 'conflict' })
+    expect((await own.decide(url, yes, owner.token)).status).toBe(200)
+  })
+
+  it('can give its access token back, which ends the key too', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+    const revoke = (clientId: string) =>
+      fetch(`${registered.issuer}/revoke`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          token: tokens.access_token,
+          token_type_hint: 'access_token',
+          client_id: clientId,
+        }),
+      })
+    const client = await connect(tokens.access_token)
+    const other = await register()
+    await revoke(other.clientInformation.client_id)
+    expect((await call(client, 'wallets_get', {})).isError).toBe(false)
+    expect((await revoke(registered.clientInformation.client_id)).status).toBe(200)
+    await expect(client.callTool({ name: 'wallets_get', arguments: {} })).rejects.toThrow()
+    await client.close()
+  })
 })

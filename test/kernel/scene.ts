@@ -139,4 +139,5 @@ export function keyOf(
 /** A seller of nothing, where nobody pays by x402. */
 export const nothingForSale = {
   sell: () => Promise.reject(new Error('nothing is for sale here')),
+  recall: async () => null,
 }

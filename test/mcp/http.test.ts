@@ -59,7 +59,38 @@ describe('/mcp', () => {
       const isSpend = tools.some((tool) => tool.effect === 'spend' && tool.name.replaceAll('.', '_') === name)
       expect([destructiveHint, openWorldHint]).toEqual([isSpend, isSpend])
       expect(inputSchema.required?.includes('idempotency_key') ?? false).toBe(isSpend)
+      expect('idempotency_key' in (inputSchema.properties ?? {})).toBe(readOnlyHint !== true)
     }
+  })
+
+  it('promises that a repeated call does nothing more only where that is so', async () => {
+    const { tools: listed } = await client.listTools()
+    const repeatable = listed.filter(({ annotations }) => annotations?.idempotentHint !== true)
+    expect(repeatable.map(({ name }) => name).sort()).toEqual([
+      'banking_create',
+      'cards_issue',
+      'cards_settings',
+      'compliance_kyc',
+      'compliance_travel_rule',
+      'swaps_quote',
+    ])
+  })
+
+  it('writes once for an idempotency key, where the call has one', async () => {
+    const issue = async (idempotency_key: string | undefined, nickname = 'Once') => {
+      const result = await client.callTool({
+        name: 'cards_issue',
+        arguments: { nickname, ...(idempotency_key === undefined ? {} : { idempotency_key }) },
+      })
+      const issued = z.object({ id: z.string() }).safeParse(result.structuredContent)
+      return issued.data?.id ?? problemOf(result).code
+    }
+    const first = await issue('card-1')
+    expect(first).toMatch(/^card_/)
+    expect(await issue('card-1')).toBe(first)
+    expect(await issue('card-1', 'Another')).toBe('idempotency_key_reused')
+    expect(await issue(undefined)).not.toBe(first)
+    expect(await issue('a b')).toBe('invalid_request')
   })
 
   it('answers with structured content that fits, and the same as text', async () => {
@@ -121,6 +152,31 @@ describe('/mcp', () => {
       error: { code: -32601 },
     })
     expect(scene.gateway.output()).not.toContain('unexpected error')
+  })
+
+  it('says what is wrong with the members of a request', async () => {
+    for (const [method, params] of [
+      ['initialize', { protocolVersion: 7 }],
+      ['initialize', undefined],
+      ['prompts/get', { name: 5 }],
+      ['prompts/get', { name: 'pay_invoice', arguments: { invoice: 7 } }],
+      ['resources/read', {}],
+      ['tools/call', { name: 'context', arguments: [] }],
+    ] as const) {
+      const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      for (const response of [
+        await post({ jsonrpc: '2.0', id: 1, method, params }),
+        await post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, modern),
+      ])
+        expect(await response.json()).toMatchObject({
+          id: 1,
+          error: { code: -32602, message: expect.stringContaining(`${method} takes params`) },
+        })
+    }
   })
 
   it('takes no batch, which would count as one request', async () => {

@@ -99,10 +99,10 @@ describe('an MCP session', () => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-  const begin = async () => {
+  const begin = async (capabilities: object = {}) => {
     const params = {
       protocolVersion: '2025-11-25',
-      capabilities: {},
+      capabilities,
       clientInfo: { name: 'test', version: '1' },
     }
     const response = await send('POST', { body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } })
@@ -136,6 +136,23 @@ describe('an MCP session', () => {
     expect((await send('DELETE')).status).toBe(405)
     expect((await send('POST', { session: 'invented', body: list })).status).toBe(404)
   })
+
+  it('ends a wait that its client cancels, and answers nothing', async () => {
+    const session = await begin({ elicitation: { url: {} } })
+    const call = { jsonrpc: '2.0', id: 'waiting', method: 'tools/call', params: pay('cancelled') }
+    const waiting = await send('POST', { session, body: call })
+    expect(waiting.headers.get('content-type')).toBe('text/event-stream')
+    const params = { requestId: 'waiting' }
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    // Another session of the key has no say in it.
+    await send('POST', { session: await begin(), body: cancel })
+    const text = waiting.text()
+    expect(await Promise.race([text, pause(1_500, 'waits')])).toBe('waits')
+    expect((await send('POST', { session, body: cancel })).status).toBe(202)
+    const heard = await Promise.race([text, pause(5_000, 'waits')])
+    expect(heard).toContain('elicitation/create')
+    expect(heard).not.toContain('"result"')
+  }, 20_000)
 
   it('streams until it ends, and a new stream takes the place of the old', async () => {
     const session = await begin()

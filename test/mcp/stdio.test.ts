@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client as Client2026 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -133,6 +135,38 @@ describe('bursar mcp', () => {
   })
 })
 
+describe('bursar mcp for a client of 2026', () => {
+  const open = async (capabilities: object = {}) => {
+    const modern = new Client2026(
+      { name: 'test', version: '1' },
+      { capabilities, versionNegotiation: { mode: 'auto' } },
+    )
+    await modern.connect(
+      new Stdio2026({
+        command: process.execPath,
+        args: ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
+        stderr: 'pipe',
+      }),
+    )
+    return modern
+  }
+
+  it('speaks its protocol: tools, resources, prompts, and what is wrong with a request', async () => {
+    const modern = await open()
+    expect(modern.getNegotiatedProtocolVersion()).toBe('2026-07-28')
+    expect((await modern.listTools()).tools.map(({ name }) => name)).toContain('wallets_get')
+    const { structuredContent } = await modern.callTool({ name: 'context', arguments: {} })
+    expect(structuredContent).toMatchObject({ principal: 'key', name: 'Bot' })
+    expect((await modern.readResource({ uri: 'bursar://limits' })).contents).toHaveLength(1)
+    const prompt = { name: 'rebalance_cash', arguments: { target: '70 % USDC' } }
+    expect((await modern.getPrompt(prompt)).messages).toHaveLength(1)
+    // No header can hold these names as they are.
+    for (const name of ['né', '=?base64?bmU=?=', ' '])
+      await expect(modern.getPrompt({ name })).rejects.toMatchObject({ code: -32602 })
+    await modern.close()
+  })
+})
+
 describe('bursar mcp without its gateway', () => {
   const connect = (url: string, keyFile: string) =>
     new Client({ name: 'test', version: '1' }).connect(stdioTransport(url, keyFile))
@@ -141,6 +175,13 @@ describe('bursar mcp without its gateway', () => {
     await expect(connect('http://127.0.0.1:9', scene.keyFile)).rejects.toMatchObject({
       code: -32000,
       message: expect.stringMatching(/The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: \S+/),
+    })
+  })
+
+  it('says what URL it is to be given, where it has another name of the same gateway', async () => {
+    const { origin } = scene.gateway
+    await expect(connect(origin.replace('127.0.0.1', 'localhost'), scene.keyFile)).rejects.toMatchObject({
+      message: expect.stringContaining(`with --url ${origin}, this gateway's PUBLIC_ORIGIN`),
     })
   })
 

@@ -27,6 +27,7 @@ interface Caller {
 describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
   let scene: Scene
   let client: Caller
+  let buyer: Caller
   let close = async () => {}
   let payer: { address: string; privateKey: `0x${string}` }
   let wallet: x402Client
@@ -54,7 +55,8 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     })
     const keyed = { ...scene, demoApiKey: String(made.key) }
     const ways = await openWays(keyed)
-    client = era === '2025' ? ways.old : ways.modern
+    buyer = era === '2025' ? ways.old : ways.modern
+    client = buyer
     balance = async () => (await ways.rest('wallets_get', {})).body.balances
     close = () => ways.close()
   }, 60_000)
@@ -64,11 +66,14 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
   })
 
   let number = 0
-  const call = async (given: Record<string, string>, payment?: unknown) => {
+  const newName = () => {
     number += 1
+    return `x402-${number}`
+  }
+  const call = async (given: Record<string, string>, payment?: unknown, name: unknown = newName()) => {
     const { content, isError, structuredContent, _meta } = await client.callTool({
       name: 'x402_fx',
-      arguments: { ...given, idempotency_key: `x402-${number}` },
+      arguments: { ...given, ...(name === null ? {} : { idempotency_key: name }) },
       ...(payment === undefined ? {} : { _meta: { 'x402/payment': payment } }),
     })
     const [first] = z.array(z.object({ text: z.string() })).parse(content)
@@ -105,8 +110,58 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       },
     )
     expect([overRest.status, overRest.body.quoteId]).toEqual([200, quoteId])
+    // However it is spelled, too.
+    const spelled = { from: 'usd', to: 'Eur', amount: '100.00' }
+    expect((await call(spelled, payment)).text.quoteId).toBe(quoteId)
     const reused = await call({ ...query, amount: '200' }, payment)
     expect(reused.text.code).toBe('payment_reused')
+  })
+
+  it('buys once for an idempotency key, with whichever payment and with none', async () => {
+    const name = newName()
+    const { text: terms } = await call(query, undefined, name)
+    // What the owner's money was refused for is bought under the same key.
+    const [one, two] = [await signed(terms), await signed(terms)]
+    const sold = await Promise.all([call(query, one, name), call(query, two, name)])
+    const [first] = sold
+    expect(sold.map(({ isError }) => isError)).not.toContain(true)
+    expect(new Set(sold.map(({ text }) => bought.parse(text).quoteId)).size).toBe(1)
+    for (const payment of [one, two, undefined, 'money'])
+      expect(await call(query, payment, name)).toEqual(first)
+    const other = { ...query, amount: '200' }
+    expect((await call(other, two, name)).text.code).toBe('idempotency_key_reused')
+    expect((await call(other, undefined, name)).text.code).toBe('idempotency_key_reused')
+  })
+
+  it('is not sold what the owner’s money has paid for under the key', async () => {
+    const { text: terms } = await call(query)
+    const ways = await openWays(scene)
+    client = era === '2025' ? ways.old : ways.modern
+    const name = newName()
+    const first = await call(query, undefined, name)
+    expect(first.isError).not.toBe(true)
+    expect((await call(query, await signed(terms), name)).text).toEqual(first.text)
+    client = buyer
+    await ways.close()
+  })
+
+  it('speaks of the place of a payment in the words of MCP', async () => {
+    const refused = await call(query)
+    expect(refused.text.error).toBe('_meta["x402/payment"] is required')
+    for (const payment of [{ x402Version: 2 }, { x402Version: 1 }]) {
+      const { text } = await call(query, payment)
+      expect(text).toMatchObject({ code: 'invalid_request', issues: [{ path: '_meta["x402/payment"]' }] })
+      expect(JSON.stringify(text)).not.toMatch(/header|X-PAYMENT|PAYMENT-SIGNATURE/i)
+    }
+  })
+
+  it('needs an idempotency key that is one', async () => {
+    const payment = await signed((await call(query)).text)
+    for (const name of [null, '', 'a b', 7]) {
+      const { text } = await call(query, payment, name)
+      expect(text).toMatchObject({ code: 'invalid_request', issues: [{ path: 'idempotency_key' }] })
+    }
+    expect((await call(query, payment)).isError).not.toBe(true)
   })
 
   it('names what does not fit, and asks again', async () => {

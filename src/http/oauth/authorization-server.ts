@@ -10,10 +10,11 @@ import { findKey } from '../../identity/store.ts'
 import type { Services } from '../../kernel/context.ts'
 import { derivedSeed } from '../../seal.ts'
 import { answerByNode, type NodeListener } from '../openid/answer-by-node.ts'
-import { createOpenIdStorage } from '../openid/storage.ts'
+import { createOpenIdStorage, recordOfGrant } from '../openid/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
 import { answerConsent } from './consent.tsx'
+import { revocationBody, unstorableError } from './requests.ts'
 
 /** Where the owner is asked, below the issuer. */
 const CONSENT = '/oauth/consent'
@@ -63,6 +64,11 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   }
 
   return async (c) => {
+    const error = unstorableError(c)
+    if (error !== undefined) {
+      const error_description = 'the request holds U+0000 or half a surrogate pair'
+      return c.json({ error, error_description }, 400, { 'Cache-Control': 'no-store' })
+    }
     opened ??= open()
     const { provider, listener } = await opened.catch((error: unknown) => {
       opened = undefined
@@ -73,15 +79,27 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     // Beside the issuer's path and not below it. @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
     if (c.req.path === AUTHORIZATION_METADATA)
       return answerByNode(c, listener, new URL(issuer), `/oauth${METADATA}`)
+    if (c.req.path === `${new URL(issuer).pathname}/revoke`)
+      c.set(
+        'body',
+        await revocationBody(c, services, (grantId) =>
+          recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
+        ),
+      )
     const elsewhere = domainOf(c, services)
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
     return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))))
   }
 }
 
+/** The name of a model of ours: others keep records in the same table. */
+function modelOf(model: string): string {
+  return `oauth ${model}`
+}
+
 /** Records of our own. Anybody may register a client: one is forgotten after a while, and registers anew by itself. */
 function ownStorage(storage: AdapterFactory, model: string): Adapter {
-  const kept = storage(`oauth ${model}`)
+  const kept = storage(modelOf(model))
   if (model !== 'Client') return kept
   return { ...kept, upsert: (id, client, seconds = CLIENT_SECONDS) => kept.upsert(id, client, seconds) }
 }

@@ -8,6 +8,7 @@ import type {
 import { scopes } from '../../identity/grantable.ts'
 import { KEY_CLAIM, resourceOf } from '../../identity/oauth-tokens.ts'
 import { fetchPublic } from './fetch-public.ts'
+import { misfitOfRedirect } from './redirect-uris.ts'
 
 const DAY = 24 * 60 * 60
 
@@ -54,10 +55,21 @@ export function oauthConfiguration({
   return {
     adapter: storage,
     clientDefaults: {
+      // Agents run on their user's machine: loopback at any port, or a scheme of their own.
+      application_type: 'native',
       id_token_signed_response_alg: 'EdDSA',
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
+    },
+    extraClientMetadata: {
+      properties: ['redirect_uris'],
+      validator: (_context, _name, uris) => {
+        for (const uri of Array.isArray(uris) ? uris : []) {
+          const misfit = typeof uri === 'string' ? misfitOfRedirect(uri) : undefined
+          if (misfit !== undefined) throw new errors.InvalidClientMetadata(`redirect_uris ${misfit}`)
+        }
+      },
     },
     enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],

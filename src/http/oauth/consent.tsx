@@ -2,6 +2,7 @@
 import type { Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import { visibleText } from '../../foreign-text.ts'
 import { policyHashOf } from '../../identity/agent-keys.ts'
 import { isScope, type Scope } from '../../identity/grantable.ts'
 import { grantMembers, refineGrant } from '../../identity/key-grant.ts'
@@ -9,18 +10,24 @@ import { resourceOf } from '../../identity/oauth-tokens.ts'
 import { insertKey } from '../../identity/store.ts'
 import { parseJson } from '../../json.ts'
 import { personOf, type Services } from '../../kernel/context.ts'
+import { fingerprintOf } from '../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../kernel/gates/step-up.ts'
 import { callerOf } from '../authenticate.ts'
 import { nodePairOf } from '../openid/answer-by-node.ts'
+import { keepFirst } from '../openid/storage.ts'
 import { ConsentPage, EndedPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
 import type { HttpContext } from '../request.ts'
 
+/** Who saw the page: somebody else may have signed in since. */
+const accountId = z.string().optional()
+
 const decision = z.discriminatedUnion('decision', [
-  z.strictObject({ decision: z.literal('deny') }),
+  z.strictObject({ decision: z.literal('deny'), accountId }),
   z
     .strictObject({
       decision: z.literal('approve'),
+      accountId,
       scopes: grantMembers.scopes,
       policy: grantMembers.policy,
     })
@@ -73,7 +80,7 @@ async function show(
   return page(
     c,
     <ConsentPage
-      clientName={client?.clientName ?? ''}
+      clientName={nameOf(client)}
       clientId={String(clientId)}
       redirectUri={String(redirectUri)}
       person={principal.account.displayName}
@@ -101,22 +108,30 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     throw new Failure('not_found', 'This authorization has ended. Start again from the application.')
   const decided = decision.safeParse(bodyOf(c))
   if (!decided.success) throw badRequest(decided.error)
+  if ((decided.data.accountId ?? account.id) !== account.id)
+    throw new Failure('conflict', 'Somebody else has signed in since this page was opened.', {
+      hint: 'Reload the page, and look at whose account it is.',
+    })
+  if (decided.data.decision === 'approve') requireStepUp(context)
+  const id = await keyOfDecision(services, interaction, {
+    accountId: account.id,
+    fingerprint: fingerprintOf('oauth.consent', decided.data),
+    now: context.now,
+  })
   const { incoming, outgoing } = nodePairOf(c)
   if (decided.data.decision === 'deny') {
     const result = { error: 'access_denied', error_description: 'The owner said no.' }
     return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
   }
-  requireStepUp(context)
   const asked = askedScopes(interaction)
   const scopes = decided.data.scopes.filter((scope) => asked.includes(scope))
-  const id = services.newId('key', context.now)
   const clientId = String(interaction.params.client_id)
   const client = await provider.Client.find(clientId)
   const policy = decided.data.policy ?? null
   await insertKey(services.database, account.id, {
     id,
     kind: 'grant',
-    name: (client?.clientName ?? clientId).slice(0, 80),
+    name: (nameOf(client) || clientId).slice(0, 80),
     thumbprint: null,
     publicKey: null,
     secretHash: null,
@@ -145,6 +160,35 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     consent: { grantId: id },
   }
   return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
+}
+
+const first = z.object({ accountId: z.string(), fingerprint: z.string(), keyId: z.string() })
+
+/**
+ * The id of the key that a decision makes: a request is answered once, and the same answer again is that one.
+ * @throws Failure `conflict` where another answer, or another person's, came first.
+ */
+async function keyOfDecision(
+  { database, newId }: Services,
+  { uid, exp }: Interaction,
+  { now, ...answer }: { accountId: string; fingerprint: string; now: Date },
+): Promise<string> {
+  const record = {
+    model: 'oauth decision',
+    id: uid,
+    payload: { ...answer, keyId: newId('key', now) },
+    expiresAt: new Date(exp * 1000),
+  }
+  const { accountId, fingerprint, keyId } = first.parse(await keepFirst(database, record))
+  if (accountId === answer.accountId && fingerprint === answer.fingerprint) return keyId
+  throw new Failure('conflict', 'This authorization was answered already.', {
+    hint: 'Start again from the application. A key that it was given is among your agents’ keys.',
+  })
+}
+
+/** The client's name as it can be shown: it says itself what it is called. */
+function nameOf(client: { readonly clientName?: string | undefined } | undefined): string {
+  return visibleText(client?.clientName ?? '')
 }
 
 function bodyOf(c: HttpContext): unknown {

@@ -43,6 +43,7 @@ function readAgain(
   incoming: IncomingMessage,
   { base, target }: { base: URL; target: string },
 ): IncomingMessage {
+  const body = c.get('body')
   const request = new IncomingMessage(incoming.socket)
   Object.assign(request, {
     method: c.req.method,
@@ -53,6 +54,10 @@ function readAgain(
     httpVersionMinor: incoming.httpVersionMinor,
     headers: {
       ...incoming.headers,
+      // The body may be another one than arrived.
+      ...(incoming.headers['content-length'] === undefined
+        ? {}
+        : { 'content-length': String(body.byteLength) }),
       host: base.host,
       'x-forwarded-host': base.host,
       'x-forwarded-proto': base.protocol.slice(0, -1),
@@ -61,7 +66,7 @@ function readAgain(
     // All of it is here: else Node takes it for cut off, and the connection with it.
     complete: true,
   })
-  request.push(c.get('body'))
+  request.push(body)
   request.push(null)
   return request
 }

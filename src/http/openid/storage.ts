@@ -24,6 +24,44 @@ export function createOpenIdStorage({
   return (model) => storageOf(model, database, clock)
 }
 
+/** Keeps a record where there is none of its id yet. @returns the first one's payload, whoever came with it. */
+export async function keepFirst(
+  { kysely }: Connection,
+  { model, id, payload, expiresAt }: { model: string; id: string; payload: object; expiresAt: Date },
+): Promise<AdapterPayload | undefined> {
+  await kysely
+    .insertInto('openid_record')
+    .values({
+      model,
+      id,
+      payload: JSON.stringify(payload),
+      grant_id: null,
+      uid: null,
+      expires_at: expiresAt,
+      consumed_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const found = kysely.selectFrom('openid_record').select(['payload', 'consumed_at'])
+  return payloadOf(await found.where('model', '=', model).where('id', '=', id).executeTakeFirst())
+}
+
+/** The id of a record of a grant that is neither over nor used up; undefined: it has none. */
+export async function recordOfGrant(
+  { database, clock }: { database: Connection; clock: Clock },
+  { model, grantId }: { model: string; grantId: string },
+): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('openid_record')
+    .select('id')
+    .where('model', '=', model)
+    .where('grant_id', '=', grantId)
+    .where('consumed_at', 'is', null)
+    .where('expires_at', '>', clock())
+    .executeTakeFirst()
+  return row?.id
+}
+
 function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter {
   /** Records that have not ended. */
   const live = () =>

@@ -32,7 +32,7 @@ export function ConsentPage(props: ConsentProps) {
       </p>
       <dl>
         <dt>Answers go to</dt>
-        <dd id="redirect">{hostOf(redirectUri)}</dd>
+        <dd id="redirect">{whereOf(redirectUri)}</dd>
         <dt>Known as</dt>
         <dd class="hint">{clientId}</dd>
         <dt>Your account</dt>
@@ -41,7 +41,7 @@ export function ConsentPage(props: ConsentProps) {
       <p class="hint">
         The name is its own claim: nobody has checked it. Say no unless you have just started this yourself.
       </p>
-      <form id="consent" method="post">
+      <form id="consent" method="post" data-account={accountId}>
         <fieldset>
           <legend>It may see</legend>
           {reading.length === 0 && <p class="hint">Nothing was asked for.</p>}
@@ -62,7 +62,7 @@ export function ConsentPage(props: ConsentProps) {
           Allow
         </button>
       </form>
-      <form id="refuse" method="post">
+      <form id="refuse" method="post" data-account={accountId}>
         <button type="submit">Do not allow</button>
       </form>
       <StepUpForms />
@@ -144,6 +144,13 @@ function AmountField({
       />
     </>
   )
+}
+
+/** The host on the web; elsewhere the scheme says whose application it is. */
+function whereOf(uri: string): string {
+  if (/^https?:/i.test(uri) || !URL.canParse(uri)) return hostOf(uri)
+  const { protocol, host } = new URL(uri)
+  return host === '' ? protocol : `${protocol}//${host}`
 }
 
 function hostOf(uri: string): string {

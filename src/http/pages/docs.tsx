@@ -2,6 +2,7 @@
 import { type FailureCode, failureCodes, failures } from '../../failure.ts'
 import { failureGuide } from '../../failure-guide.ts'
 import { problemExample } from '../openapi-problem.ts'
+import { Document } from './shell.tsx'
 
 /** The API: how to come in, and every operation, shown by Swagger UI. */
 export function ApiPage() {
@@ -93,6 +94,13 @@ const yes =
   'Yes, unchanged and with the same Idempotency-Key: after Retry-After where the answer has one, else as soon as what it waits for has come.'
 const no = 'No: the same request is refused again until something has changed.'
 
+const swaggerUi = (
+  <>
+    <link rel="stylesheet" href="/assets/swagger-ui.css" />
+    <script src="/assets/swagger-ui.js" defer />
+  </>
+)
+
 function Shell({
   title,
   page,
@@ -105,17 +113,7 @@ function Shell({
   readonly children?: unknown
 }) {
   return (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Bursar`}</title>
-        {isApi && <link rel="stylesheet" href="/assets/swagger-ui.css" />}
-        <link rel="stylesheet" href="/assets/docs.css" />
-        {isApi && <script src="/assets/swagger-ui.js" defer />}
-        <script src="/assets/docs.js" type="module" />
-      </head>
+    <Document title={title} style="docs" script="docs" before={isApi ? swaggerUi : ''}>
       <body>
         <header>
           <strong>Bursar</strong>
@@ -135,6 +133,6 @@ function Shell({
           <span role="status" />
         </footer>
       </body>
-    </html>
+    </Document>
   )
 }

@@ -1,13 +1,17 @@
-/** What the pages share where an owner decides something. */
+/** What every page has: its head, and what the pages share where a person decides something. */
 
-/** A page. @property script the module that makes it work. */
-export function Shell({
+/** A whole document. @property style sheet and @property script module, by name; what they need comes before them. */
+export function Document({
   title,
+  style,
   script,
+  before,
   children,
 }: {
   readonly title: string
+  readonly style: string
   readonly script: string
+  readonly before?: unknown
   readonly children?: unknown
 }) {
   return (
@@ -17,18 +21,46 @@ export function Shell({
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · Bursar`}</title>
-        <link rel="stylesheet" href="/assets/sign-in.css" />
+        {before}
+        <link rel="stylesheet" href={`/assets/${style}.css`} />
         <script src={`/assets/${script}.js`} type="module" />
       </head>
-      <body data-page={script}>
+      {children}
+    </html>
+  )
+}
+
+/** A page that needs its script. @property page its name, where the script has several. @property news said at once. */
+export function Shell({
+  title,
+  script,
+  page = script,
+  provider,
+  before,
+  news = '',
+  children,
+}: {
+  readonly title: string
+  readonly script: string
+  readonly page?: string
+  readonly provider?: string | undefined
+  readonly before?: unknown
+  readonly news?: string
+  readonly children?: unknown
+}) {
+  return (
+    <Document title={title} style="sign-in" script={script} before={before}>
+      <body data-page={page} data-provider={provider}>
         <main>
           <noscript>
             <p class="error">This page needs JavaScript: nothing on it works without.</p>
           </noscript>
           {children}
-          <p id="status" role="status" aria-live="polite" />
+          <p id="status" role="status" aria-live="polite" data-kind={news === '' ? undefined : 'error'}>
+            {news}
+          </p>
         </main>
       </body>
-    </html>
+    </Document>
   )
 }

@@ -3,12 +3,12 @@
  * whichever instance. It is written down before it is checked; who comes second waits for the first and gets the same
  * answer. What may have been paid is looked up on the chain and never asked for again.
  */
-import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
+import { beginPurchase, findPurchase, type Purchase } from '../../payments/purchases.ts'
 import { isPaid, resolvePayment } from '../../payments/resolve-payment.ts'
 import {
   beginPayment,
@@ -16,7 +16,6 @@ import {
   findPaymentLike,
   forgetPayment,
   leavePending,
-  type NewPayment,
   noteTransaction,
   retakePayment,
   type StoredPayment,
@@ -25,9 +24,9 @@ import {
 import type { Chain, Hex } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Attempts } from './attempt.ts'
-import type { Payment } from './payment.ts'
+import { keyOf, newPaymentOf, type Order, requireSame, signatureHashOf, stored } from './order.ts'
 import type { StockMiddlewares } from './stock.ts'
-import { receiptHeaders, type Taken, takenOf } from './till.ts'
+import { type Taken, takenOf } from './till.ts'
 
 /** How long somebody who comes second waits for the first, and how often they look. */
 const WAIT_MS = 4_000
@@ -37,15 +36,6 @@ const RESEND_UNSEEN_MS = 3_000
 const RESEND_SEEN_MS = 60_000
 /** When a transaction that was sent is written down; most are settled, and written down with that, before. */
 const NOTE_MS = 100
-/** The last moment that every store can hold. */
-const LATEST_SECONDS = 253_402_300_799n
-
-/** A payment that was sent for something. @property request what for: its method, path and query. */
-export interface Order {
-  readonly payment: Payment
-  readonly transfer: NonNullable<Payment['transfer']>
-  readonly request: string
-}
 
 /** What came of an order. */
 export type Outcome =
@@ -55,10 +45,15 @@ export type Outcome =
 
 /** Takes payments once. */
 export interface Once {
-  /** Takes a payment for an answer, or tells what came of it before. @throws Failure `payment_reused`, `facilitator_unavailable`. */
+  /**
+   * Takes a payment for an answer, or tells what came of it, or of the purchase, before.
+   * @throws Failure `payment_reused`, `facilitator_unavailable`, `idempotency_key_reused`, `idempotency_in_progress`.
+   */
   take(order: Order, offer: { units: bigint; answer: Record<string, unknown> }): Promise<Outcome>
   /** What came of a payment that was sent before; null where it never was. @throws Failure as `take`. */
   recall(order: Order): Promise<Outcome | null>
+  /** What came of whichever payment was sent under an idempotency key. @throws Failure `idempotency_key_reused`. */
+  recallPurchase(purchase: Purchase): Promise<Outcome | null>
 }
 
 /** What it is made of. @property operation what is sold, such as `x402.fx`. @property token address of what is paid with. */
@@ -83,14 +78,30 @@ export function createOnce(parts: OnceParts): Once {
   const take: Once['take'] = async (order, offer) => {
     const row = newPaymentOf(parts, order, offer, newId('pay', clock()))
     const at = clock()
-    if (await beginPayment(database, row, at)) return settleFirst(order, stored(row, at))
+    const { purchase } = order
+    const isBegun =
+      purchase === null
+        ? await beginPayment(database, row, at)
+        : await beginPurchase(database, purchase, row, at)
+    if (isBegun) return settleFirst(order, stored(row, at))
     return (await recall(order)) ?? take(order, offer)
   }
 
   const recall: Once['recall'] = async (order) => {
-    const row = await findPaymentLike(database, keyOf(parts, order), order.payment.identifier)
+    const { purchase, payment } = order
+    const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
+    const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
     if (row === undefined) return null
     requireSame(order, row, keyOf(parts, order).nonce)
+    return outcomeOf(row, order)
+  }
+
+  const recallPurchase: Once['recallPurchase'] = async (purchase) => {
+    const row = await findPurchase(database, purchase, clock())
+    return row === undefined ? null : outcomeOf(row, null)
+  }
+
+  async function outcomeOf(row: StoredPayment, order: Order | null): Promise<Outcome | null> {
     const ended = await endOf(row)
     if (ended === undefined) return null
     if (ended.state === 'settled') return { status: 'paid', payment: ended }
@@ -126,17 +137,16 @@ export function createOnce(parts: OnceParts): Once {
   }
 
   /** A payment that may have been paid: found paid on the chain, else sent again where that is due. Its authorization pays once. */
-  async function settleAgain(order: Order, row: StoredPayment): Promise<Outcome> {
+  async function settleAgain(order: Order | null, row: StoredPayment): Promise<Outcome> {
     const known = await resolved(row)
     if (known.state === 'settled') return { status: 'paid', payment: known }
     if (known.state === 'failed')
       return { status: 'refused', id: row.id, reason: known.failure ?? 'payment_failed' }
     const waitMs = row.transaction_hash === null ? RESEND_UNSEEN_MS : RESEND_SEEN_MS
     const at = clock()
-    const isSame = row.nonce === keyOf(parts, order).nonce
-    const isOurs =
-      isSame && (await retakePayment(database, { id: row.id, before: new Date(at.getTime() - waitMs), at }))
-    if (!isOurs) return pendingOf(known)
+    if (order === null || row.nonce !== keyOf(parts, order).nonce) return pendingOf(known)
+    const before = new Date(at.getTime() - waitMs)
+    if (!(await retakePayment(database, { id: row.id, before, at }))) return pendingOf(known)
     const taken = await run(order, row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'a payment cannot be sent again')
       return null
@@ -209,7 +219,8 @@ export function createOnce(parts: OnceParts): Once {
   return {
     take: (order, offer) => {
       const { payer, nonce } = keyOf(parts, order)
-      const name = `${payer} ${nonce} ${order.request} ${signatureHashOf(order)}`
+      const { principal, key } = order.purchase ?? { principal: '', key: '' }
+      const name = `${payer} ${nonce} ${order.request} ${signatureHashOf(order)} ${principal} ${key}`
       const running = underWay.get(name)
       if (running !== undefined) return running
       const outcome = take(order, offer).finally(() => underWay.delete(name))
@@ -217,74 +228,10 @@ export function createOnce(parts: OnceParts): Once {
       return outcome
     },
     recall,
+    recallPurchase,
   }
-}
-
-/** What was sent before must be the same thing for the same thing. @throws Failure `payment_reused`. */
-function requireSame(order: Order, row: StoredPayment, nonce: string): void {
-  const isSigned = row.nonce !== nonce || row.signature_hash === signatureHashOf(order)
-  if (row.request === hashOf(order.request) && isSigned) return
-  throw new Failure('payment_reused', 'The payment was used for another request; it pays for one alone.', {
-    hint: 'Ask without a payment, and pay the new challenge.',
-  })
 }
 
 function pendingOf({ id, transaction_hash: transaction }: StoredPayment): Outcome {
   return { status: 'pending', id, transaction }
-}
-
-function keyOf({ chain, token }: Pick<OnceParts, 'chain' | 'token'>, { transfer }: Order) {
-  const { from, nonce } = transfer.authorization
-  return {
-    chain: chain.name,
-    token: token.toLowerCase(),
-    payer: from.toLowerCase(),
-    nonce: nonce.toLowerCase(),
-  }
-}
-
-function signatureHashOf({ transfer }: Order): string {
-  return hashOf(transfer.signature.toLowerCase())
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
-
-function newPaymentOf(
-  parts: Pick<OnceParts, 'chain' | 'token' | 'operation'>,
-  order: Order,
-  { units, answer }: { units: bigint; answer: Record<string, unknown> },
-  id: string,
-): NewPayment {
-  const { payment, transfer, request } = order
-  const validBefore = BigInt(transfer.authorization.validBefore)
-  const seconds = validBefore < LATEST_SECONDS ? validBefore : LATEST_SECONDS
-  return {
-    id,
-    ...keyOf(parts, order),
-    identifier: payment.identifier,
-    request: hashOf(request),
-    signature_hash: signatureHashOf(order),
-    operation: parts.operation,
-    network: payment.network,
-    receipt_header: receiptHeaders[payment.generation],
-    asset: 'USDC',
-    units,
-    answer,
-    valid_before: new Date(Number(seconds) * 1000),
-  }
-}
-
-function stored(row: NewPayment, at: Date): StoredPayment {
-  return {
-    ...row,
-    state: 'taking',
-    transaction_hash: null,
-    receipt: null,
-    failure: null,
-    created_at: at,
-    sent_at: at,
-    updated_at: at,
-  }
 }

@@ -60,50 +60,56 @@ export interface Payment {
 export interface PayableRequest {
   readonly req: {
     readonly method: string
-    readonly url: string
     readonly path: string
     header(name: string): string | undefined
   }
 }
 
 /**
- * The payment of a request, or null where it has none.
+ * The payment of a request, or null where it has none. @param place what its client calls the place of a payment; absent: the header.
  * @throws Failure `ambiguous_credentials` with both headers, `invalid_request` where it cannot be decoded.
  */
-export function paymentOf({ req }: PayableRequest): Payment | null {
+export function paymentOf({ req }: PayableRequest, place?: string): Payment | null {
   const [one, two] = [req.header(headers[1]), req.header(headers[2])]
   if (one !== undefined && two !== undefined)
     throw new Failure('ambiguous_credentials', `Both ${headers[1]} and ${headers[2]} were sent.`, {
       hint: 'Send one payment, in the header of the x402 generation that you speak.',
     })
-  if (two !== undefined) return decodeV2(two)
-  return one === undefined ? null : decodeV1(one)
+  if (two !== undefined) return decodeV2(two, place)
+  return one === undefined ? null : decodeV1(one, place)
 }
 
-function decodeV1(encoded: string): Payment {
-  const { scheme, network, payload } = parsed(envelopeV1, encoded, 1)
-  return paymentWith({ generation: 1, encoded, scheme, network, identifier: null, lock: null }, payload)
+function decodeV1(encoded: string, place: string = headers[1]): Payment {
+  const refused = () => undecodable(1, place)
+  const { scheme, network, payload } = parsed(envelopeV1, encoded, refused)
+  const parts = { generation: 1, encoded, scheme, network, identifier: null, lock: null } as const
+  return paymentWith(parts, payload, refused)
 }
 
-function decodeV2(encoded: string): Payment {
-  const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, 2)
+function decodeV2(encoded: string, place: string = headers[2]): Payment {
+  const refused = () => undecodable(2, place)
+  const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, refused)
   const { scheme, network } = accepted
   const identifier = extensions['payment-identifier']?.info.id ?? null
   const lock = extensions['quote-lock']?.info.token ?? null
-  return paymentWith({ generation: 2, encoded, scheme, network, identifier, lock }, payload)
+  return paymentWith({ generation: 2, encoded, scheme, network, identifier, lock }, payload, refused)
 }
 
-function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, generation: Generation): Envelope {
+function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, refused: () => Failure): Envelope {
   const json = BASE64.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : ''
   const result = envelope.safeParse(jsonOf(json))
-  if (!result.success) throw undecodable(generation)
+  if (!result.success) throw refused()
   return result.data
 }
 
-function paymentWith(parts: Omit<Payment, 'header' | 'transfer'>, payload: unknown): Payment {
+function paymentWith(
+  parts: Omit<Payment, 'header' | 'transfer'>,
+  payload: unknown,
+  refused: () => Failure,
+): Payment {
   const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
   const transfer = signedTransfer.safeParse(payload)
-  if (isEvm && !transfer.success) throw undecodable(parts.generation)
+  if (isEvm && !transfer.success) throw refused()
   return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
 }
 
@@ -115,12 +121,12 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function undecodable(generation: Generation): Failure {
-  const header = headers[generation]
-  return new Failure('invalid_request', `The ${header} header holds no x402 v${generation} payment.`, {
-    issues: [
-      { path: header, message: 'must be base64 of the JSON of a payment with a signed EIP-3009 transfer' },
-    ],
+function undecodable(generation: Generation, place: string): Failure {
+  const isHeader = place === headers[generation]
+  const where = isHeader ? `The ${place} header` : place
+  const form = isHeader ? 'base64 of the JSON of a payment' : 'a payment'
+  return new Failure('invalid_request', `${where} holds no x402 v${generation} payment.`, {
+    issues: [{ path: place, message: `must be ${form} with a signed EIP-3009 transfer` }],
     hint: 'Let an x402 client make the payment from the 402 challenge.',
   })
 }

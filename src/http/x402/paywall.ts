@@ -10,6 +10,7 @@ import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import { observed, type Watching } from '../../kernel/observed.ts'
 import type { Log } from '../../log.ts'
+import type { Purchase } from '../../payments/purchases.ts'
 import { boughtWith } from '../../payments/receipt.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
@@ -18,7 +19,8 @@ import { createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
-import { createOnce, type Order, type Outcome } from './once.ts'
+import { createOnce, type Outcome } from './once.ts'
+import type { Order } from './order.ts'
 import { misfitOf, type PayableRequest, type Payment, paymentOf } from './payment.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
@@ -27,16 +29,30 @@ import { type Sale, termsAt, termsOf } from './terms.ts'
 /** Makes what is sold. */
 type Deliver = () => Promise<Record<string, unknown>>
 
+/** What somebody wants to buy. */
+export interface Wanted {
+  /** The decoded input: however it is spelled, it is the same purchase. */
+  readonly input: unknown
+  /** Makes what is sold; runs before any challenge and before any settlement. */
+  readonly deliver: Deliver
+  /** The idempotency key that it is bought under, where it has one. */
+  readonly purchase?: Purchase
+  /** What its client calls the place of a payment, where that is no header. */
+  readonly paymentPlace?: string
+}
+
 /** Sells deliveries for payments. */
 export interface Paywall {
   /** What is sold and for how much, for whoever lists it. */
   readonly discovery: Readonly<Record<string, unknown>>
   /**
    * Answers a request for what is sold: the challenge, or what was bought with `payment` beside it.
-   * @param deliver makes what is sold; runs before any challenge and before any settlement.
-   * @throws Failure `ambiguous_credentials`, `invalid_request`, `payment_reused`, `facilitator_unavailable`, `settlement_pending`, and what `deliver` throws.
+   * @throws Failure `ambiguous_credentials`, `invalid_request`, `payment_reused`, `facilitator_unavailable`,
+   * `settlement_pending`, `idempotency_key_reused`, `idempotency_in_progress`, and what `deliver` throws.
    */
-  sell(context: PayableRequest, deliver: Deliver): Promise<Response>
+  sell(context: PayableRequest, wanted: Wanted): Promise<Response>
+  /** What was bought under an idempotency key; null: nothing was. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
+  recall(purchase: Purchase): Promise<Response | null>
   close(): Promise<void>
 }
 
@@ -88,11 +104,12 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const before = order === null ? null : await once.recall(order)
     return before === null ? otherwise() : answerTo(before)
   }
-  const sellFor = async (payment: Payment, request: string, deliver: Deliver): Promise<Response> => {
+  const sellFor = async (payment: Payment, request: string, wanted: Wanted): Promise<Response> => {
+    const { deliver, purchase = null } = wanted
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? terms.units
     const misfit = misfitOf(payment, termsAt(terms, units))
-    const order = orderOf(payment, request)
+    const order = orderOf(payment, request, purchase)
     if (order === null || misfit !== undefined)
       return answerBefore(order, async () => challenge(misfit ?? 'invalid_payload', request, await deliver()))
     const offer = locked ?? (await offered(units, deliver))
@@ -105,11 +122,17 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
   return {
     discovery: discoveryOf(terms, example),
-    sell: async (context, deliver) => {
-      const request = requestOf(context)
-      const payment = paymentOf(context)
-      if (payment !== null) return sellFor(payment, request, deliver)
-      return challenge('X-PAYMENT or PAYMENT-SIGNATURE header is required', request, await deliver())
+    sell: async (context, wanted) => {
+      const { paymentPlace, deliver } = wanted
+      const request = requestOf(context, wanted)
+      const payment = paymentOf(context, paymentPlace)
+      if (payment !== null) return sellFor(payment, request, wanted)
+      const place = paymentPlace ?? 'X-PAYMENT or PAYMENT-SIGNATURE header'
+      return challenge(`${place} is required`, request, await deliver())
+    },
+    recall: async (purchase) => {
+      const outcome = await once.recallPurchase(purchase)
+      return outcome === null || outcome.status === 'refused' ? null : answerTo(outcome)
     },
     close: () => listener.close(),
   }
@@ -124,16 +147,22 @@ async function offered(units: bigint, deliver: Deliver) {
   }
 }
 
-/** What a payment is for: method, path and query, whatever the order of its parameters. */
-function requestOf({ req }: PayableRequest): string {
-  const at = req.url.indexOf('?')
-  const query = at === -1 ? '' : req.url.slice(at + 1)
-  return `${req.method} ${req.path}?${query.split('&').sort().join('&')}`
+/** What a payment is for: method, path and input, whatever the order and the spelling of its members. */
+function requestOf({ req }: PayableRequest, { input }: Pick<Wanted, 'input'>): string {
+  const members = typeof input === 'object' && input !== null ? Object.entries(input) : []
+  const query = members.map(([name, value]) => `${name}=${encodeURIComponent(plainOf(String(value)))}`)
+  return `${req.method} ${req.path}?${query.sort().join('&')}`
+}
+
+/** The same decimal without needless zeros: `100.00` is `100`. */
+function plainOf(text: string): string {
+  return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
 }
 
 /** Null where it is a payment of another kind, which never fits. */
-function orderOf(payment: Payment, request: string): Order | null {
-  return payment.transfer === null ? null : { payment, transfer: payment.transfer, request }
+function orderOf(payment: Payment, request: string, purchase: Purchase | null): Order | null {
+  const { transfer } = payment
+  return transfer === null ? null : { payment, transfer, request, purchase }
 }
 
 function settlementPending(
@@ -141,11 +170,12 @@ function settlementPending(
   pollPath: string,
 ): Failure {
   const where = transaction === null ? 'Whether it was sent is not known' : `It was sent as ${transaction}`
+  const location = pollPath.replace('{id}', id)
   return new Failure('settlement_pending', `The payment is not settled yet. ${where}.`, {
     retryAfter: 3,
     paymentId: id,
     ...(transaction === null ? {} : { transaction }),
-    location: pollPath.replace('{id}', id),
-    hint: 'Ask at Location, or send the same payment again, after Retry-After seconds. Do not sign a new one.',
+    location,
+    hint: `Ask GET ${location}, or send the same payment again, after \`retryAfter\` seconds. Do not sign a new one.`,
   })
 }

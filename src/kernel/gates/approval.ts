@@ -39,10 +39,12 @@ export async function awaitApproval(context: Context, waiting: Waiting): Promise
   })
   if (approval.problem !== null) return failureOf(approval.problem)
   const { detail, hint, reason } = tellings[approval.status](waiting.what)
+  const { origin, webOrigins } = context.settings
+  const [site = origin] = webOrigins
   return new Failure('approval_required', detail, {
     decisionId,
     approvalId: approval.id,
-    approvalUrl: `${context.settings.origin}/api/approvals/${approval.id}`,
+    approvalUrl: `${site}/approvals/${approval.id}`,
     isReplayed: waiting.isReplayed,
     reason,
     hint,
@@ -58,7 +60,7 @@ interface Telling {
 const tellings: Readonly<Record<Approval['status'], (what: string) => Telling>> = {
   pending: (what) => ({
     detail: `${what} needs the owner's approval. Nothing is held yet.`,
-    hint: 'Ask the owner to approve it. Then poll GET /api/approvals/{approvalId}, or repeat the call with the same idempotency key.',
+    hint: 'Ask the owner to approve it at approvalUrl. Then poll GET /api/approvals/{approvalId} (over MCP: the tool approvals_get), or repeat the call with the same idempotency key.',
   }),
   approved: (what) => ({
     detail: `${what} was approved and is under way.`,

@@ -7,6 +7,7 @@ import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { usdMicrosOf } from '../../../policies/usd.ts'
 import { Failure, type Violation } from '../../failure.ts'
+import { idempotencyKeyReused } from '../../idempotency-failures.ts'
 import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
 import type { AccessKey } from '../../principal.ts'
@@ -165,9 +166,7 @@ function gateOf(
         },
       )
     case 'fingerprint_mismatch':
-      throw new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
-        hint: 'Use a new idempotency key for a new request.',
-      })
+      throw idempotencyKeyReused()
     case 'account_locked':
       throw new Failure(
         'account_locked',

@@ -52,7 +52,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
   })
 
   /** A customer whose payment is known, so that it can be sent again. @property sign makes one and sends it not. */
-  const newBuyer = async (generation: 'v1' | 'v2') => {
+  const newBuyer = async (generation: 'v1' | 'v2', funds = 3n * PRICE) => {
     let payment: Record<string, string> = {}
     let isHeld = false
     const through: typeof fetch = async (input, init) => {
@@ -62,7 +62,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       payment = { [header]: request.headers.get(header) ?? '' }
       return isHeld ? new Response(null, { status: 503 }) : fetch(request)
     }
-    const { address, ...clients } = await newCustomer(world.chain, 3n * PRICE, through)
+    const { address, ...clients } = await newCustomer(world.chain, funds, through)
     const buy = () => clients[generation](shop.url)
     return {
       buy,
@@ -71,7 +71,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
         await buy()
       },
       send: (url = shop.url, through = fetch) => through(url, { headers: payment }),
-      spent: async () => 3n * PRICE - (await world.chain.balanceOf('USDC', address)),
+      spent: async () => funds - (await world.chain.balanceOf('USDC', address)),
     }
   }
   const codeOf = async (response: Response) => {
@@ -154,6 +154,50 @@ describe.each(worlds)('payments on %s', (_world, open) => {
           status: 409,
           body: { code: 'payment_reused' },
         })
+      expect(await buyer.spent()).toBe(PRICE)
+    })
+
+    it('are taken once under an idempotency key, whichever of them is sent', async () => {
+      const [one, two] = [await newBuyer(generation), await newBuyer(generation)]
+      await Promise.all([one.sign(), two.sign()])
+      const named =
+        (key: string): typeof fetch =>
+        (url, init) =>
+          fetch(url, { ...init, headers: { ...init?.headers, 'idempotency-key': key } })
+      const [sold, key] = [await shop.sold(), `once-${generation}`]
+      shop.deliver = async () => ({ quoteId: 'quote_1', made: performance.now() })
+      const sent = await Promise.all([one, two, one, two].map(({ send }) => send(shop.url, named(key))))
+      const answers = await Promise.all(sent.map(codeOf))
+      expect(answers[0]).toMatchObject(paid)
+      for (const answer of answers) expect(answer).toEqual(answers[0])
+      expect(await codeOf(await named(key)(shop.url))).toEqual(answers[0])
+      expect(await shop.sold()).toBe(sold + 1)
+      expect((await one.spent()) + (await two.spent())).toBe(PRICE)
+      const other = await two.send(`${shop.url}&more=1`, named(key))
+      expect(await codeOf(other)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
+      // A payment that was taken before is what another key names from then on, and no other payment is taken under it.
+      const [taken, free] = (await one.spent()) === PRICE ? [one, two] : [two, one]
+      expect(await codeOf(await taken.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
+      expect(await codeOf(await free.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
+      expect(await free.spent()).toBe(0n)
+    })
+
+    it('leave an idempotency key free where they are refused, and hold it while they are pending', async () => {
+      const [poor, buyer] = [await newBuyer(generation, 0n), await newBuyer(generation)]
+      await Promise.all([poor.sign(), buyer.sign()])
+      const key = { 'idempotency-key': `freed-${generation}` }
+      const named: typeof fetch = (url, init) =>
+        fetch(url, { ...init, headers: { ...init?.headers, ...key } })
+      expect((await poor.send(shop.url, named)).status).toBe(402)
+      expect((await named(shop.url)).status).toBe(402)
+      await world.pause()
+      const late = await buyer.send(shop.url, named)
+      expect(late.status).toBe(503)
+      // Neither another payment nor none gets anywhere while it may have been paid.
+      for (const again of [await poor.send(shop.url, named), await named(shop.url)])
+        expect([again.status, pendingIdOf(again)]).toEqual([503, pendingIdOf(late)])
+      await world.resume()
+      expect(await codeOf(await named(shop.url))).toMatchObject(paid)
       expect(await buyer.spent()).toBe(PRICE)
     })
 

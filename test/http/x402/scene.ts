@@ -61,7 +61,16 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     ...parts,
   })
   const app = new Hono()
-  app.get(path, (c) => paywall.sell(c, () => shop.deliver()))
+  app.get(path, async (c) => {
+    const input = Object.fromEntries(Object.entries(c.req.queries()).map(([name, all]) => [name, all.join()]))
+    const deliver = () => shop.deliver()
+    const key = c.req.header('idempotency-key')
+    if (key === undefined) return paywall.sell(c, { input, deliver })
+    const purchase = { principal: 'key_1', key, fingerprint: JSON.stringify(input) }
+    const isPaid = c.req.header('x-payment') ?? c.req.header('payment-signature')
+    const bought = isPaid === undefined ? await paywall.recall(purchase) : null
+    return bought ?? paywall.sell(c, { input, deliver, purchase })
+  })
   app.onError((error) => problemResponse(error, { requestId: 'req_test', instance: path, log: silentLog }))
   const { server, port } = await listen(app)
   const shop: Shop = {

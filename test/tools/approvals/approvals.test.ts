@@ -85,7 +85,7 @@ onBothEngines('an approval', (database) => {
   it('is asked above the amount alone, holds and counts nothing, and names where to look', async () => {
     await expect(spend('10')).resolves.toBeDefined()
     const { approvalId, approvalUrl } = await asked(spend('10.01'))
-    expect(approvalUrl).toBe(`https://bursar.example/api/approvals/${approvalId}`)
+    expect(approvalUrl).toBe(`https://bursar.example/approvals/${approvalId}`)
     expect(await available()).toBe(990_000_000n)
     const { body } = await owner.call(list, { status: 'pending' })
     expect(body).toMatchObject({

@@ -27,16 +27,17 @@ onSubmit(formOf('consent'), async (form) => {
     ({ value }) => value,
   )
   const allow = scopes.flatMap((scope) => categories[scope] ?? [])
-  await decide({
+  await decide(form, {
     decision: 'approve',
     scopes,
     ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}),
   })
 })
-onSubmit(formOf('refuse'), () => decide({ decision: 'deny' }))
+onSubmit(formOf('refuse'), (form) => decide(form, { decision: 'deny' }))
 
-async function decide(decision: Record<string, unknown>): Promise<void> {
-  const answer = await ask('POST', location.pathname, decision)
+async function decide(form: HTMLFormElement, decision: Record<string, unknown>): Promise<void> {
+  const { account: accountId } = form.dataset
+  const answer = await ask('POST', location.pathname, { ...decision, accountId })
   location.assign(textOf(answer, 'redirectTo'))
 }
 

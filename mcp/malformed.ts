@@ -1,0 +1,35 @@
+/** Requests whose parameters have the wrong shape, in words: the SDKs would answer an internal error with their schemas' own. */
+import { z } from 'zod'
+import { protocolError } from './protocol-error.ts'
+
+const text = z.string()
+const shapes = {
+  initialize: z.looseObject({
+    protocolVersion: text,
+    capabilities: z.looseObject({}),
+    clientInfo: z.looseObject({ name: text, version: text }),
+  }),
+  'tools/call': z.looseObject({ name: text, arguments: z.looseObject({}).optional() }),
+  'prompts/get': z.looseObject({ name: text, arguments: z.record(text, text).optional() }),
+  'resources/read': z.looseObject({ uri: text }),
+}
+const takes = {
+  initialize: '{protocolVersion, capabilities, clientInfo: {name, version}}',
+  'tools/call': '{name, arguments}: a text and an object',
+  'prompts/get': '{name, arguments}: a text and an object of texts',
+  'resources/read': '{uri}: a text',
+} as const satisfies Record<keyof typeof shapes, string>
+
+const request = z.looseObject({
+  id: z.union([text, z.number()]),
+  method: z.enum(['initialize', 'tools/call', 'prompts/get', 'resources/read']),
+  params: z.unknown().optional(),
+})
+
+/** What such a request is told; null where it is none. Any other method takes nothing that could be wrong. */
+export function malformed(message: unknown): object | null {
+  const { data } = request.safeParse(message)
+  if (data === undefined || shapes[data.method].safeParse(data.params).success) return null
+  const { code, message: why } = protocolError(`${data.method} takes params ${takes[data.method]}.`)
+  return { jsonrpc: '2.0', id: data.id, error: { code, message: why } }
+}

@@ -1,0 +1,85 @@
+/** Payments under the idempotency key of whoever buys: one for each, whichever payment a call comes with. */
+import { idempotencyInProgress, idempotencyKeyReused } from '../idempotency-failures.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
+import { beginPayment, findPaymentLike, type NewPayment, type StoredPayment } from './store.ts'
+
+/** What an idempotency key names. @property principal whose it is. @property fingerprint a hash of operation and input. */
+export interface Purchase {
+  readonly principal: string
+  readonly key: string
+  readonly fingerprint: string
+}
+
+/** How long an idempotency key is kept: 24 hours. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
+const claimStatement: Statement = {
+  name: 'purchase_claim',
+  text: 'select purchase_claim($1, $2, $3, $4, $5) as verdict',
+}
+
+/**
+ * Writes a payment down under an idempotency key. @returns false where the key names a payment already, or the payment was
+ * sent before: then the key names that one.
+ * @throws Failure `idempotency_key_reused`; `idempotency_in_progress` where the owner's money pays under the key.
+ */
+export function beginPurchase(
+  database: Database,
+  purchase: Purchase,
+  payment: NewPayment,
+  at: Date,
+): Promise<boolean> {
+  return database.transaction(async (connection) => {
+    const { principal, key, fingerprint } = purchase
+    const { verdict } = await callForRow<{ verdict: 'claimed' | 'reused' | 'bought' | 'decided' }>(
+      connection,
+      claimStatement,
+      [principal, key, fingerprint, payment.id, at],
+    )
+    if (verdict === 'reused') throw idempotencyKeyReused()
+    if (verdict === 'decided') throw idempotencyInProgress()
+    if (verdict === 'bought') return false
+    if (await beginPayment(connection, payment, at)) return true
+    await nameBefore(connection, payment)
+    return false
+  })
+}
+
+/** The key that was claimed for a payment names the one that was sent before, or nothing where that is of no use to it. */
+async function nameBefore(connection: Connection, payment: NewPayment): Promise<void> {
+  const { kysely } = connection
+  const before = await findPaymentLike(connection, payment, payment.identifier)
+  const isSame =
+    before?.request === payment.request &&
+    (before.nonce !== payment.nonce || before.signature_hash === payment.signature_hash)
+  if (before === undefined || !isSame || before.state === 'failed')
+    await kysely.deleteFrom('idempotency').where('payment_id', '=', payment.id).execute()
+  else
+    await kysely
+      .updateTable('idempotency')
+      .set({ payment_id: before.id })
+      .where('payment_id', '=', payment.id)
+      .execute()
+}
+
+/** The payment that an idempotency key names; undefined: none. @throws Failure `idempotency_key_reused`. */
+export async function findPurchase(
+  { kysely }: Connection,
+  { principal, key, fingerprint }: Purchase,
+  now: Date,
+): Promise<StoredPayment | undefined> {
+  const found = await kysely
+    .selectFrom('payment')
+    .innerJoin('idempotency', 'idempotency.payment_id', 'payment.id')
+    .selectAll('payment')
+    .select('idempotency.fingerprint')
+    .where('idempotency.principal', '=', principal)
+    .where('idempotency.key', '=', key)
+    .where('idempotency.decision_id', 'is', null)
+    .where('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS))
+    .executeTakeFirst()
+  if (found === undefined) return undefined
+  const { fingerprint: first, ...payment } = found
+  if (first !== fingerprint) throw idempotencyKeyReused()
+  return payment
+}

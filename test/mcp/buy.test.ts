@@ -1,0 +1,44 @@
+/** A paused key buys nothing, whoever pays; and what the owner's money has paid for is not paid for again. */
+import { expect, it } from 'vitest'
+import { createOffer } from '../../mcp/offer.ts'
+import { catalogueOf } from '../../src/kernel/catalogue.ts'
+import { tools } from '../../tools/index.ts'
+import { onBothEngines } from '../engines.ts'
+import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+
+onBothEngines('a key that pays by itself', (database) => {
+  const open = async (status: 'active' | 'paused') => {
+    const services = await servicesOn(database())
+    const { account } = await newPerson(database())
+    const principal = keyOf(account, { scopes: ['fx:pay'], status })
+    let sales = 0
+    const sell = async () => {
+      sales += 1
+      const terms = Buffer.from('{"x402Version":2}').toString('base64')
+      return new Response('{}', { status: 402, headers: { 'payment-required': terms } })
+    }
+    const offer = createOffer(catalogueOf(tools, services.settings), services, {
+      sell,
+      recall: async () => null,
+    })
+    const caller = { principal, requestId: 'req_test', now: noon, clientAddress: '127.0.0.1' }
+    const given = { from: 'USD', to: 'EUR', amount: '100', idempotency_key: 'one' }
+    const call = async (meta?: Record<string, unknown>) => {
+      const { content } = await offer.call(caller, 'x402_fx', given, meta)
+      return JSON.parse(content[0].text)
+    }
+    return { call, principal, sales: () => sales }
+  }
+
+  it('is sold to while it is active, and to nobody while it is paused', async () => {
+    const active = await open('active')
+    expect(await active.call({ 'x402/payment': {} })).toEqual({ x402Version: 2 })
+    expect(active.sales()).toBe(1)
+    const paused = await open('paused')
+    expect(await paused.call({ 'x402/payment': {} })).toMatchObject({
+      code: 'policy_denied',
+      violations: [{ rule: 'paused' }],
+    })
+    expect(paused.sales()).toBe(0)
+  })
+})
