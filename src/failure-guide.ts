@@ -160,8 +160,8 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     'There is no transfer of this id.',
   ),
   pair_not_supported: inWords(
-    'There is no rate for this pair of currencies, or nobody offers a swap of this amount between the two tokens. Nothing was charged.',
-    'Ask for another pair; for a swap, another amount may do.',
+    'There is no rate for this pair of currencies, or no way between the two chains. Nothing was charged.',
+    'Ask for another pair.',
     'There is no rate from USD to XYZ.',
   ),
   method_not_allowed: inWords(
@@ -291,8 +291,8 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     60,
   ),
   no_route: laterOn(
-    'No aggregator offers a route for this swap, and some could not be asked.',
-    'Wait for Retry-After and ask again, or try another token, chain or amount; "failed" of an earlier quote says who could not.',
+    'No aggregator offers a route for this swap, or none answered.',
+    'The hint says whether to wait for Retry-After and ask again, or to name another amount, token or chain.',
     'No aggregator answered with a route.',
   ),
 }

@@ -26,7 +26,7 @@ export interface SwapQuote {
 
 /**
  * Asks all aggregators. An offer that fees and gas eat up is none.
- * @throws Failure `pair_not_supported` where all answer and none offers a way for this amount, `no_route` where some fail.
+ * @throws Failure `no_route` where none offers anything: its hint says whether waiting or another amount may help.
  */
 export async function quoteSwap(
   aggregators: readonly SwapAggregator[],
@@ -46,7 +46,7 @@ export async function quoteSwap(
 /** Whether fees and gas on the way are more than what comes out. */
 const leavesNothing = ({ netUsdMicros }: RankedOffer) => netUsdMicros < 0n
 
-/** What aggregators say that work, and have nothing for this: asking again changes nothing. */
+/** What aggregators say that work, and have nothing for this: asking again at once changes nothing. */
 const answered: ReadonlySet<string> = new Set(['no_route', 'unsupported_route'])
 
 function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed']): Failure {
@@ -59,7 +59,8 @@ function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed'
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
   const detail = `Nobody offers a way from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
   if (failed.every(({ reason }) => answered.has(reason)))
-    return new Failure('pair_not_supported', detail, {
+    return new Failure('no_route', detail, {
+      retryAfter: 60,
       hint: 'Name another amount, token or chain: fees and gas eat up a small amount, and for a large one there may not be enough on the other side.',
     })
   return new Failure('no_route', detail, {

@@ -139,7 +139,7 @@ describe('a swap quote', () => {
         )
         const quote = await quoteSwap(aggregators, requestFor({ toToken })).catch((error: Failure) => error)
         if (quote instanceof Failure) {
-          expect(quote.code).toBe('pair_not_supported')
+          expect(quote.code).toBe('no_route')
           return
         }
         const { best, alternatives, failed } = quote
@@ -203,7 +203,10 @@ describe('a swap quote', () => {
     expect([best.tool, alternatives]).toEqual(['good', []])
     expect(failed).toEqual([{ tool: 'eaten', reason: 'no_route' }])
     // It is no failure that passes.
-    await expect(quoteSwap([eaten], requestFor())).rejects.toMatchObject({ code: 'pair_not_supported' })
+    await expect(quoteSwap([eaten], requestFor())).rejects.toMatchObject({
+      code: 'no_route',
+      members: { retryAfter: 60, hint: expect.stringContaining('another amount') },
+    })
     await expect(quoteSwap([eaten, failing('a', 'timeout')], requestFor())).rejects.toMatchObject({
       code: 'no_route',
       members: { retryAfter: 5 },

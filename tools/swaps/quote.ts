@@ -44,7 +44,7 @@ export default defineTool({
   summary:
     'Ask aggregators at once for the cheapest way from a token on one chain to a token on another or the same.',
   description:
-    'Nothing is moved or held. The cheapest is the one that leaves most after fees and gas. A quote holds for 30 seconds. Tokens and chains, in any case, that are not known are refused with those that are. A pair or an amount that nobody offers a way for is refused as `pair_not_supported`; only where somebody could not be asked, `no_route` says to try again.',
+    'Nothing is moved or held. The cheapest is the one that leaves most after fees and gas. A quote holds for 30 seconds. Tokens and chains, in any case, that are not known are refused with those that are. Where nobody offers a way, `no_route` says in its hint whether to wait or to name another amount.',
   route: 'POST /api/swaps',
   who: 'account',
   scopes: ['swaps:quote'],
