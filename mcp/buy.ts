@@ -34,12 +34,13 @@ export interface Buyer {
 /** Prepares buying. */
 export function createBuyer(services: Services, seller: Seller): Buyer {
   const buyingOf = ({ tool, caller, input, idempotencyKey: key }: SoldCall) => {
-    const { principal } = caller
+    const { principal, now } = caller
+    const { database } = services
     requireScope(tool, principal)
     const call = tool.decode(input)
     const { sell } = call
     if (sell === null) throw new Error(`${tool.name} is not for sale`)
-    const { named: purchase, isOwners } = purchaseOf(services.database, { principal, key }, { tool, call })
+    const { named: purchase, isOwners } = purchaseOf({ database, now }, { principal, key }, { tool, call })
     const context = { ...services, ...caller, idempotencyKey: null, afterCommit: () => {} }
     const buying: Buying = { route: tool.route, input: call.input, deliver: () => sell(context), purchase }
     return { buying, isOwners }

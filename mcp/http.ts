@@ -65,12 +65,11 @@ export function mcpHandler(
     if (Array.isArray(message))
       throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
     requireGrantedScope(offer, principal, message)
-    const refused = malformed(message)
+    const era = (await is2026(request, message)) ? '2026' : '2025'
+    const refused = malformed(message, { era })
     if (refused !== null) return Response.json(refused)
     const asked = { request, message }
-    return (await is2026(request, message))
-      ? answer2026(caller, asked)
-      : streamable2025.answerPost(caller, asked)
+    return era === '2026' ? answer2026(caller, asked) : streamable2025.answerPost(caller, asked)
   }
 }
 

@@ -26,10 +26,14 @@ const request = z.looseObject({
   params: z.unknown().optional(),
 })
 
-/** What such a request is told; null where it is none. Any other method takes nothing that could be wrong. */
-export function malformed(message: unknown): object | null {
+/**
+ * What such a request is told; null where it is none. Any other method takes nothing that could be wrong, and 2026 has no
+ * `initialize`.
+ */
+export function malformed(message: unknown, { era }: { era: '2025' | '2026' }): object | null {
   const { data } = request.safeParse(message)
-  if (data === undefined || shapes[data.method].safeParse(data.params).success) return null
+  if (data === undefined || (era === '2026' && data.method === 'initialize')) return null
+  if (shapes[data.method].safeParse(data.params).success) return null
   const { code, message: why } = protocolError(`${data.method} takes params ${takes[data.method]}.`)
   return { jsonrpc: '2.0', id: data.id, error: { code, message: why } }
 }

@@ -13,7 +13,7 @@ export interface NamedPurchase {
 
 /** The purchase behind a key's call of what is sold. */
 export function purchaseOf(
-  database: Connection,
+  { database, now }: { database: Connection; now: Date },
   { principal, key }: { principal: Parameters<typeof idempotencyOwner>[0]; key: string },
   { tool, call }: { tool: Pick<Tool, 'name'>; call: Pick<Call, 'input'> },
 ): NamedPurchase {
@@ -22,5 +22,5 @@ export function purchaseOf(
     key,
     fingerprint: fingerprintOf(tool.name, call.input),
   }
-  return { named, isOwners: () => isSpendDecided(database, named) }
+  return { named, isOwners: () => isSpendDecided(database, named, now) }
 }

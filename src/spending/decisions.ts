@@ -32,10 +32,14 @@ export async function findAllowedDecision(
   return row?.id
 }
 
+/** How long an idempotency key is kept: 24 hours. */
+const KEPT_MS = 24 * 60 * 60 * 1000
+
 /** Whether a spend of the owner's money is behind an idempotency key: it was allowed, or waits for its owner. */
 export async function isSpendDecided(
   database: Connection,
   { principal, key, fingerprint }: IdempotentCall,
+  now: Date,
 ): Promise<boolean> {
   const row = await database.kysely
     .selectFrom('idempotency')
@@ -44,6 +48,7 @@ export async function isSpendDecided(
     .where('idempotency.principal', '=', principal)
     .where('idempotency.key', '=', key)
     .where('idempotency.fingerprint', '=', fingerprint)
+    .where('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS))
     .where('decision.verdict', 'in', ['allow', 'approval_required'])
     .executeTakeFirst()
   return row !== undefined
