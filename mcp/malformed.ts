@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { protocolError } from './protocol-error.ts'
 
 const text = z.string()
+const page = z.looseObject({ cursor: text.optional() }).optional()
 const shapes = {
   initialize: z.looseObject({
     protocolVersion: text,
@@ -12,17 +13,34 @@ const shapes = {
   'tools/call': z.looseObject({ name: text, arguments: z.looseObject({}).optional() }),
   'prompts/get': z.looseObject({ name: text, arguments: z.record(text, text).optional() }),
   'resources/read': z.looseObject({ uri: text }),
+  'tools/list': page,
+  'resources/list': page,
+  'resources/templates/list': page,
+  'prompts/list': page,
 }
 const takes = {
   initialize: '{protocolVersion, capabilities, clientInfo: {name, version}}',
   'tools/call': '{name, arguments}: a text and an object',
   'prompts/get': '{name, arguments}: a text and an object of texts',
   'resources/read': '{uri}: a text',
+  'tools/list': '{cursor}: a text, or none',
+  'resources/list': '{cursor}: a text, or none',
+  'resources/templates/list': '{cursor}: a text, or none',
+  'prompts/list': '{cursor}: a text, or none',
 } as const satisfies Record<keyof typeof shapes, string>
 
 const request = z.looseObject({
   id: z.union([text, z.number()]),
-  method: z.enum(['initialize', 'tools/call', 'prompts/get', 'resources/read']),
+  method: z.enum([
+    'initialize',
+    'tools/call',
+    'prompts/get',
+    'resources/read',
+    'tools/list',
+    'resources/list',
+    'resources/templates/list',
+    'prompts/list',
+  ]),
   params: z.unknown().optional(),
 })
 

@@ -32,7 +32,11 @@ const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
 /** One message of a client. @property asking null: a client without a session, or what cannot be asked. */
 export interface Asked2025 {
-  readonly message: { readonly id: string | number; readonly method: string }
+  readonly message: {
+    readonly id: string | number
+    readonly method: string
+    readonly params?: Record<string, unknown> | undefined
+  }
   readonly asking: (Asking & { readonly canOpenPages: boolean }) | null
   /** Headers of the response, such as the session's id. */
   readonly headers: Readonly<Record<string, string>>
@@ -61,8 +65,16 @@ export async function answer2025(
   serving.register?.(server, caller)
   await server.connect(transport)
   asked.onOpen(() => cancel(message.id), closed)
-  transport.onmessage?.({ jsonrpc: '2.0', ...message })
+  transport.onmessage?.({ jsonrpc: '2.0', ...withoutTask(message) })
   return response
+}
+
+/** Who has no tasks answers as if none was asked for. @see https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
+function withoutTask<Message extends { readonly params?: unknown }>(message: Message): Message {
+  const { params } = message
+  if (typeof params !== 'object' || params === null || !('task' in params)) return message
+  const { task: _, ...others } = params
+  return { ...message, params: others }
 }
 
 function serverFor(

@@ -30,7 +30,7 @@ describe('an MCP client over OAuth', () => {
   let page: string
   let owner: Person
   beforeAll(async () => {
-    gateway = await startGateway({ CHAIN: 'simulated' })
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
     // Browsers are shown pages where passkeys work.
     page = gateway.origin.replace('127.0.0.1', 'localhost')
     owner = await newGuest(gateway.origin)
@@ -388,5 +388,85 @@ describe('an MCP client over OAuth', () => {
     expect((await revoke(registered.clientInformation.client_id)).status).toBe(200)
     await expect(client.callTool({ name: 'wallets_get', arguments: {} })).rejects.toThrow()
     await client.close()
+  })
+
+  it.each([undefined, 'mcp', 'offline_access', 'openid profile', 'openid wallets:read cards:read'])(
+    'is let in once, by what its owner picks, where it asks for %s',
+    async (scope) => {
+      const registered = await register()
+      const { authorizationUrl, codeVerifier } = await begin(registered, 'wallets:read')
+      if (scope === undefined) authorizationUrl.searchParams.delete('scope')
+      else authorizationUrl.searchParams.set('scope', scope)
+      const back = await browser().authorize(authorizationUrl, {
+        decision: 'approve',
+        scopes: ['wallets:read'],
+      })
+      const tokens = await exchangeAuthorization(registered.issuer, {
+        ...registered,
+        authorizationCode: back.searchParams.get('code') ?? '',
+        codeVerifier,
+        redirectUri: REDIRECT,
+      })
+      expect(tokens).not.toHaveProperty('id_token')
+      const client = await connect(tokens.access_token)
+      expect((await call(client, 'wallets_get', {})).isError).toBe(false)
+      const { tools } = await client.listTools()
+      expect(tools.map(({ name }) => name)).not.toContain('cards_list')
+      await client.close()
+    },
+  )
+
+  it('is given no key where nothing is allowed', async () => {
+    const { authorizationUrl } = await begin(await register(), 'wallets:read')
+    const own = browser()
+    const { url } = await own.begin(authorizationUrl)
+    for (const scopes of [[], ['cards:read']])
+      expect((await own.decide(url, { decision: 'approve', scopes })).body).toMatchObject({
+        status: 400,
+        code: 'invalid_request',
+        issues: [{ path: 'scopes' }],
+      })
+    expect((await own.decide(url, { decision: 'approve', scopes: ['wallets:read'] })).status).toBe(200)
+  })
+
+  it('gets no secret that it cannot use, and may ask for anything where it registered nothing of ours', async () => {
+    const { status, body } = await registration({
+      token_endpoint_auth_method: undefined,
+      scope: 'openid profile',
+    })
+    expect([status, body.token_endpoint_auth_method]).toEqual([201, 'none'])
+    expect(body).not.toHaveProperty('client_secret')
+    expect(body).not.toHaveProperty('scope')
+    const secret = await registration({ token_endpoint_auth_method: 'client_secret_basic' })
+    expect(secret.body).toMatchObject({ client_secret: expect.any(String) })
+  })
+
+  it('keeps its refresh token where it names another resource, and a token that is over can be given back', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+    const { refresh_token: refreshToken = '' } = tokens
+    const wrong = await fetch(`${registered.issuer}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: refreshToken,
+        client_id: registered.clientInformation.client_id,
+        resource: `${gateway.origin}/mcp/`,
+      }),
+    })
+    expect([wrong.status, await wrong.json()]).toMatchObject([400, { error: 'invalid_target' }])
+    const fresh = await refreshAuthorization(registered.issuer, { ...registered, refreshToken })
+    const revoke = () =>
+      fetch(`${registered.issuer}/revoke`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          token: fresh.access_token,
+          client_id: registered.clientInformation.client_id,
+        }),
+      })
+    for (let times = 0; times < 2; times += 1) {
+      expect((await revoke()).status).toBe(200)
+      // It ends with the answer, not after it.
+      await expect(connect(fresh.access_token)).rejects.toThrow()
+    }
   })
 })

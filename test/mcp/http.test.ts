@@ -162,6 +162,8 @@ describe('/mcp', () => {
       ['prompts/get', { name: 'pay_invoice', arguments: { invoice: 7 } }],
       ['resources/read', {}],
       ['tools/call', { name: 'context', arguments: [] }],
+      ['tools/list', { cursor: 7 }],
+      ['prompts/list', { cursor: {} }],
     ] as const) {
       const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
       const _meta = {
@@ -178,6 +180,12 @@ describe('/mcp', () => {
           error: { code: -32602, message: expect.stringContaining(`${method} takes params`) },
         })
     }
+  })
+
+  it('answers at once who asks for a task, as it has none', async () => {
+    const params = { name: 'context', arguments: {}, task: { ttl: 1 } }
+    const response = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: {} } })
   })
 
   it('takes no batch, which would count as one request', async () => {

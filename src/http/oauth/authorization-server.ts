@@ -14,7 +14,7 @@ import { createOpenIdStorage, recordOfGrant } from '../openid/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
 import { answerConsent } from './consent.tsx'
-import { revocationBody, unstorableError } from './requests.ts'
+import { asTheLibraryTakesIt, unstorableError } from './requests.ts'
 
 /** Where the owner is asked, below the issuer. */
 const CONSENT = '/oauth/consent'
@@ -37,6 +37,12 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   const { settings, database, log } = services
   const storage = createOpenIdStorage(services)
   let opened: Promise<Opened> | undefined
+  // A client that revokes its tokens gives its key back.
+  const endKey: EndKey = async (id) => {
+    const found = await findKey(database, { id })
+    if (found === undefined) return
+    await revokeKey(database, { accountId: found.account.id, kinds: agentKinds, id })
+  }
 
   const open = async (): Promise<Opened> => {
     const library = await import('oidc-provider')
@@ -44,7 +50,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       origin: settings.origin,
       consentPath: CONSENT,
       // The sandbox's identity provider keeps its records in the same table.
-      storage: (model) => ownStorage(storage, model),
+      storage: (model) => ownStorage(storage, model, endKey),
       cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
       signingKey: await tokenJwkOf(settings.dataKey),
       library,
@@ -54,12 +60,6 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     // The host and scheme that it is told are ours: answerByNode puts them there.
     provider.proxy = true
     provider.on('server_error', (_context, err) => log.error({ err }, 'the authorization server failed'))
-    // A client that revokes its tokens gives its key back.
-    provider.on('grant.revoked', async (_context, id) => {
-      const found = await findKey(database, { id })
-      if (found === undefined) return
-      await revokeKey(database, { accountId: found.account.id, kinds: agentKinds, id })
-    })
     return { provider, listener: provider.callback() }
   }
 
@@ -79,16 +79,15 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     // Beside the issuer's path and not below it. @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
     if (c.req.path === AUTHORIZATION_METADATA)
       return answerByNode(c, listener, new URL(issuer), `/oauth${METADATA}`)
-    if (c.req.path === `${new URL(issuer).pathname}/revoke`)
-      c.set(
-        'body',
-        await revocationBody(c, services, (grantId) =>
-          recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
-        ),
-      )
     const elsewhere = domainOf(c, services)
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
-    return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))))
+    const taken = await asTheLibraryTakesIt(c, services, {
+      refreshTokenOf: (grantId) => recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
+      scopeOf: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
+    })
+    if ('error' in taken) return c.json(taken, 400, { 'Cache-Control': 'no-store' })
+    c.set('body', taken.body)
+    return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))), taken.target)
   }
 }
 
@@ -97,11 +96,26 @@ function modelOf(model: string): string {
   return `oauth ${model}`
 }
 
-/** Records of our own. Anybody may register a client: one is forgotten after a while, and registers anew by itself. */
-function ownStorage(storage: AdapterFactory, model: string): Adapter {
+/** Ends the key of a grant. */
+type EndKey = (grantId: string) => Promise<void>
+
+/**
+ * Records of our own. Anybody may register a client: one is forgotten after a while, and registers anew by itself. With a
+ * grant, and with a refresh token that is not merely rotated, ends their key, and before them: what fails can be repeated.
+ */
+function ownStorage(storage: AdapterFactory, model: string, endKey: EndKey): Adapter {
   const kept = storage(modelOf(model))
-  if (model !== 'Client') return kept
-  return { ...kept, upsert: (id, client, seconds = CLIENT_SECONDS) => kept.upsert(id, client, seconds) }
+  if (model === 'Client')
+    return { ...kept, upsert: (id, client, seconds = CLIENT_SECONDS) => kept.upsert(id, client, seconds) }
+  if (model !== 'Grant' && model !== 'RefreshToken') return kept
+  return {
+    ...kept,
+    async destroy(id) {
+      const grantId = model === 'Grant' ? id : (await kept.find(id))?.grantId
+      if (grantId !== undefined) await endKey(grantId)
+      await kept.destroy(id)
+    },
+  }
 }
 
 /**

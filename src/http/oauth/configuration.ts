@@ -76,6 +76,8 @@ export function oauthConfiguration({
     responseTypes: ['code'],
     scopes: ['offline_access', ...Object.keys(scopes)],
     claims: { openid: ['sub'] },
+    // Nobody is signed in by us: `openid` is known, so that clients may ask for it, and granted to none.
+    discovery: { scopes_supported: ['offline_access', ...Object.keys(scopes)] },
     jwks: { keys: [{ ...signingKey, kty: 'OKP' }] },
     cookies: { keys: [cookieKey] },
     pkce: { required: () => true },

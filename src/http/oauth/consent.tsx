@@ -112,7 +112,13 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     throw new Failure('conflict', 'Somebody else has signed in since this page was opened.', {
       hint: 'Reload the page, and look at whose account it is.',
     })
-  if (decided.data.decision === 'approve') requireStepUp(context)
+  const asked = askedScopes(interaction)
+  const scopes =
+    decided.data.decision === 'approve' ? decided.data.scopes.filter((scope) => asked.includes(scope)) : []
+  if (decided.data.decision === 'approve') {
+    if (scopes.length === 0) throw nothingAllowed()
+    requireStepUp(context)
+  }
   const id = await keyOfDecision(services, interaction, {
     accountId: account.id,
     fingerprint: fingerprintOf('oauth.consent', decided.data),
@@ -123,8 +129,6 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     const result = { error: 'access_denied', error_description: 'The owner said no.' }
     return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
   }
-  const asked = askedScopes(interaction)
-  const scopes = decided.data.scopes.filter((scope) => asked.includes(scope))
   const clientId = String(interaction.params.client_id)
   const client = await provider.Client.find(clientId)
   const policy = decided.data.policy ?? null
@@ -152,7 +156,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   // Said, so that it is not asked again.
   grant.rejectResourceScope(resource, refused.join(' '))
   // The library also takes them for scopes of its own, which give nothing here.
-  grant.rejectOIDCScope(asked.join(' '))
+  grant.rejectOIDCScope(['openid', ...asked].join(' '))
   grant.addOIDCScope('offline_access')
   await grant.save()
   const result = {
@@ -183,6 +187,14 @@ async function keyOfDecision(
   if (accountId === answer.accountId && fingerprint === answer.fingerprint) return keyId
   throw new Failure('conflict', 'This authorization was answered already.', {
     hint: 'Start again from the application. A key that it was given is among your agents’ keys.',
+  })
+}
+
+function nothingAllowed(): Failure {
+  const message = 'allow at least one of those that were asked for'
+  return new Failure('invalid_request', `scopes: ${message}`, {
+    issues: [{ path: 'scopes', message }],
+    hint: 'Or deny.',
   })
 }
 

@@ -1,5 +1,8 @@
 /** What a request to the authorization server says before the library reads it. */
-import { authenticateAccessToken, isAccessToken } from '../../identity/oauth-tokens.ts'
+import { z } from 'zod'
+import { Failure } from '../../failure.ts'
+import { isScope, scopes } from '../../identity/grantable.ts'
+import { authenticateAccessToken, isAccessToken, resourceOf } from '../../identity/oauth-tokens.ts'
 import { isStorable, parseJson } from '../../json.ts'
 import type { Services } from '../../kernel/context.ts'
 import { type HttpContext, rawTargetOf } from '../request.ts'
@@ -35,27 +38,119 @@ function isStorableJson(text: string): boolean {
   }
 }
 
+/** A request as the library takes it, or what the client is told instead. */
+type Taken =
+  | { readonly target: string; readonly body: Uint8Array }
+  | { readonly error: 'invalid_target'; readonly error_description: string }
+
+/** What is known of clients and grants. @property scopeOf what a client registered to ask for; undefined: anything. */
+interface Known {
+  readonly refreshTokenOf: (grantId: string) => Promise<string | undefined>
+  readonly scopeOf: (clientId: string) => Promise<string | undefined>
+}
+
+/** What a request means where the library would read something else in it. */
+export async function asTheLibraryTakesIt(
+  c: HttpContext,
+  services: Pick<Services, 'database' | 'settings'>,
+  { refreshTokenOf, scopeOf }: Known,
+): Promise<Taken> {
+  const body = c.get('body')
+  const target = rawTargetOf(c)
+  const [path = '', query = ''] = target.split('?', 2)
+  const form = () => new URLSearchParams(Buffer.from(body).toString('utf8'))
+  const of = (text: string) => Buffer.from(text)
+  switch (`${c.req.method} ${path.slice(path.lastIndexOf('/') + 1)}`) {
+    case 'GET authorize':
+      return { target: `${path}?${await withScopes(new URLSearchParams(query), scopeOf)}`, body }
+    case 'POST authorize':
+      return { target, body: of((await withScopes(form(), scopeOf)).toString()) }
+    case 'POST register':
+      return { target, body: of(asRegistration(Buffer.from(body).toString('utf8'))) }
+    case 'POST revoke':
+      return { target, body: of((await asRevocation(form(), c, services, refreshTokenOf)).toString()) }
+    case 'POST token': {
+      // The library would look at it when the code or the refresh token is used up already.
+      const resource = resourceOf(services.settings.origin)
+      if (
+        form()
+          .getAll('resource')
+          .every((asked) => asked === resource)
+      )
+        return { target, body }
+      return { error: 'invalid_target', error_description: `resource: is not ${resource}` }
+    }
+    default:
+      return { target, body }
+  }
+}
+
+/** Who asks for nothing that we know is offered everything: the owner picks. What is asked for is said, so that it is no new question. */
+async function withScopes(asked: URLSearchParams, scopeOf: Known['scopeOf']): Promise<URLSearchParams> {
+  const named = asked.getAll('scope')
+  // Two of them are an error, which the library tells.
+  if (named.length > 1) return asked
+  const words = wordsOf(named[0] ?? '')
+  if (words.some(isScope)) return asked
+  const registered = wordsOf((await scopeOf(asked.get('client_id') ?? '')) ?? '').filter(isScope)
+  const offered = registered.length > 0 ? registered : Object.keys(scopes)
+  asked.set('scope', [...words, ...offered].join(' '))
+  return asked
+}
+
+function wordsOf(scope: string): string[] {
+  return scope.split(' ').filter((word) => word !== '')
+}
+
 /**
- * The body of a revocation. The library revokes what it stores, and access tokens it does not: in place of one stands the
- * grant's refresh token, so that the client is checked as for any other, and the key ends with it.
- * @param refreshTokenOf finds the one of a grant.
- * @see https://www.rfc-editor.org/rfc/rfc7009#section-2.1
+ * A client that names no method of authentication gets none, and so no secret; one that means to ask for nothing of ours
+ * may ask for anything. What is no object is told so by the library.
  */
-export async function revocationBody(
+function asRegistration(text: string): string {
+  const parsed = z.looseObject({ scope: z.unknown() }).safeParse(jsonOf(text)).data
+  if (parsed === undefined) return text
+  const { scope, ...metadata } = parsed
+  const isOurs = typeof scope !== 'string' || wordsOf(scope).some(isScope)
+  return JSON.stringify({
+    token_endpoint_auth_method: 'none',
+    ...metadata,
+    ...(scope !== undefined && isOurs ? { scope } : {}),
+  })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A revocation. The library revokes what it stores, and access tokens it does not: in place of one stands the grant's refresh
+ * token, so that the client is checked as for any other, and the key ends with it. One that is over already stands for nothing.
+ * @see https://www.rfc-editor.org/rfc/rfc7009#section-2.2
+ */
+async function asRevocation(
+  form: URLSearchParams,
   c: HttpContext,
   { database, settings }: Pick<Services, 'database' | 'settings'>,
-  refreshTokenOf: (grantId: string) => Promise<string | undefined>,
-): Promise<Uint8Array> {
-  const body = c.get('body')
-  const form = new URLSearchParams(Buffer.from(body).toString('utf8'))
+  refreshTokenOf: Known['refreshTokenOf'],
+): Promise<URLSearchParams> {
   const token = form.get('token') ?? ''
-  if (!isAccessToken(token)) return body
+  if (!isAccessToken(token)) return form
   const principal = await authenticateAccessToken({ database, settings }, token, c.get('now')).catch(
-    () => null,
+    (error: unknown) => {
+      if (error instanceof Failure && over.has(error.code)) return null
+      throw error
+    },
   )
-  const other = principal?.kind === 'key' ? await refreshTokenOf(principal.key.id) : undefined
-  if (other === undefined) return body
+  const other = principal?.kind === 'key' ? await refreshTokenOf(principal.key.id) : 'over'
+  if (other === undefined) return form
   form.set('token', other)
   form.delete('token_type_hint')
-  return Buffer.from(form.toString())
+  return form
 }
+
+/** What an access token that can be used no more is told. */
+const over: ReadonlySet<string> = new Set(['unauthenticated', 'unknown_key'])
