@@ -2,7 +2,7 @@
 import { convertDown, crossRateDown } from '../cross-rate.ts'
 import { currencyOf } from '../currencies.ts'
 import { Failure } from '../failure.ts'
-import { available, external, revenue } from '../ledger/accounts.ts'
+import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { Log } from '../log.ts'
 import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf } from '../money.ts'
@@ -11,7 +11,8 @@ import type { Mint } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { applyPayout } from './apply-payout.ts'
-import { findVirtualAccount, setVirtualAccountStatus, type VirtualAccount } from './store.ts'
+import { findVirtualAccount, moveVirtualAccount, type VirtualAccount } from './store.ts'
+import { BANK, takeBack } from './take-back.ts'
 
 /**
  * What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there.
@@ -41,13 +42,18 @@ const ranks: Readonly<Record<string, number>> = {
   returned: 7,
 }
 const PROCESSED = 5
-const BANK = 'bank'
+/** Far above any deposit, and far below what a balance holds. */
+const LARGEST_CENTS = 1_000_000_000_000n
 
-const statusOf: ReadonlyMap<string, VirtualAccount['status']> = new Map([
-  ['deactivation', 'deactivated'],
-  ['deactivated', 'deactivated'],
-  ['reactivation', 'active'],
-  ['activated', 'active'],
+/** Where an account goes and from where alone: an activation that is told late brings no account back. */
+const steps: ReadonlyMap<
+  string,
+  { readonly from: readonly VirtualAccount['status'][]; readonly to: VirtualAccount['status'] }
+> = new Map([
+  ['deactivation', { from: ['pending', 'active'], to: 'deactivated' }],
+  ['deactivated', { from: ['pending', 'active'], to: 'deactivated' }],
+  ['reactivation', { from: ['pending', 'deactivated'], to: 'active' }],
+  ['activated', { from: ['pending'], to: 'active' }],
 ])
 
 /** Applies an event, in one transaction with the record of it. @returns what is to be minted after the commit. */
@@ -70,8 +76,8 @@ export async function applyBankingEvent<Owed>(
     if (event.virtualAccount === null) return null
     const account = await findVirtualAccount(connection, { providerId: event.virtualAccount })
     if (account === undefined) return null
-    const status = event.kind === 'account' ? statusOf.get(event.state) : undefined
-    if (status !== undefined) await setVirtualAccountStatus(connection, { id: account.id, status })
+    const step = event.kind === 'account' ? steps.get(event.state) : undefined
+    if (step !== undefined) await moveVirtualAccount(connection, { id: account.id, ...step })
     if (event.kind !== 'deposit' || table === null) return null
     const mint = await applyDeposit(
       { ...parts, connection, worthOf: (money) => converted(money, account, table) },
@@ -139,33 +145,13 @@ async function applyDeposit(
   }
   await change.execute()
   if (rank > PROCESSED && before.units !== null && before.place === BANK)
-    await takeBack({ connection, log }, { id, account, units: before.units, at })
+    await takeBack(
+      { database: connection, log },
+      { id, accountId: account.accountId, money: { asset: account.currency, units: before.units }, at },
+    )
   else if (rank > PROCESSED && before.units !== null)
     log.error({ depositId: id, state }, 'a deposit was taken back that is on the chain already')
   return null
-}
-
-/** A deposit that the bank takes back. Nobody's balance falls below zero: what is spent already is the gateway's loss. */
-async function takeBack(
-  { connection, log }: { connection: Connection; log: Log },
-  { id, account, units, at }: { id: string; account: VirtualAccount; units: bigint; at: Date },
-): Promise<void> {
-  const money = { asset: account.currency, units }
-  const book = (source: ReturnType<typeof available> | ReturnType<typeof revenue>) =>
-    post(connection, {
-      id: `deposit:${id}:returned`,
-      kind: 'deposit_return',
-      reference: id,
-      at,
-      postings: [{ source, destination: external(BANK), money }],
-    })
-  try {
-    await book(available(account.accountId, BANK))
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== 'insufficient_funds') throw error
-    log.error({ depositId: id }, 'a deposit was taken back that is spent already')
-    await book(revenue('deposit-loss'))
-  }
 }
 
 /** @throws Failure `invalid_request` where a deposit is final and says no amount of its account's currency. */
@@ -176,11 +162,16 @@ function amountOf({ amount, currency: said }: BankingEvent, { currency }: Virtua
     })
   const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
   const misfit = parsed.success ? misfitOf(parsed.data, currency) : 'is not an amount'
-  if (!parsed.success || misfit !== undefined)
-    throw new Failure('invalid_request', `event_object.amount: ${misfit}`, {
-      issues: [{ path: 'event_object.amount', message: misfit ?? 'is not an amount' }],
-    })
-  return moneyOf(currency, parsed.data)
+  if (!parsed.success || misfit !== undefined) throw unfitAmount(misfit ?? 'is not an amount')
+  const money = moneyOf(currency, parsed.data)
+  if (money.units > LARGEST_CENTS) throw unfitAmount('is larger than any deposit')
+  return money
+}
+
+function unfitAmount(message: string): Failure {
+  return new Failure('invalid_request', `event_object.amount: ${message}`, {
+    issues: [{ path: 'event_object.amount', message }],
+  })
 }
 
 /** What a deposit becomes, at the rate of the moment and rounded down. @throws Failure `rates_unavailable`. */

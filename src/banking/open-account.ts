@@ -76,7 +76,7 @@ export type OrderedAccount =
 
 /**
  * Orders a virtual account, within the transaction of its database. Where the account has as many of the currency as it may,
- * its first one is there.
+ * its first one is there; one that was deactivated is replaced.
  * @throws Failure `kyc_required`.
  */
 export async function orderVirtualAccount(
@@ -106,8 +106,9 @@ export async function orderVirtualAccount(
   const open = await findOpenAccountOrder(database, owned)
   if (open !== undefined) return { kind: 'ordered', order: open }
   const there = await virtualAccountsOf(database, owned)
-  const [first] = there
-  if (first !== undefined && there.length >= settings.accountsPerCurrency)
+  const live = there.filter(({ status }) => status !== 'deactivated')
+  const [first] = live
+  if (first !== undefined && live.length >= settings.accountsPerCurrency)
     return { kind: 'there', account: first }
   const order = {
     ...owned,

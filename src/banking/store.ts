@@ -157,12 +157,17 @@ export async function insertVirtualAccount(
   return there
 }
 
-/** Moves a virtual account to another status. */
-export async function setVirtualAccountStatus(
+/** Moves a virtual account to another status, where it has one of those that lead there. */
+export async function moveVirtualAccount(
   database: Connection,
-  { id, status }: Pick<VirtualAccount, 'id' | 'status'>,
+  { id, from, to }: { id: string; from: readonly VirtualAccount['status'][]; to: VirtualAccount['status'] },
 ): Promise<void> {
-  await database.kysely.updateTable('virtual_account').set({ status }).where('id', '=', id).execute()
+  await database.kysely
+    .updateTable('virtual_account')
+    .set({ status: to })
+    .where('id', '=', id)
+    .where('status', 'in', from)
+    .execute()
 }
 
 /** What deposits become, as it is stored. */

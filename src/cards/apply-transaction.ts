@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts'
 import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
-import type { CardTransaction } from '../providers/card-processor.ts'
+import type { CardEvent, CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
@@ -18,8 +18,21 @@ export interface Applying {
   readonly log: Log
 }
 
+/** What takes money, and so needs to know from where. */
+const takers: ReadonlySet<string> = new Set<CardEvent['kind']>(['clearing', 'return_reversal'])
+
 /** As many settlements as one event can make: each asset once from what is held and once from what is not. */
 const MOST_SETTLEMENTS = 10
+
+/** Nobody else opens the transaction between the look of a decision and its row: the lock is the one of card_authorize. */
+const open: Statement = {
+  name: 'card_open_unasked',
+  text: `with locked as materialized (select pg_advisory_xact_lock(hashtext('card'), hashtext($2)))
+    insert into card_authorization (id, processor_token, card_id, account_id, key_id, day, reason, status, units, approved, about,
+      created_at, updated_at)
+    select $1, $2, $3, $4, $5, ($6::timestamptz at time zone 'UTC')::date, 'approved', 'pending', 0, 0, $7::jsonb, $6, $6
+    from locked on conflict do nothing`,
+}
 
 const statement: Statement = {
   name: 'card_apply',
@@ -56,10 +69,10 @@ export async function applyTransaction(
     )
     return 'unknown'
   }
-  const fundings = events.some(({ kind }) => kind === 'clearing')
-    ? fundingsOf(card, await rates.latest(clock()), chain.name)
-    : []
+  const table = events.some(({ kind }) => takers.has(kind)) ? await rates.latest(clock()) : null
   for (const event of events) {
+    const payer = event.kind === 'return_reversal' ? { ...card, priority: cashFirst(card.priority) } : card
+    const fundings = table === null || !takers.has(event.kind) ? [] : fundingsOf(payer, table, chain.name)
     const { shortfall } = await apply(parts, {
       ...event,
       event: event.token,
@@ -129,25 +142,11 @@ async function openUnasked(
   { token, merchantName }: CardTransaction,
 ): Promise<void> {
   const at = clock()
-  await database.kysely
-    .insertInto('card_authorization')
-    .values({
-      id: newId('tx', at),
-      processor_token: token,
-      webhook_id: null,
-      card_id: card.id,
-      account_id: card.accountId,
-      key_id: card.keyId,
-      decision_id: null,
-      day: at.toISOString().slice(0, 10),
-      reason: 'approved',
-      status: 'pending',
-      units: 0n,
-      approved: 0n,
-      about: JSON.stringify({ merchant: merchantName }),
-      created_at: at,
-      updated_at: at,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  const about = JSON.stringify({ merchant: merchantName })
+  await database.call(open, [newId('tx', at), token, card.id, card.accountId, card.keyId, at, about])
+}
+
+/** What was refunded came as cash, and goes back from there. */
+function cashFirst(priority: JudgedCard['priority']): JudgedCard['priority'] {
+  return ['USD', ...priority.filter((asset) => asset !== 'USD')]
 }

@@ -13,6 +13,7 @@ import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
+import { collectOwedDeposits } from '../jobs/collect-owed.ts'
 import { every } from '../jobs/every.ts'
 import { finishOrders } from '../jobs/finish-orders.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
@@ -142,6 +143,7 @@ async function openGateway(
       log,
     }),
     every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
+    every(1_000, { name: 'collect-owed', round: (signal) => collectOwedDeposits(services, signal), log }),
     every(2_000, { name: 'finish-orders', round: (signal) => finishOrders(services, signal), log }),
     ...(config.mode === 'sandbox'
       ? [every(2_000, { name: 'repay-mints', round: (signal) => repayMints(services, signal), log })]

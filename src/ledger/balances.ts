@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Asset } from '../money.ts'
 import type { Connection } from '../storage/database.ts'
-import type { SystemAccount } from './accounts.ts'
+import type { OwnerAccount, SystemAccount } from './accounts.ts'
 
 /** An owner's money of one asset at one place, in smallest units. */
 export interface Balance {
@@ -24,6 +24,22 @@ export async function balances(connection: Connection, accountId: string): Promi
     group by 1, 2
     order by 1, 2`.execute(connection.kysely)
   return rows
+}
+
+/** What an owner's account has, in smallest units. Within a transaction: nobody changes it until that ends. */
+export async function lockUnits(
+  connection: Connection,
+  account: OwnerAccount,
+  asset: Asset,
+): Promise<bigint> {
+  const row = await connection.kysely
+    .selectFrom('balance')
+    .select('units')
+    .where('account', '=', account)
+    .where('asset', '=', asset)
+    .forUpdate()
+    .executeTakeFirst()
+  return row?.units ?? 0n
 }
 
 /** The sum of a system account's postings, in smallest units: below zero where more came from it than went to it. */

@@ -28,7 +28,7 @@ export interface CardAuthorization {
 /** One thing that happened to a transaction. @property units cents, above zero. */
 export interface CardEvent {
   readonly token: string
-  readonly kind: 'clearing' | 'reversal' | 'refund'
+  readonly kind: 'clearing' | 'reversal' | 'refund' | 'return_reversal'
   readonly units: bigint
 }
 

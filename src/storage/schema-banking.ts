@@ -36,7 +36,7 @@ export interface VirtualAccountOrderTable {
   tried_at: Date
 }
 
-/** A deposit by the provider's name, its state, and what was booked for it. */
+/** A deposit by the provider's name, its state, and what was booked for it. `owed`: what is still to be collected of one that was taken back. */
 export interface DepositTable {
   id: string
   virtual_account_id: string
@@ -46,6 +46,7 @@ export interface DepositTable {
   place: string | null
   asset: string | null
   units: bigint | null
+  owed: bigint | null
   created_at: Date
   updated_at: Date
 }

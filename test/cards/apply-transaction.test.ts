@@ -5,19 +5,21 @@ import { external } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
-import { settleSpend } from '../../src/spending/settle.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { usageOf } from '../spending/scene.ts'
-import { decide, fund, issue, newKey, newOwner, noon, owned, partsOn, purchaseOf, tell } from './scene.ts'
-
-/** Lets the chain take every settlement of an owner. @returns what went to the treasury. */
-async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
-  const unsent = (await unsentSettlements(database, 100)).filter((each) => each.accountId === accountId)
-  for (const { decisionId } of unsent)
-    await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
-  return unsent.map(({ token, units }) => `${token} ${units}`).sort()
-}
+import {
+  decide,
+  fund,
+  issue,
+  newKey,
+  newOwner,
+  noon,
+  owned,
+  partsOn,
+  purchaseOf,
+  settleAll,
+  tell,
+} from './scene.ts'
 
 onBothEngines('what becomes of a purchase', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
@@ -100,6 +102,33 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
+  it('is no approval where the network declined it after all, and counts where it clears late', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    const keyId = await newKey(database(), owner)
+    const request = purchaseOf(await issue(database(), owner, { keyId }), '5')
+    await decide(partsOn(database()), request)
+    await tell(partsOn(database()), request, 'declined', [])
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
+    expect(await decide(partsOn(database()), request)).toMatchObject({ reason: 'too_late' })
+    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
+    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
+    expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
+  })
+
+  it('is one whether it is asked for or told of first, or both at once', async () => {
+    const owner = await newOwner(database(), { USDC: '100' })
+    const card = await issue(database(), owner)
+    for (let times = 0; times < 20; times += 1) {
+      const request = purchaseOf(card, '1')
+      await Promise.all([
+        decide(partsOn(database()), request),
+        tell(partsOn(database()), request, 'settled', [['clearing', '1']], true),
+      ])
+    }
+    await settleAll(database(), owner)
+    expect(await owned(database(), owner)).toEqual(['USDC 80 + 0'])
+  })
+
   it('is told of its own card alone, by events of its own', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const card = await issue(database(), owner)
@@ -142,23 +171,6 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
     const again = purchaseOf({ ...(await issue(database(), owner)), token: request.cardToken }, '8')
     expect(await decide(partsOn(database()), again)).toMatchObject({ reason: 'approved' })
-  })
-
-  it('is refunded in cash', async () => {
-    const owner = await newOwner(database(), { USDC: '5' })
-    const request = purchaseOf(await issue(database(), owner), '5')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'settled', [
-      ['clearing', '5'],
-      ['refund', '2'],
-    ])
-    await tell(partsOn(database()), request, 'settled', [
-      ['clearing', '5'],
-      ['refund', '2'],
-      ['refund', '3'],
-    ])
-    await settleAll(database(), owner)
-    expect(await owned(database(), owner)).toEqual(['USD 5 + 0'])
   })
 
   it('waits where it comes before its authorization, and is taken as it is where none comes', async () => {

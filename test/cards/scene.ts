@@ -4,6 +4,7 @@ import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { applyTransaction } from '../../src/cards/apply-transaction.ts'
 import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
 import { newCard } from '../../src/cards/issue-card.ts'
+import { unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
 import { newId } from '../../src/ids.ts'
 import { policyOf } from '../../src/kernel/gates/policy.ts'
@@ -15,6 +16,7 @@ import { type Asset, decimalOf, moneyOf } from '../../src/money.ts'
 import type { CardAuthorization, CardTransaction } from '../../src/providers/card-processor.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
 
 export const noon = new Date('2026-11-20T12:00:00.000Z')
@@ -187,4 +189,12 @@ export async function owned(database: Database, accountId: string): Promise<read
         `${asset} ${decimalOf({ asset, units: available })} + ${decimalOf({ asset, units: held })}`,
     )
     .sort()
+}
+
+/** Lets the chain take every settlement of an owner. @returns what went to the treasury. */
+export async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
+  const unsent = (await unsentSettlements(database, 100)).filter((each) => each.accountId === accountId)
+  for (const { decisionId } of unsent)
+    await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
+  return unsent.map(({ token, units }) => `${token} ${units}`).sort()
 }

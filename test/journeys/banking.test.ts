@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { askJson, newGuest, type Person, signInByEmail } from './people.ts'
 
 const accounts = z.object({
   accounts: z.array(z.looseObject({ id: z.string(), currency: z.string(), status: z.string() })),
@@ -135,7 +135,30 @@ describe('the banking provider’s webhook', () => {
     const deposit = { body: { accountId: account?.id, amount: '1' } }
     expect(await askJson(gateway.origin, 'POST', '/sandbox/deposits', deposit)).toMatchObject({ status: 409 })
     expect(await balanceOf(guest, 'USDC')).toBe('1000')
+    const { body: another } = await guest.ask('POST', '/api/banking', { currency: 'USD' })
+    expect(another).toMatchObject({ status: 'active' })
+    expect(another.id).not.toBe(account?.id)
   })
+
+  it('takes back what cash there is, and collects the rest from what comes later', async () => {
+    const person = await signInByEmail(gateway.origin, 'cash@example.org')
+    const { body: cash } = await person.ask('POST', '/api/banking', { currency: 'USD', destination: null })
+    const { body: card } = await person.ask('POST', '/api/cards', { priority: ['USD'] })
+    const spendable = async () =>
+      z.object({ buyingPower: z.string() }).parse((await person.ask('GET', '/api/investing/portfolio')).body)
+        .buyingPower
+    const deposit = { event_object_id: randomUUID() }
+    await hook(eventOf(`${cash.id}`, 'payment_processed', deposit))
+    const purchase = { body: { cardId: card.id, amount: '4' } }
+    expect(await askJson(gateway.origin, 'POST', '/sandbox/authorizations', purchase)).toMatchObject({
+      body: { result: 'APPROVED' },
+    })
+    expect(await spendable()).toBe('6')
+    await hook(eventOf(`${cash.id}`, 'returned', deposit))
+    expect(await spendable()).toBe('0')
+    await hook(eventOf(`${cash.id}`, 'payment_processed'))
+    await expect.poll(spendable, { timeout: 20_000 }).toBe('6')
+  }, 30_000)
 
   it('refuses what is not signed, is signed for another body, or is old', async () => {
     const guest = await newGuest(gateway.origin)

@@ -17,7 +17,7 @@ export default defineTool({
   title: 'Open a virtual account',
   summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
   description:
-    'Asked again for the same currency, it answers the account that is there. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another. USD may stay cash: `destination` null.',
+    'Asked again for the same currency, it answers the account that is there, or a new one where the bank has closed it. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another. USD may stay cash: `destination` null.',
   route: 'POST /api/banking',
   who: 'account',
   scopes: ['banking:write'],

@@ -120,7 +120,7 @@ const kinds: ReadonlyMap<string, CardEvent['kind']> = new Map([
   ['CLEARING', 'clearing'],
   ['FINANCIAL_AUTHORIZATION', 'clearing'],
   ['CORRECTION_DEBIT', 'clearing'],
-  ['RETURN_REVERSAL', 'clearing'],
+  ['RETURN_REVERSAL', 'return_reversal'],
   ['AUTHORIZATION_REVERSAL', 'reversal'],
   ['RETURN', 'refund'],
   ['FINANCIAL_CREDIT_AUTHORIZATION', 'refund'],

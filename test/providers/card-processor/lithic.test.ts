@@ -110,6 +110,7 @@ describe('Lithic', () => {
       { token: 'g', type: 'CLEARING', amount: -400, result: 'APPROVED' },
       { token: 'h', type: 'CLEARING', amount: 500, result: 'APPROVED', effective_polarity: 'CREDIT' },
       { token: 'i', type: 'CLEARING', amount: 600, result: 'APPROVED', effective_polarity: 'DEBIT' },
+      { token: 'j', type: 'RETURN_REVERSAL', amount: 300, result: 'APPROVED' },
     ]
     const told = {
       event_type: 'card_transaction.updated',
@@ -128,6 +129,7 @@ describe('Lithic', () => {
         { token: 'g', kind: 'refund', units: 400n },
         { token: 'h', kind: 'refund', units: 500n },
         { token: 'i', kind: 'clearing', units: 600n },
+        { token: 'j', kind: 'return_reversal', units: 300n },
       ],
     })
   })

@@ -1,0 +1,84 @@
+/** A bank with virtual accounts, and what it tells of them, for tests. */
+import { applyBankingEvent } from '../../src/banking/apply-event.ts'
+import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
+import type { Destination, VirtualAccount } from '../../src/banking/store.ts'
+import { newId } from '../../src/ids.ts'
+import { silentLog } from '../../src/log.ts'
+import type { BankCurrency, BankingEvent, BankingProvider } from '../../src/providers/banking.ts'
+import type { Mint } from '../../src/providers/chain.ts'
+import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import type { Connection, Database } from '../../src/storage/database.ts'
+import { noon } from '../cards/scene.ts'
+
+const bank = {
+  open: async ({ id }: { id: string }) => ({
+    providerId: id,
+    customer: null,
+    status: 'active' as const,
+    bankName: 'Bank',
+    bankAddress: 'Street',
+    instructions: { routingNumber: '123000013', accountNumber: '1', rails: ['ach'] },
+  }),
+}
+
+/** A virtual account of an owner, new or the one that is there. */
+export async function open(
+  database: Database,
+  accountId: string,
+  {
+    currency = 'USD',
+    destination = null,
+    mode = 'sandbox',
+    bankingProvider = bank,
+  }: {
+    currency?: BankCurrency
+    destination?: Destination | null
+    mode?: 'sandbox' | 'production'
+    bankingProvider?: Pick<BankingProvider, 'open'>
+  } = {},
+): Promise<VirtualAccount> {
+  const holder = { id: accountId, displayName: 'Ada', kycLevel: 'none' }
+  const ordered = await database.transaction((connection) =>
+    orderVirtualAccount(
+      { database: connection, newId, settings: { mode, accountsPerCurrency: 1 } },
+      { holder, currency, destination, at: noon },
+    ),
+  )
+  return openVirtualAccount({ database, bankingProvider }, ordered)
+}
+
+/** Where deposits may go. */
+export const wallet: Destination = {
+  token: 'USDC',
+  chain: 'base-sepolia',
+  address: '0x000000000000000000000000000000000000dEaD',
+}
+
+/** Tells of a deposit of 12.50, as the webhook does. */
+export function tell(
+  database: Database,
+  account: VirtualAccount,
+  state: string,
+  changes: Partial<BankingEvent> = {},
+  isBookedHere = true,
+) {
+  const parts = {
+    database,
+    rates: createSandboxRates(),
+    isBookedHere,
+    oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,
+    log: silentLog,
+  }
+  const event = {
+    eventId: newId('evt', noon),
+    type: 'updated',
+    kind: 'deposit',
+    objectId: `deposit-${account.id}`,
+    state,
+    virtualAccount: account.providerId,
+    amount: '12.50',
+    currency: null,
+    ...changes,
+  } as const
+  return applyBankingEvent(parts, event, noon)
+}
