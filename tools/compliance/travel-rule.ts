@@ -1,6 +1,6 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
-import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
+import { countryCode, lei, personName } from '../../src/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
 import { findOwnTransfer } from '../../src/compliance/store.ts'
 import { Failure } from '../../src/failure.ts'
@@ -17,11 +17,7 @@ const party = {
 }
 const institution = z.object({
   name: personName.describe('Name of the institution.'),
-  lei: z
-    .string()
-    .regex(/^[0-9A-Z]{18}\d{2}$/, 'must be a Legal Entity Identifier')
-    .optional()
-    .describe('Its Legal Entity Identifier.'),
+  lei: lei.optional().describe('Its Legal Entity Identifier, ISO 17442.'),
 })
 const isNamedOnce = (said: { name?: string | undefined; legalName?: string | undefined }) =>
   (said.name === undefined) !== (said.legalName === undefined)

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { findApplication } from '../../../src/compliance/kyc-store.ts'
 import { Failure } from '../../../src/failure.ts'
 import { findAccount } from '../../../src/identity/store.ts'
 import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
@@ -202,6 +203,11 @@ onBothEngines('identity verification', (database) => {
 
   it.each([
     [{ firstName: 'Ada\u202E' }, 'applicant.firstName'],
+    [{ firstName: '\u200B' }, 'applicant.firstName'],
+    [{ lastName: '\u3164\u3164' }, 'applicant.lastName'],
+    [{ lastName: '\u200F\u200F' }, 'applicant.lastName'],
+    [{ lastName: '-' }, 'applicant.lastName'],
+    [{ firstName: '\u2066Ada' }, 'applicant.firstName'],
     [{ country: 'ZZ' }, 'applicant.country'],
     [{ country: 'XX' }, 'applicant.country'],
     [{ dateOfBirth: '2190-01-01' }, 'applicant.dateOfBirth'],
@@ -216,6 +222,20 @@ onBothEngines('identity verification', (database) => {
       members: { issues: [{ path }] },
     })
   })
+
+  it.each(['\u200Fمحمد', 'כהן\u200E', '\u061Cعلي', 'علی\u200Cرضا', '𠮷', 'Ada'])(
+    'takes the name %j',
+    async (firstName) => {
+      const person = await newPerson(database())
+      const told = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
+      expect(told).toMatchObject({ status: 'approved' })
+      const found = await findApplication(
+        { database: database(), dataKey: services.settings.dataKey },
+        { accountId: person.account.id, level: 'basic' },
+      )
+      expect(found?.said?.applicant.firstName).toBe(firstName.replace(/[\u200E\u200F\u061C]/, ''))
+    },
+  )
 
   it('is one application although it is sent many times at once', async () => {
     const person = await newPerson(database())

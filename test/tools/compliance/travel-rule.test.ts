@@ -95,10 +95,10 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
 
   it('answers a payload that the standard takes, of persons, organisations and institutions', async () => {
     for (const members of [
-      { beneficiary: { name: 'Grace Hopper' } },
+      { beneficiary: { name: 'Grace Hopper', country: 'XK' } },
       { beneficiary: { legalName: 'Example GmbH', country: 'DE', vasp: 'Some Exchange' } },
       {
-        beneficiary: { name: 'Иван', vasp: { name: 'VASP B', lei: '3M5E1GQKGL17HI8CPN20' } },
+        beneficiary: { name: 'Иван', vasp: { name: 'VASP B', lei: '5493001KJTIIGC8Y1R12' } },
         originator: { legalName: 'Ours Ltd', country: 'GB' },
       },
     ]) {
@@ -252,6 +252,13 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       [{ beneficiary: { name: 'A', legalName: 'B' } }, 'beneficiary'],
       [{ beneficiary: { name: 'A', country: 'Germany' } }, 'beneficiary.country'],
       [{ beneficiary: { name: 'A', vasp: { name: 'B', lei: 'C' } } }, 'beneficiary.vasp.lei'],
+      [
+        { beneficiary: { name: 'A', vasp: { name: 'B', lei: '5493001KJTIIGC8Y1R21' } } },
+        'beneficiary.vasp.lei',
+      ],
+      [{ beneficiary: { name: '\u200B' } }, 'beneficiary.name'],
+      [{ beneficiary: { legalName: '\u3164' } }, 'beneficiary.legalName'],
+      [{ beneficiary: { name: 'A' }, originator: { name: '\u2800' } }, 'originator.name'],
       [{ beneficiary: { name: 'A', country: 'ZZ' } }, 'beneficiary.country'],
       [{ beneficiary: { name: 'A\u0007' } }, 'beneficiary.name'],
       [{ beneficiary: { legalName: 'A\u202Etxt.exe' } }, 'beneficiary.legalName'],
