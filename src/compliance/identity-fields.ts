@@ -37,5 +37,10 @@ export const countryCode = z
   .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code such as DE')
   .refine((code) => countries.has(code), 'is no country of ISO 3166-1')
 
-/** A Legal Entity Identifier. */
-export const lei = z.string().refine(isLei, 'must be a Legal Entity Identifier')
+const leiForm = /^[0-9A-Z]{18}\d{2}$/
+
+/** A Legal Entity Identifier. One that has not the form is told so, and nothing of its check digits. */
+export const lei = z
+  .string()
+  .regex(leiForm, 'must be a Legal Entity Identifier')
+  .refine((text) => !leiForm.test(text) || isLei(text), 'has check digits that do not fit')

@@ -14,6 +14,7 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { Database } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
 import { type Institution, ivmsPayload } from './ivms-payload.ts'
+import { clearedNames } from './listed-parties.ts'
 import { insertTravelRule, readCountry } from './store.ts'
 
 /** What recording needs. */
@@ -83,7 +84,8 @@ export async function recordTravelRule(
   const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
-  const listed = listedOf(facts, (await sanctions.latest()).names)
+  const cleared = await clearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
+  const listed = listedOf(facts, (await sanctions.latest()).names, cleared)
   const isListed = listed.length > 0
   const status = isListed ? 'declined' : verdict.isRequired ? 'required' : 'not_required'
   const id = newId('tr', now)
@@ -124,13 +126,16 @@ export async function recordTravelRule(
 function listedOf(
   { beneficiary, beneficiaryVasp, originator }: TravelRuleFacts,
   names: readonly string[],
+  cleared: ReadonlySet<string>,
 ): readonly string[] {
   const parties = [
     ['the beneficiary', beneficiary.name],
     ['the beneficiary’s institution', beneficiaryVasp?.name ?? ''],
     ['the originator', originator.name],
   ] as const
-  return parties.flatMap(([who, name]) => (matchNames(name, names).length > 0 ? [who] : []))
+  return parties.flatMap(([who, name]) =>
+    !cleared.has(name) && matchNames(name, names).length > 0 ? [who] : [],
+  )
 }
 
 function reasonOf({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {

@@ -34,11 +34,12 @@ const IS_DECLINED = `coalesce((select status = 'declined' from travel_rule
   order by tried_at desc, status desc limit 1), false)`
 
 /**
- * Data that names somebody on a sanctions list holds for its address, whatever is said of it afterwards or erased. No
- * institution hears of such data.
+ * Data that names somebody on a sanctions list holds for its address, whatever is said of it afterwards or erased, until a
+ * person has decided that it is somebody else. No institution hears of such data.
  */
 const LISTED = `(select id from travel_rule
-  where account_id = a.id and destination = $2 and vasp_name is null and status = 'declined'
+  where account_id = a.id and destination = $2 and vasp_name is null and status = 'declined' and not exists (
+    select 1 from travel_rule_decision d where d.travel_rule_id = travel_rule.id and d.verdict = 'approve')
   order by id limit 1)`
 
 const statement: Statement = {

@@ -25,6 +25,7 @@ import { intentions } from './migrations/0023-intentions.ts'
 import { verdicts } from './migrations/0024-verdicts.ts'
 import { purchases } from './migrations/0025-purchases.ts'
 import { cardApplyForced } from './migrations/0026-card-apply.ts'
+import { listedParties } from './migrations/0028-listed-parties.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -52,4 +53,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0024-verdicts': verdicts,
   '0025-purchases': purchases,
   '0026-card-apply': cardApplyForced,
+  '0028-listed-parties': listedParties,
 }
