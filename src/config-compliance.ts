@@ -1,5 +1,6 @@
 /** The part of the configuration that compliance reads: sanctions, screening, thresholds, and who we are as an institution. */
 import { z } from 'zod'
+import { isLei } from './lei.ts'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 
@@ -34,7 +35,10 @@ export const complianceVariables = {
   VASP_NAME: z.string().trim().min(1).max(100).default('Bursar'),
   VASP_LEI: z
     .string()
-    .regex(/^[0-9A-Z]{18}\d{2}$/, 'must be a Legal Entity Identifier: 20 capital letters and digits')
+    .refine(
+      isLei,
+      'must be a Legal Entity Identifier: 20 capital letters and digits, the last two check the others',
+    )
     .optional(),
 }
 

@@ -35,7 +35,7 @@ function complaintsOf(env: Record<string, string | undefined>): string[] {
 
 describe('the configuration', () => {
   it('reads who screens, by which list, and who we are', () => {
-    const lei = '3M5E1GQKGL17HI8CPN20'
+    const lei = '5493001KJTIIGC8Y1R12'
     const { screening, sanctionsList, aml, vasp } = readConfig({
       SCREENING_API_KEY: 'key',
       SANCTIONS_LIST: '/etc/list.json',

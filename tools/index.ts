@@ -5,6 +5,8 @@ import adminAccountsUnlock from './admin/accounts/unlock.ts'
 import adminDriftList from './admin/drift/list.ts'
 import adminKycDecide from './admin/kyc/decide.ts'
 import adminKycList from './admin/kyc/list.ts'
+import adminTravelRulesDecide from './admin/travel-rules/decide.ts'
+import adminTravelRulesList from './admin/travel-rules/list.ts'
 import agentsDecisions from './agents/decisions.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
@@ -87,6 +89,8 @@ export const tools: readonly Tool[] = [
   adminDriftList,
   adminKycDecide,
   adminKycList,
+  adminTravelRulesDecide,
+  adminTravelRulesList,
   agentsDecisions,
   agentsKeysChallenge,
   agentsKeysCreate,

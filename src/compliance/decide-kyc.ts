@@ -1,6 +1,7 @@
 /** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
 import { Failure } from '../failure.ts'
 import { ERASED, lockAccount, SANCTIONS_REVIEW, submit, type Verifying } from './kyc.ts'
+import { forgetLevel, restoreLevel } from './kyc-level.ts'
 import { findApplicationBy, type KycApplication, keepDecision, moveApplication } from './kyc-store.ts'
 
 /** A decision. @property decidedBy `acct_…`. */
@@ -51,9 +52,13 @@ async function record(verifying: Verifying, decision: KycDecision): Promise<KycA
       throw new Failure('conflict', 'The application does not wait for a decision, or was decided on.', {
         hint: 'GET /api/admin/kyc lists what waits.',
       })
-    if (verdict === 'reject')
+    if (verdict === 'reject') {
       await moveApplication(connection, id, { status: 'rejected', labels: [SANCTIONS_REVIEW], at })
-    else if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
+      await forgetLevel(connection, first.accountId)
+      return application
+    }
+    await restoreLevel(connection, first.accountId)
+    if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
     return application
   })
 }

@@ -1,15 +1,21 @@
 /** What people say of themselves and of each other, as far as it is the same for every law. */
 import { z } from 'zod'
+import { isLei } from '../lei.ts'
 
-/** A name: nothing that nobody sees but the joiners that some scripts need, and nothing that turns the reading round. */
+/**
+ * A name: a letter that is seen, nothing that nobody sees but the joiners that some scripts need, and nothing that turns the
+ * reading round. Marks of direction come along with what is copied from Arabic and Hebrew, and are left out.
+ */
 export const personName = z
   .string()
+  .overwrite((text) => text.replaceAll(/[\u200E\u200F\u061C]/g, ''))
   .trim()
-  .min(1)
+  .min(1, { abort: true })
   .max(100)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, 'must not hold control characters')
+  .refine((text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text), 'must hold a letter')
 
-/** The officially assigned codes. @see https://www.iso.org/iso-3166-country-codes.html */
+/** The officially assigned codes, and XK: Kosovo, as the European Union and the registry of IBANs name it. @see https://www.iso.org/iso-3166-country-codes.html */
 const countries: ReadonlySet<string> = new Set(
   `
   AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV
@@ -19,7 +25,7 @@ const countries: ReadonlySet<string> = new Set(
   MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU
   NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM
   SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE
-  VG VI VN VU WF WS YE YT ZA ZM ZW
+  VG VI VN VU WF WS XK YE YT ZA ZM ZW
 `
     .trim()
     .split(/\s+/),
@@ -30,3 +36,11 @@ export const countryCode = z
   .string()
   .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code such as DE')
   .refine((code) => countries.has(code), 'is no country of ISO 3166-1')
+
+const leiForm = /^[0-9A-Z]{18}\d{2}$/
+
+/** A Legal Entity Identifier. One that has not the form is told so, and nothing of its check digits. */
+export const lei = z
+  .string()
+  .regex(leiForm, 'must be a Legal Entity Identifier')
+  .refine((text) => !leiForm.test(text) || isLei(text), 'has check digits that do not fit')

@@ -57,7 +57,7 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
       legalPerson: {
         name: legalName(name),
         ...shared,
-        ...(country === null ? {} : { countryOfRegistration: country }),
+        ...(country === null ? {} : { countryOfRegistration: countryOf(country) }),
       },
       accountNumber,
     }
@@ -66,10 +66,15 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
       // Which of several words is the family name is nothing to guess at: the whole name is the primary identifier.
       name: { nameIdentifier: [{ primaryIdentifier: name, naturalPersonNameIdentifierType: 'LEGL' }] },
       ...shared,
-      ...(country === null ? {} : { countryOfResidence: country }),
+      ...(country === null ? {} : { countryOfResidence: countryOf(country) }),
     },
     accountNumber,
   }
+}
+
+/** The standard knows the codes of ISO 3166-1 alone, and XX for whoever has none of them: Kosovo. */
+function countryOf(code: string): string {
+  return code === 'XK' ? 'XX' : code
 }
 
 function institutionOf({ name, lei }: Institution) {

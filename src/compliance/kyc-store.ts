@@ -68,14 +68,13 @@ export async function findApplication(
  */
 export async function findHold(
   { database, dataKey }: Keeping,
-  { accountId, label, except = null }: { accountId: string; label: string; except?: string | null },
+  { accountId, label }: { accountId: string; label: string },
 ): Promise<KycApplication | undefined> {
   const row = await database.kysely
     .selectFrom('kyc_application')
     .selectAll()
     .where('account_id', '=', accountId)
     .where((where) => where.or([where('status', '=', 'rejected'), isUndecided(where, label)]))
-    .where(({ eb, val }) => (except === null ? val(true) : eb('id', '!=', except)))
     .orderBy(sql`status = 'rejected'`, 'desc')
     .orderBy('id', 'desc')
     .limit(1)
@@ -114,6 +113,8 @@ export async function pendingApplications(
     .where(({ eb, or, exists, selectFrom }) =>
       or([
         eb('reference', 'is not', null),
+        // Whoever claimed it is gone without an answer.
+        sql<boolean>`labels = '{}' and sealed is not null`,
         // A hit that was cleared, and that the provider has not heard of yet.
         exists(
           selectFrom('kyc_decision')
@@ -234,20 +235,28 @@ export async function moveApplication(
   return row !== undefined
 }
 
-/** Raises an account's level, never lowers it, and remembers where it lives. */
-export async function raiseLevel(
-  database: Connection,
-  { accountId, level, country }: { accountId: string; level: 'basic' | 'full'; country: string | null },
-): Promise<void> {
-  const lower = level === 'full' ? ['none', 'basic'] : ['none']
+/** Frees an application that was claimed for a provider who did not take it: more may be said of it. */
+export async function releaseApplication(database: Connection, id: string, at: Date): Promise<void> {
   await database.kysely
-    .updateTable('account')
-    .set({ kyc_level: level })
-    .where('id', '=', accountId)
-    .where('kyc_level', 'in', lower)
+    .updateTable('kyc_application')
+    .set({ status: 'init', updated_at: at })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .where('reference', 'is', null)
+    .where(sql<boolean>`labels = '{}'`)
     .execute()
-  if (country === null) return
-  await database.kysely.updateTable('account').set({ country }).where('id', '=', accountId).execute()
+}
+
+/** Takes a review back, and an approval with it, because of what was said since. */
+export async function takeBackApplication(
+  database: Connection,
+  { id, label, at }: { id: string; label: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('kyc_application')
+    .set({ status: 'retry', labels: [label], updated_at: at })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Erases what an account's person has said; the verdicts stay. */

@@ -7,14 +7,17 @@ import type { Log } from '../log.ts'
 import type { Application, IdentityReview, Review } from '../providers/identity-review.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { Connection, Database } from '../storage/database.ts'
+import { forgetLevel, raiseLevel } from './kyc-level.ts'
 import {
   findApplication,
+  findApplicationBy,
   findHold,
   type KycApplication,
   keepApplication,
   moveApplication,
-  raiseLevel,
+  releaseApplication,
   type SaidSoFar,
+  takeBackApplication,
 } from './kyc-store.ts'
 
 /** What verification needs. */
@@ -41,17 +44,24 @@ export interface ShownApplication {
 
 /**
  * Keeps what is said now beside what was said before, and has it reviewed once nothing is missing.
- * @throws Failure `provider_unavailable` (what was said is kept), `sanctions` failures of the list.
+ * @throws Failure `provider_unavailable` (what was said is kept), `screening_unavailable` (it is not).
  */
 export async function applyForKyc(
   verifying: Verifying,
-  { accountId, level, said, at }: { accountId: string; level: 'basic' | 'full'; said: SaidSoFar; at: Date },
+  { accountId, level, said, at }: Saying,
 ): Promise<ShownApplication> {
-  const application = await keepSaid(verifying, { accountId, level, said, at })
-  const requirements =
-    application.said === null ? [] : missingOf(application.level, givenOf(application.said))
-  if (application.status !== 'init' || requirements.length > 0) return { application, requirements }
-  return { application: await review(verifying, application, at), requirements }
+  const { application, isClaimed } = await keepSaid(verifying, { accountId, level, said, at })
+  if (!isClaimed)
+    return {
+      application,
+      requirements: application.said === null ? [] : lackingIn(application.level, application.said),
+    }
+  try {
+    return { application: await submit(verifying, application, at), requirements: [] }
+  } catch (error) {
+    await releaseApplication(verifying.database, application.id, at)
+    throw error
+  }
 }
 
 /** Asks the provider about an application that it has not decided on. */
@@ -63,37 +73,56 @@ export async function followUp(verifying: Verifying, application: KycApplication
   await conclude(verifying, application, await verifying.identityReview.read(application.reference), at)
 }
 
+interface Saying {
+  readonly accountId: string
+  readonly level: 'basic' | 'full'
+  readonly said: SaidSoFar
+  readonly at: Date
+}
+
+/**
+ * Keeps and screens in one step, so that nothing which is said at the same moment takes the place of a hit.
+ * What is complete and hits nothing is claimed: it stays as it is until whoever claimed it has an answer.
+ */
 async function keepSaid(
-  { database, settings: { dataKey }, newId }: Verifying,
-  { accountId, level, said, at }: { accountId: string; level: 'basic' | 'full'; said: SaidSoFar; at: Date },
-): Promise<KycApplication> {
+  { database, settings: { dataKey }, sanctions, newId, log }: Verifying,
+  { accountId, level, said, at }: Saying,
+): Promise<{ application: KycApplication; isClaimed: boolean }> {
+  const { names } = await sanctions.latest()
   return database.transaction(async (connection) => {
     // Two first applications at once: the second waits here, and finds the first.
-    await connection.kysely
-      .selectFrom('account')
-      .select('id')
-      .where('id', '=', accountId)
-      .forUpdate()
-      .execute()
+    await lockAccount(connection, accountId)
     const keeping = { database: connection, dataKey }
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
     const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
-    const isRead = Object.keys(said.applicant).length + said.documents.length === 0
-    if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init')) return found
-    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
-    if (hold !== undefined) return hold
     const before = mayBeginAnew ? undefined : found
-    if (before !== found && found !== undefined)
+    const merged = mergeSaid(before?.said, said)
+    const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
+    const takesBack = before !== undefined && isListed && isAnotherName(before, merged)
+    const isRead = Object.keys(said.applicant).length + said.documents.length === 0
+    if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init' && !takesBack))
+      return { application: found, isClaimed: false }
+    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
+    if (hold !== undefined && !takesBack) return { application: hold, isClaimed: false }
+    if (takesBack) {
+      await takeBackApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
+      await forgetLevel(connection, accountId)
+      log.warn(
+        { applicationId: before.id },
+        'an identity review is taken back for a name on a sanctions list',
+      )
+    } else if (before !== found && found !== undefined)
       await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
-    const merged: SaidSoFar = {
-      applicant: { ...before?.said?.applicant, ...said.applicant },
-      documents: [...(before?.said?.documents ?? []), ...said.documents].slice(-20),
-    }
-    const id = before?.id ?? newId('kyc', at)
+    const id = before === undefined || takesBack ? newId('kyc', at) : before.id
     await keepApplication(keeping, { id, accountId, level, said: merged }, at)
-    const kept = await findApplication(keeping, { accountId, level })
-    if (kept === undefined) throw new Error('an application that was just kept is gone')
-    return kept
+    const isClaimed = !isListed && lackingIn(level, merged).length === 0
+    if (isListed || isClaimed)
+      await moveApplication(connection, id, {
+        status: 'pending',
+        labels: isListed ? [SANCTIONS_REVIEW] : [],
+        at,
+      })
+    return { application: await findKept(keeping, id), isClaimed }
   })
 }
 
@@ -102,15 +131,10 @@ function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
   return status === 'pending' && reference === null && said === null
 }
 
-async function review(verifying: Verifying, application: KycApplication, at: Date): Promise<KycApplication> {
-  const { database, sanctions } = verifying
-  const { firstName, lastName } = completeOf(application).applicant
-  const { names } = await sanctions.latest()
-  if (matchNames(`${firstName} ${lastName}`, names).length > 0) {
-    await moveApplication(database, application.id, { status: 'pending', labels: [SANCTIONS_REVIEW], at })
-    return { ...application, status: 'pending', labels: [SANCTIONS_REVIEW] }
-  }
-  return submit(verifying, application, at)
+/** Whether a name is said of an application that is under review or approved under another one, which nobody has screened. */
+function isAnotherName({ status, labels, said }: KycApplication, now: SaidSoFar): boolean {
+  const isUnderReview = status === 'pending' && !labels.includes(SANCTIONS_REVIEW)
+  return (isUnderReview || status === 'approved') && said !== null && nameOf(said) !== nameOf(now)
 }
 
 /** Has the provider review it. Safe to repeat: the provider takes an application once. */
@@ -123,29 +147,33 @@ export async function submit(
   return conclude(verifying, { ...application, reference }, verdict, at)
 }
 
-/** Writes a verdict down; an approval raises the level in the same transaction, unless something holds the account up. */
+/**
+ * Writes a verdict down; an approval raises the level in the same transaction, unless something holds the account up. A verdict
+ * on what has become something else, or waits for a person by now, is none.
+ */
 async function conclude(
   { database, settings: { dataKey }, log }: Verifying,
-  application: KycApplication,
+  { id, accountId, level, reference, said }: KycApplication,
   verdict: Review,
   at: Date,
 ): Promise<KycApplication> {
-  const { id, accountId, level, reference, said } = application
-  const { status, labels } = await database.transaction(async (connection) => {
+  return database.transaction(async (connection) => {
     // In the order in which applications are kept: account first.
     await lockAccount(connection, accountId)
-    const of = { accountId, label: SANCTIONS_REVIEW, except: id }
-    const hold = await findHold({ database: connection, dataKey }, of)
+    const keeping = { database: connection, dataKey }
+    const current = await findKept(keeping, id)
+    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
+    const isSame = current.said === null || JSON.stringify(current.said) === JSON.stringify(said)
+    if (hold?.id === id || !isSame) return current
     const held = heldBack(verdict, hold)
     const to = { ...held, ...(reference === null ? {} : { reference }), at }
-    const isMoved = await moveApplication(connection, id, to)
-    if (isMoved && held.status === 'approved')
+    if (!(await moveApplication(connection, id, to))) return current
+    if (held.status === 'approved')
       await raiseLevel(connection, { accountId, level, country: said?.applicant.country ?? null })
-    if (isMoved && held.status !== 'pending')
+    if (held.status !== 'pending')
       log.info({ applicationId: id, status: held.status }, 'an identity was reviewed')
-    return held
+    return findKept(keeping, id)
   })
-  return { ...application, status, labels, reviewedAt: status === 'pending' ? null : at }
 }
 
 /** An approval waits while a person looks at another application of the account, and shares its rejection. */
@@ -173,6 +201,30 @@ function completeOf({ id, level, said }: KycApplication): Application {
     applicant: { ...applicant, email: email ?? null, phone: phone ?? null },
     documents: said.documents,
   }
+}
+
+async function findKept(
+  keeping: Parameters<typeof findApplicationBy>[0],
+  id: string,
+): Promise<KycApplication> {
+  const kept = await findApplicationBy(keeping, { id })
+  if (kept === undefined) throw new Error('an application that was kept is gone')
+  return kept
+}
+
+function mergeSaid(before: SaidSoFar | null | undefined, said: SaidSoFar): SaidSoFar {
+  return {
+    applicant: { ...before?.applicant, ...said.applicant },
+    documents: [...(before?.documents ?? []), ...said.documents].slice(-20),
+  }
+}
+
+function nameOf({ applicant: { firstName = '', lastName = '' } }: SaidSoFar): string {
+  return `${firstName} ${lastName}`
+}
+
+function lackingIn(level: 'basic' | 'full', said: SaidSoFar): readonly string[] {
+  return missingOf(level, givenOf(said))
 }
 
 function givenOf({ applicant, documents }: SaidSoFar): ReadonlySet<string> {

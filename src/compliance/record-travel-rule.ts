@@ -14,6 +14,7 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { Database } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
 import { type Institution, ivmsPayload } from './ivms-payload.ts'
+import { clearedNames } from './listed-parties.ts'
 import { insertTravelRule, readCountry } from './store.ts'
 
 /** What recording needs. */
@@ -53,7 +54,7 @@ export interface TravelRuleFacts {
   readonly beneficiaryVasp: Institution | null
 }
 
-/** What came of it. `declined`: the beneficiary may be somebody whom nobody may pay. */
+/** What came of it. `declined`: somebody whom it names may be on a sanctions list. */
 export interface RecordedTravelRule {
   readonly id: string
   readonly status: 'required' | 'not_required' | 'declined'
@@ -83,7 +84,9 @@ export async function recordTravelRule(
   const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
-  const isListed = matchNames(facts.beneficiary.name, (await sanctions.latest()).names).length > 0
+  const cleared = await clearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
+  const listed = listedOf(facts, (await sanctions.latest()).names, cleared)
+  const isListed = listed.length > 0
   const status = isListed ? 'declined' : verdict.isRequired ? 'required' : 'not_required'
   const id = newId('tr', now)
   const isKept = await insertTravelRule(
@@ -109,7 +112,7 @@ export async function recordTravelRule(
     id,
     status,
     reason: isListed
-      ? 'The beneficiary’s name is on a sanctions list; it needs a review.'
+      ? `On a sanctions list: the name of ${listed.join(', ')}. Nothing goes to this destination until an administrator of the gateway has looked at it.`
       : reasonOf(verdict),
     threshold: {
       amount: usdOfMicros(verdict.threshold.micros),
@@ -117,6 +120,22 @@ export async function recordTravelRule(
     },
     payload,
   }
+}
+
+/** Who of those that are named may be on a list. */
+function listedOf(
+  { beneficiary, beneficiaryVasp, originator }: TravelRuleFacts,
+  names: readonly string[],
+  cleared: ReadonlySet<string>,
+): readonly string[] {
+  const parties = [
+    ['the beneficiary', beneficiary.name],
+    ['the beneficiary’s institution', beneficiaryVasp?.name ?? ''],
+    ['the originator', originator.name],
+  ] as const
+  return parties.flatMap(([who, name]) =>
+    !cleared.has(name) && matchNames(name, names).length > 0 ? [who] : [],
+  )
 }
 
 function reasonOf({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {

@@ -11,6 +11,7 @@ interface Row {
   readonly travel_rule_id: string | null
   readonly unanswered: 'required' | 'sent' | 'declined' | null
   readonly is_declined: boolean
+  readonly listed_id: string | null
 }
 
 /** Data that no transfer goes with yet, or one that never went: a released reservation never stands again. */
@@ -32,6 +33,15 @@ const IS_DECLINED = `coalesce((select status = 'declined' from travel_rule
   where account_id = a.id and destination = $2 and vasp_name is not null and status in ('accepted', 'declined')
   order by tried_at desc, status desc limit 1), false)`
 
+/**
+ * Data that names somebody on a sanctions list holds for its address, whatever is said of it afterwards or erased, until a
+ * person has decided that it is somebody else. No institution hears of such data.
+ */
+const LISTED = `(select id from travel_rule
+  where account_id = a.id and destination = $2 and vasp_name is null and status = 'declined' and not exists (
+    select 1 from travel_rule_decision d where d.travel_rule_id = travel_rule.id and d.verdict = 'approve')
+  order by id limit 1)`
+
 const statement: Statement = {
   name: 'compliance_transfer_facts',
   text: `select a.country,
@@ -40,7 +50,8 @@ const statement: Statement = {
         order by id limit 1) as travel_rule_id,
       (select status from travel_rule where ${OF_TRANSFER} and vasp_name is not null
         order by id desc limit 1) as unanswered,
-      ${IS_DECLINED} as is_declined
+      ${IS_DECLINED} as is_declined,
+      ${LISTED} as listed_id
     from account a where a.id = $1`,
 }
 
@@ -61,6 +72,7 @@ export function complianceFactsOn(database: Connection, now: Date) {
     country: string | null
     travelRuleId: string | null
     institution: 'silent' | 'declined' | null
+    listedDataId: string | null
   }> => {
     const address = destination.toLowerCase()
     const [row] = await database.call<Row>(statement, [
@@ -77,6 +89,7 @@ export function complianceFactsOn(database: Connection, now: Date) {
       country: row.country,
       travelRuleId: row.is_declined ? null : row.travel_rule_id,
       institution: row.is_declined ? 'declined' : row.unanswered === null ? null : 'silent',
+      listedDataId: row.listed_id,
     }
   }
 }

@@ -26,6 +26,7 @@ import { verdicts } from './migrations/0024-verdicts.ts'
 import { purchases } from './migrations/0025-purchases.ts'
 import { cardApplyForced } from './migrations/0026-card-apply.ts'
 import { returns } from './migrations/0027-returns.ts'
+import { listedParties } from './migrations/0028-listed-parties.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -54,4 +55,5 @@ export const migrations: Readonly<Record<string, string>> = {
   '0025-purchases': purchases,
   '0026-card-apply': cardApplyForced,
   '0027-returns': returns,
+  '0028-listed-parties': listedParties,
 }

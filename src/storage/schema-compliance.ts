@@ -1,8 +1,8 @@
-/** The tables of migration `0009-compliance` as Kysely sees them. */
+/** The tables of compliance as Kysely sees them. */
 import type { Generated } from 'kysely'
 
 /** An address that its owner never pays. `address` is lower case. */
-export interface BlockedAddressTable {
+interface BlockedAddressTable {
   account_id: string
   address: string
   created_at: Date
@@ -47,10 +47,28 @@ export interface KycApplicationTable {
 }
 
 /** A person's decision on an application whose name is on a sanctions list. */
-export interface KycDecisionTable {
+interface KycDecisionTable {
   application_id: string
   decided_by: string
   verdict: 'approve' | 'reject'
   reason: string
   decided_at: Date
+}
+
+/** A person's decision on Travel Rule data that names somebody on a sanctions list. */
+interface TravelRuleDecisionTable {
+  travel_rule_id: string
+  decided_by: string
+  verdict: 'approve' | 'reject'
+  reason: string
+  decided_at: Date
+}
+
+/** The tables, by name. */
+export interface ComplianceTables {
+  blocked_address: BlockedAddressTable
+  travel_rule: TravelRuleTable
+  travel_rule_decision: TravelRuleDecisionTable
+  kyc_application: KycApplicationTable
+  kyc_decision: KycDecisionTable
 }

@@ -16,12 +16,7 @@ import type {
   CardTable,
   WebhookEventTable,
 } from './schema-cards.ts'
-import type {
-  BlockedAddressTable,
-  KycApplicationTable,
-  KycDecisionTable,
-  TravelRuleTable,
-} from './schema-compliance.ts'
+import type { ComplianceTables } from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
 import type { McpTables } from './schema-mcp.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
@@ -50,7 +45,7 @@ import type {
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
 /** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
-export interface Schema extends InvestingTables, McpTables {
+export interface Schema extends ComplianceTables, InvestingTables, McpTables {
   account: AccountTable
   session: SessionTable
   access_key: AccessKeyTable
@@ -95,10 +90,6 @@ export interface Schema extends InvestingTables, McpTables {
   deposit: DepositTable
   payout: PayoutTable
   idempotency: IdempotencyTable
-  blocked_address: BlockedAddressTable
-  travel_rule: TravelRuleTable
-  kyc_application: KycApplicationTable
-  kyc_decision: KycDecisionTable
   payment: PaymentTable
   metering: MeteringTable
   docs_feedback: DocsFeedbackTable

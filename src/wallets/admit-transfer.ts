@@ -36,6 +36,8 @@ export interface ComplianceFacts {
   readonly travelRuleId: string | null
   /** What the beneficiary's institution says of data that cannot go with it. */
   readonly institution: 'silent' | 'declined' | null
+  /** Data of this destination that names somebody on a sanctions list; null: none does. */
+  readonly listedDataId: string | null
 }
 
 /** What admission needs. @property complianceFacts is read where compliance keeps it. */
@@ -105,6 +107,7 @@ async function screenTransfer(
   const { result, lists } = worstOf([
     listed,
     screenAddress(destination, [{ name: 'owner', addresses: blocked }]),
+    ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
     ...(await screenHistory(admission, transfer, { rule, usdMicros, isOwnWallet, travelRuleId, table })),
     screenTravelRule({ isRequired: rule.isRequired, isOnRecord: travelRuleId !== null }),
   ])
@@ -161,7 +164,7 @@ const told = {
 function blockedBy(
   screening: Screening,
   { destination, chain, money }: AskedTransfer,
-  { institution }: Pick<ComplianceFacts, 'institution'>,
+  { institution, listedDataId }: Pick<ComplianceFacts, 'institution' | 'listedDataId'>,
 ): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
@@ -183,7 +186,9 @@ function blockedBy(
         ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
         : isMoney
           ? 'More has left the account lately than is let through without a review. Send less, or later.'
-          : 'Pay another destination; the account and its limits are not affected.',
+          : lists.includes('named_party')
+            ? `Who is paid there, or whom you named with them, may be on a sanctions list (${listedDataId}). Nothing goes to this destination until an administrator of the gateway has looked at it: ask the operator, or pay another destination.`
+            : 'Pay another destination; the account and its limits are not affected.',
     },
   )
 }

@@ -66,7 +66,7 @@ export default defineTool({
   title: 'Identity verification',
   summary: 'Verify who the account’s holder is, which raises what may be spent.',
   description:
-    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands. A rejection, and a name that a person must look at, hold at every level. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
+    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands. A rejection, and a name that a person must look at, hold at every level; such a name takes an earlier approval back until somebody has decided. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],

@@ -1,6 +1,6 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
-import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
+import { countryCode, lei, personName } from '../../src/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
 import { findOwnTransfer } from '../../src/compliance/store.ts'
 import { Failure } from '../../src/failure.ts'
@@ -17,11 +17,7 @@ const party = {
 }
 const institution = z.object({
   name: personName.describe('Name of the institution.'),
-  lei: z
-    .string()
-    .regex(/^[0-9A-Z]{18}\d{2}$/, 'must be a Legal Entity Identifier')
-    .optional()
-    .describe('Its Legal Entity Identifier.'),
+  lei: lei.optional().describe('Its Legal Entity Identifier, ISO 17442.'),
 })
 const isNamedOnce = (said: { name?: string | undefined; legalName?: string | undefined }) =>
   (said.name === undefined) !== (said.legalName === undefined)
@@ -77,7 +73,7 @@ export default defineTool({
   title: 'Travel Rule data',
   summary: 'Say who pays and who is paid by a transfer, as the Travel Rule asks from a threshold on.',
   description:
-    'Call it with the very amount, token, destination and chain before a transfer that was refused with `aml_blocked` for `travel_rule`; the data goes with the next such transfer, once. With `transferId` it goes with a transfer that was sent already. With `beneficiary.vasp` that institution is told, and what it says is read at GET /api/compliance/travel-rule/{id}; the transfer waits for it, but not longer than ten seconds. Status `declined`: the beneficiary’s name is on a sanctions list, or the institution does not take the transfer. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, others accept.',
+    'Call it with the very amount, token, destination and chain before a transfer that was refused with `aml_blocked` for `travel_rule`; the data goes with the next such transfer, once. With `transferId` it goes with a transfer that was sent already. With `beneficiary.vasp` that institution is told, and what it says is read at GET /api/compliance/travel-rule/{id}; the transfer waits for it, but not longer than ten seconds. Status `declined`: the name of the beneficiary, their institution or the originator is on a sanctions list, and nothing goes to the destination, whatever is said of it next, until an administrator has looked at it; or the institution does not take the transfer. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, others accept.',
   route: 'POST /api/compliance/travel-rule',
   who: 'account',
   scopes: ['compliance:write'],
@@ -90,7 +86,7 @@ export default defineTool({
     id: z.string().describe('`tr_…`'),
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
-      .describe('Whether the rule asks for the data; `declined`: the transfer stays refused.'),
+      .describe('Whether the rule asks for the data; `declined`: no transfer goes with it.'),
     reason: z.string().describe('Why, for people.'),
     threshold: z
       .strictObject({

@@ -63,6 +63,37 @@ it('finds any name whatever the order, the case and the punctuation between its 
 
 it('sees through characters that nobody sees', () => {
   expect(matchNames('Ro\u200bman Seme\u2060nov', ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
+  for (const unseen of ['\u3164', '\u115F', '\uFFA0', '\u2800', '\u034F', '\u200B', '\u00AD', '\u{E0020}'])
+    for (const name of [`Roman Sem${unseen}enov`, `Roman${unseen}Semenov`, `Roman${unseen} Semenov${unseen}`])
+      expect(matchNames(name, ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
+})
+
+it.each([
+  'Sem‘enov',
+  'Sem´enov',
+  'Sem·enov',
+  'Sem_enov',
+  'Sem enov',
+  'S-e-m-e-n-o-v',
+  'Sem^enov',
+  'Sem\u02BCenov',
+])('reads %s as one word', (lastName) => {
+  for (const firstName of ['Roman', 'Ro-man', 'R o m a n', 'Roman-Nikolai'])
+    expect(matchNames(`${firstName} ${lastName}`, ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
+})
+
+it.each(['ABC株式会社 Group', 'LG전자 Group', 'Romanж Se한국어v', 'Roman Seменов'])(
+  'does not take %s for somebody',
+  (name) => {
+    expect(matchNames(name, ['Semenov, Roman', 'Abcdefg Group', 'LGEX Group'])).toEqual([])
+  },
+)
+
+it('takes no time for a name that is torn to pieces', () => {
+  const torn = Array.from({ length: 50 }, (_, at) => `a${at}Ꮪb`).join('.')
+  const began = performance.now()
+  expect(matchNames(torn, Array(5_000).fill('Semenov, Roman'))).toEqual([])
+  expect(performance.now() - began).toBeLessThan(5_000)
 })
 
 it.each([
@@ -71,6 +102,9 @@ it.each([
   ['Rоmän Semenόv', 'accents too'],
   ['Romαn Semeno\u03bd', 'Greek alpha and nu'],
   ['ROMAΝ SEΜEΝOV', 'Greek capitals'],
+  ['Roman Semenᴏv', 'a small capital'],
+  ['Roman Ꮪemenov', 'a Cherokee letter'],
+  ['RᎾman SemenⲞv', 'a Cherokee and a Coptic letter'],
 ])('sees that %s is written with %s', (name) => {
   expect(matchNames(name, ['Semenov, Roman'])).toEqual(['Semenov, Roman'])
 })

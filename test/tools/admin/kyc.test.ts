@@ -147,6 +147,26 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe(level)
   })
 
+  it.each([
+    ['approve', 'full'],
+    ['reject', 'none'],
+  ])('said after an approval takes the level away: %s', async (decision, level) => {
+    person = await newSignedIn(services)
+    const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
+    const clean = { ...applicant, lastName: 'Bianchi' }
+    const { id: approvedId } = await say(person, { applicant: clean })
+    await say(person, { level: 'full', applicant: clean, documents })
+    expect(await levelOf(person)).toBe('full')
+    const hit = await say(person, { applicant })
+    expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+    expect(hit.id).not.toBe(approvedId)
+    expect(await levelOf(person)).toBe('none')
+    id = String(hit.id)
+    expect(await listed()).toContain(id)
+    await decideOn(decision)
+    expect(await levelOf(person)).toBe(level)
+  })
+
   it('that was erased is said again once it is cleared, and its clearance holds for no other name', async () => {
     await person.call(erase, {})
     expect(await listed()).toContain(

@@ -1,4 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
+import { findApplication } from '../../../src/compliance/kyc-store.ts'
+import { Failure } from '../../../src/failure.ts'
 import { findAccount } from '../../../src/identity/store.ts'
 import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
@@ -101,6 +103,85 @@ onBothEngines('identity verification', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
+  it('loses no hit among applications that are sent at once', async () => {
+    const listed = { applicant: { ...applicant, firstName: 'Roman', lastName: 'Semenov' } }
+    const clean = { applicant }
+    const states = await Promise.all(
+      Array.from({ length: 24 }, async (_, round) => {
+        const person = await newPerson(database())
+        const pair = round % 2 === 0 ? [listed, clean] : [clean, listed]
+        await Promise.all(pair.map((said) => call(kyc, person, said)))
+        const { status, labels } = await call(kyc, person, {})
+        return `${status} ${labels} ${await levelOf(person)}`
+      }),
+    )
+    expect(new Set(states)).toEqual(new Set(['pending SANCTIONS_REVIEW none']))
+  })
+
+  it.each(['while', 'after'])(
+    'takes an approval back where a listed name is said %s it is reviewed',
+    async (when) => {
+      const person = await newPerson(database())
+      const listed = { applicant: { ...applicant, firstName: 'Roman', lastName: 'Semenov' } }
+      let hit: Record<string, unknown> = {}
+      const identityReview: Services['identityReview'] = {
+        ...services.identityReview,
+        submit: async (application) => {
+          if (when === 'while') hit = await call(kyc, person, listed)
+          return services.identityReview.submit(application)
+        },
+      }
+      const told = await call(kyc, person, { applicant }, { identityReview })
+      if (when === 'after') {
+        expect(told).toMatchObject({ status: 'approved' })
+        hit = await call(kyc, person, listed)
+      } else expect(told.status).not.toBe('approved')
+      expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+      expect(await levelOf(person)).toBe('none')
+      expect(await call(kyc, person, {})).toEqual(hit)
+    },
+  )
+
+  it('has what a process left unanswered reviewed, and frees what the reviewer did not take', async () => {
+    const person = await newPerson(database())
+    const down = {
+      ...services.identityReview,
+      submit: () => Promise.reject(new Failure('provider_unavailable', 'Down.')),
+    }
+    await expect(call(kyc, person, { applicant }, { identityReview: down })).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    })
+    const { id } = await call(
+      kyc,
+      person,
+      { applicant: { firstName: 'Augusta' } },
+      {
+        identityReview: {
+          ...services.identityReview,
+          submit: (application) => {
+            expect(application.applicant.firstName).toBe('Augusta')
+            return services.identityReview.submit(application)
+          },
+        },
+      },
+    )
+    expect(await levelOf(person)).toBe('basic')
+    // As a process leaves it that ends between the claim and the answer.
+    await database()
+      .kysely.updateTable('account')
+      .set({ kyc_level: 'none' })
+      .where('id', '=', person.account.id)
+      .execute()
+    await database()
+      .kysely.updateTable('kyc_application')
+      .set({ status: 'pending', reference: null, labels: [] })
+      .where('id', '=', String(id))
+      .execute()
+    await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
+    expect(await call(kyc, person, {})).toMatchObject({ id, status: 'approved' })
+    expect(await levelOf(person)).toBe('basic')
+  })
+
   it('is read, not begun anew, by who says nothing', async () => {
     const person = await newPerson(database())
     const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
@@ -122,6 +203,11 @@ onBothEngines('identity verification', (database) => {
 
   it.each([
     [{ firstName: 'Ada\u202E' }, 'applicant.firstName'],
+    [{ firstName: '\u200B' }, 'applicant.firstName'],
+    [{ lastName: '\u3164\u3164' }, 'applicant.lastName'],
+    [{ lastName: '\u200F\u200F' }, 'applicant.lastName'],
+    [{ lastName: '-' }, 'applicant.lastName'],
+    [{ firstName: '\u2066Ada' }, 'applicant.firstName'],
     [{ country: 'ZZ' }, 'applicant.country'],
     [{ country: 'XX' }, 'applicant.country'],
     [{ dateOfBirth: '2190-01-01' }, 'applicant.dateOfBirth'],
@@ -136,6 +222,20 @@ onBothEngines('identity verification', (database) => {
       members: { issues: [{ path }] },
     })
   })
+
+  it.each(['\u200Fمحمد', 'כהן\u200E', '\u061Cعلي', 'علی\u200Cرضا', '𠮷', 'Ada'])(
+    'takes the name %j',
+    async (firstName) => {
+      const person = await newPerson(database())
+      const told = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
+      expect(told).toMatchObject({ status: 'approved' })
+      const found = await findApplication(
+        { database: database(), dataKey: services.settings.dataKey },
+        { accountId: person.account.id, level: 'basic' },
+      )
+      expect(found?.said?.applicant.firstName).toBe(firstName.replace(/[\u200E\u200F\u061C]/, ''))
+    },
+  )
 
   it('is one application although it is sent many times at once', async () => {
     const person = await newPerson(database())

@@ -95,10 +95,10 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
 
   it('answers a payload that the standard takes, of persons, organisations and institutions', async () => {
     for (const members of [
-      { beneficiary: { name: 'Grace Hopper' } },
+      { beneficiary: { name: 'Grace Hopper', country: 'XK' } },
       { beneficiary: { legalName: 'Example GmbH', country: 'DE', vasp: 'Some Exchange' } },
       {
-        beneficiary: { name: 'Иван', vasp: { name: 'VASP B', lei: '3M5E1GQKGL17HI8CPN20' } },
+        beneficiary: { name: 'Иван', vasp: { name: 'VASP B', lei: '5493001KJTIIGC8Y1R12' } },
         originator: { legalName: 'Ours Ltd', country: 'GB' },
       },
     ]) {
@@ -165,11 +165,32 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     await expect(payer.disclose(about)).rejects.toMatchObject(refusal('conflict'))
   })
 
-  it('is declined where the beneficiary’s name is on a sanctions list, and then helps no transfer', async () => {
-    const recorded = await payer.disclose({ beneficiary: { legalName: 'The LAZARUS Group' } })
-    expect(recorded).toMatchObject({ status: 'declined', reason: expect.stringContaining('sanctions list') })
-    await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
-  })
+  it.each([
+    ['beneficiary', { beneficiary: { legalName: 'The LAZARUS Group' } }],
+    ['beneficiary’s institution', { beneficiary: { name: 'Grace Hopper', vasp: 'Lazarus Group' } }],
+    ['originator', { originator: { name: 'Roman Semenov' } }],
+  ])(
+    'is declined where the name of the %s is on a sanctions list, and that holds the destination',
+    async (who, members) => {
+      const recorded = await payer.disclose({ amount: '5', ...members })
+      expect(recorded).toMatchObject({
+        status: 'declined',
+        reason: expect.stringContaining(`On a sanctions list: the name of the ${who}.`),
+      })
+      const held = {
+        ...reviewFor('named_party'),
+        members: { hint: expect.stringContaining(String(recorded.id)) },
+      }
+      await expect(payer.send({ amount: '5' })).rejects.toMatchObject(held)
+      await payer.disclose({ amount: '5' })
+      await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
+      for (const asked of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
+        await expect(payer.send(asked)).rejects.toMatchObject(held)
+      await payer.send({ amount: '5', destination: `0x${'c2'.repeat(20)}` })
+      const somebody = await newPayer(services)
+      await somebody.send({ amount: '5' })
+    },
+  )
 
   it('is stored sealed alone, also where an idempotency key repeats it, and can be erased', async () => {
     const how = { idempotencyKey: 'disclose-1' }
@@ -231,6 +252,13 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       [{ beneficiary: { name: 'A', legalName: 'B' } }, 'beneficiary'],
       [{ beneficiary: { name: 'A', country: 'Germany' } }, 'beneficiary.country'],
       [{ beneficiary: { name: 'A', vasp: { name: 'B', lei: 'C' } } }, 'beneficiary.vasp.lei'],
+      [
+        { beneficiary: { name: 'A', vasp: { name: 'B', lei: '5493001KJTIIGC8Y1R21' } } },
+        'beneficiary.vasp.lei',
+      ],
+      [{ beneficiary: { name: '\u200B' } }, 'beneficiary.name'],
+      [{ beneficiary: { legalName: '\u3164' } }, 'beneficiary.legalName'],
+      [{ beneficiary: { name: 'A' }, originator: { name: '\u2800' } }, 'originator.name'],
       [{ beneficiary: { name: 'A', country: 'ZZ' } }, 'beneficiary.country'],
       [{ beneficiary: { name: 'A\u0007' } }, 'beneficiary.name'],
       [{ beneficiary: { legalName: 'A\u202Etxt.exe' } }, 'beneficiary.legalName'],

@@ -1,0 +1,6 @@
+/** Whether a text is a Legal Entity Identifier, by its form and its check digits. @see https://www.gleif.org/en/about-lei/iso-17442-the-lei-code-structure */
+export function isLei(text: string): boolean {
+  if (!/^[0-9A-Z]{18}\d{2}$/.test(text)) return false
+  // ISO 7064, MOD 97-10: A is 10, Z is 35.
+  return BigInt([...text].map((letter) => Number.parseInt(letter, 36)).join('')) % 97n === 1n
+}

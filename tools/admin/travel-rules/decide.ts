@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { decideOnListed } from '../../../src/compliance/listed-parties.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'admin.travel_rules.decide',
+  title: 'Decide on a listed name in Travel Rule data',
+  summary: 'Decide whether somebody whom Travel Rule data names is the one on the sanctions list.',
+  description:
+    '`approve`: it is somebody else; the account may pay the destination again, and say the same names of it. `reject`: nothing of the account goes there, for good. The decision is kept with its reason and who took it, and never changes.',
+  route: 'POST /api/admin/travel-rules/{id}',
+  who: 'admin',
+  scopes: [],
+  effect: 'write',
+  stepUp: true,
+  mcp: false,
+  input: z.strictObject({
+    id: z.string().max(64).describe('`tr_…`'),
+    decision: z.enum(['approve', 'reject']).describe('`approve`: it is somebody else.'),
+    reason: z
+      .string()
+      .trim()
+      .min(1)
+      .max(500)
+      .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+      .describe('Why, for those who look at it later.'),
+  }),
+  output: z.strictObject({
+    id: z.string().describe('`tr_…`'),
+    decision: z.enum(['approve', 'reject']).describe('What was decided.'),
+  }),
+  failures: ['not_found', 'conflict'],
+  example: {
+    id: 'tr_01h455vb4pex5vsknk084sn02q',
+    decision: 'approve',
+    reason: 'A shop of the same name, in another country.',
+  },
+  run: async (context, { id, decision, reason }) => {
+    const decidedBy = personOf(context).account.id
+    await decideOnListed(context, { id, decidedBy, verdict: decision, reason, at: context.now })
+    return { id, decision }
+  },
+})
