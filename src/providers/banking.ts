@@ -57,6 +57,8 @@ export interface BankingEvent {
   readonly amount: string | null
   /** What the amount is said to be in, as the provider writes it; null where it does not say. */
   readonly currency: string | null
+  /** The provider's name of the customer whose account it is; null where none is said. */
+  readonly customer: string | null
 }
 
 /** A deposit to play through. @property amount a decimal of the account's currency. */

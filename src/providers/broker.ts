@@ -3,6 +3,8 @@
  * money is in cents. Adapters: `sandbox` (matches against a feed of its own), `alpaca` and `none`.
  */
 
+import type { Json } from '../json.ts'
+
 /** A stock or fund that is traded. */
 export interface Instrument {
   readonly symbol: string
@@ -24,8 +26,14 @@ export interface BrokerOrder {
   readonly limitPrice: bigint | null
 }
 
-/** How far an order came. @property filledValue billionths of a share times nano-dollars. */
+/**
+ * How far the broker says an order came. @property id ours. @property filledValue billionths of a share times nano-dollars; 0 where
+ * the broker names no price.
+ */
 export interface OrderReport {
+  readonly id: string
+  readonly symbol: string
+  readonly side: 'buy' | 'sell'
   readonly status: 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'expired' | 'rejected'
   readonly filledQty: bigint
   readonly filledValue: bigint
@@ -34,9 +42,15 @@ export interface OrderReport {
   readonly reason: string | null
 }
 
+/** A report that is none: a member is missing, or a number is none that can be. @property reported as it came. */
+export interface UnreadableReport {
+  readonly status: 'unreadable'
+  readonly reported: Json
+}
+
 /** What became of placing. `refused`: the broker has not taken it and never will. */
 export type Placement =
-  | { readonly status: 'placed'; readonly report: OrderReport }
+  | { readonly status: 'placed'; readonly report: OrderReport | UnreadableReport }
   | { readonly status: 'refused'; readonly reason: string; readonly message: string }
 
 /** Cash for the shares that somebody has at the end of the record date. Dates are `YYYY-MM-DD`, UTC. */
@@ -66,7 +80,7 @@ export interface Broker {
   /** Placing the same id again changes nothing. @throws where it is not known whether the broker took it. */
   place(order: BrokerOrder): Promise<Placement>
   /** Undefined: the broker has no such order. */
-  find(id: string): Promise<OrderReport | undefined>
+  find(id: string): Promise<OrderReport | UnreadableReport | undefined>
   /** Asks to cancel; one that has ended stays as it is. What became of it is for {@link Broker.find} to say. */
   cancel(id: string): Promise<void>
   /** Dividends by their record date, both ends included. @param from `YYYY-MM-DD`. */

@@ -11,6 +11,8 @@ export interface CardAuthorization {
   readonly kind: 'authorization'
   /** The processor's name of the transaction. */
   readonly token: string
+  /** Of the whole message: two requests with the same one are the same request. */
+  readonly fingerprint: string
   readonly cardToken: string
   /** `credit` gives money, `inquiry` asks for the balance; neither takes any. */
   readonly type: 'purchase' | 'credit' | 'inquiry'
@@ -54,6 +56,7 @@ export type CardMessage =
 export const cardReasons = [
   'approved',
   'insufficient_funds',
+  'debt_owed',
   'card_frozen',
   'card_canceled',
   'channel_off',

@@ -36,7 +36,15 @@ export interface Wallet {
   readonly accountId: string
   readonly origin: WalletOwner
   readonly owner: WalletOwner
+  /**
+   * What cards held of it when the gateway gave it away, in millionths of a US dollar: the hand-over lets
+   * {@link CARDS_AGENT} spend that once, beside what it may spend a day. Absent: nothing.
+   */
+  readonly cardCover?: bigint
 }
+
+/** The name under which the card programme spends from allowances. No key of an account can have this id. */
+export const CARDS_AGENT = 'cards'
 
 /** What a smart account is to do: pay, or let an agent spend up to so many millionths of a US dollar a UTC day. */
 export type WalletCall =
@@ -102,13 +110,64 @@ export type RefusalCause = 'authorization' | 'transfer'
 export interface ChainAllowance {
   readonly dailyMicros: bigint
   readonly spentMicros: bigint
+  /** What may be spent once, on any day, before the daily limit is touched. */
+  readonly onceMicros: bigint
   readonly isOwn: boolean
 }
 
-/** What the chain says of an operation. `absent`: the chain has not executed it and knows of no pending transaction. */
-export type OperationOutcome =
+/** A token's `Transfer` log with what it was emitted by. Addresses are in lower case. */
+export interface TransferLog {
+  readonly token: Address
+  readonly from: Address
+  readonly to: Address
+  readonly units: bigint
+  /** Index among the logs of its transaction: with the transaction's hash it names the log for good. */
+  readonly position: number
+  /** ERC-4337 hash of the operation whose execution emitted it; null outside of any. */
+  readonly operationHash: Hex | null
+  /** The EIP-3009 authorization whose use the same token logged directly before; null where it moved otherwise. */
+  readonly authorization: { readonly authorizer: Address; readonly nonce: Hex } | null
+}
+
+/** A transaction in a block, as far as tokens are concerned. @property transfers empty where it reverted. */
+export interface MinedTransaction {
+  readonly hash: Hex
+  readonly blockNumber: bigint
+  readonly succeeded: boolean
+  readonly transfers: readonly TransferLog[]
+}
+
+/** A {@link MinedTransaction} with the bytes that it was sent with. */
+export interface CalledTransaction extends MinedTransaction {
+  readonly calldata: Hex
+}
+
+/**
+ * What the chain executed under an operation's nonce, whichever operation that was. `absent`: nothing, and it knows of no
+ * pending transaction. @property succeeded false where the operation's own call reverted: the nonce is used, nothing moved.
+ */
+export type OperationExecution =
   | { readonly status: 'absent' | 'pending' }
-  | { readonly status: 'confirmed' | 'failed'; readonly transactionHash: Hex }
+  | {
+      readonly status: 'executed'
+      readonly operationHash: Hex
+      readonly succeeded: boolean
+      readonly transaction: MinedTransaction
+    }
+
+/** A block by its number. */
+export interface Block {
+  readonly number: bigint
+  readonly hash: Hex
+}
+
+/** A `Transfer` of one of the chain's stablecoins, as a search finds it. Addresses are in lower case. */
+export interface FoundTransfer extends Pick<TransferLog, 'token' | 'from' | 'to' | 'units'> {
+  readonly transactionHash: Hex
+}
+
+/** The last bytes of every mint of the gateway's own: who asks for one books it. ASCII `bursar:booked`. */
+export const MINT_MARK: Hex = '0x6275727361723a626f6f6b6564'
 
 /** Units to put on an address. */
 export interface Mint {
@@ -166,10 +225,10 @@ export interface TokenAuthorization {
   readonly nonce: Hex
 }
 
-/** What became of one. @property transactionHash null where the chain does not tell. */
-export type AuthorizationOutcome =
+/** What the token says of one. A used nonce does not say which message used it: read the transaction. */
+export type AuthorizationState =
   | { readonly status: 'unused' | 'canceled' }
-  | { readonly status: 'used'; readonly transactionHash: Hex | null }
+  | { readonly status: 'used'; readonly transactionHash: Hex }
 
 /** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (another node), `simulated` (no binary). */
 export interface Chain {
@@ -194,16 +253,45 @@ export interface Chain {
   /**
    * Broadcasts an operation, together with others that come at the same time. Simulated first; a refusal costs no gas.
    * @throws Failure `provider_unavailable` where the chain does not answer and nothing was broadcast by this call.
-   * @throws any other error where it is unknown whether it was broadcast: ask {@link outcomeOf} or submit again.
+   * @throws any other error where it is unknown whether it was broadcast: ask {@link executionOf} or submit again.
    */
   submit(operation: AuthorizedOperation): Promise<Submission>
-  /** What the chain knows of an operation; waits up to `waitMs` for one that is pending. */
-  outcomeOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationOutcome>
-  /** What became of an authorization: a token spends one when it is used, and when its author takes it back. */
-  authorizationOutcome(authorization: TokenAuthorization): Promise<AuthorizationOutcome>
+  /** The ERC-4337 hash of what carries an operation out. Follows from its arguments alone. */
+  operationHashOf(operation: AuthorizedOperation): Hex
+  /**
+   * What was executed under an operation's nonce; waits up to `waitMs` for what is pending. Evidence, not an outcome:
+   * `src/evidence` judges it.
+   */
+  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
+  /** The state of an authorization's nonce: a token spends one when it is used, and when its author cancels it. */
+  authorizationState(authorization: TokenAuthorization): Promise<AuthorizationState>
+  /** A transaction in a block; undefined while it is in none. */
+  transaction(hash: Hex): Promise<CalledTransaction | undefined>
+  /**
+   * The chain's stablecoins that moved in a range of blocks, both ends included. @param to only what went to this address.
+   * @throws Failure `provider_unavailable`; other errors where the node refuses so wide a range.
+   */
+  findTransfers(search: {
+    fromBlock: bigint
+    toBlock: bigint
+    to?: Address
+  }): Promise<readonly FoundTransfer[]>
+  /** A block; undefined where there is none of that number. */
+  block(number: bigint): Promise<Block | undefined>
+  /** Whether a block was replaced that evidence was read from since the last call. */
+  areBlocksReplaced(): Promise<boolean>
+  /** Tells that blocks were replaced: whatever is remembered of transactions and contracts is asked for anew. */
+  forget(): Promise<void>
+  /** Names this very chain: two runs of a development node, which share id and addresses, never share it. */
+  identity(): Promise<string>
+  /** What one whole token counts as in an allowance, in millionths of a US dollar; a payment's value is rounded up. */
+  readonly allowancePrices: Readonly<Record<Stablecoin, bigint>>
   /** What an agent may spend of a wallet that the gateway does not own; null where the wallet lets no agent spend. */
   allowanceOf(wallet: Wallet, agentId: string): Promise<ChainAllowance | null>
-  /** Sandbox: puts tokens on addresses, in as few transactions as it can. @throws on a chain whose tokens are not ours. */
+  /**
+   * Sandbox: puts tokens on addresses, in as few transactions as it can, each marked with {@link MINT_MARK}.
+   * @throws on a chain whose tokens are not ours.
+   */
   mint(mints: readonly Mint[]): Promise<void>
   /** Sandbox: native coin, for clients that pay their own gas. @param wei 1 ETH = 10^18. */
   fundGas(to: Address, wei: bigint): Promise<void>

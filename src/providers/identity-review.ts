@@ -33,6 +33,8 @@ export interface Application {
 export interface Review {
   readonly status: 'pending' | 'approved' | 'retry' | 'rejected'
   readonly labels: readonly string[]
+  /** Whom the provider says that it is of: its own name of the application, and ours. Absent: it says neither. */
+  readonly subject?: { readonly reference: string; readonly applicationId: string | null }
 }
 
 /** What a webhook tells. @property reference the provider's name of the application; null where it is about none. */

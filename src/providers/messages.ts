@@ -1,4 +1,4 @@
-/** Messages to people: one-time codes by e-mail and SMS. */
+/** Messages to people by e-mail and SMS: one-time codes and security notices. */
 
 /** How a message travels. */
 export const channels = ['email', 'sms'] as const
@@ -6,7 +6,7 @@ export const channels = ['email', 'sms'] as const
 /** One of {@link channels}. */
 export type Channel = (typeof channels)[number]
 
-/** A message that carries a code. */
+/** A message to one person. */
 export interface Message {
   readonly channel: Channel
   /** An e-mail address, or a phone number in E.164. */
@@ -14,6 +14,7 @@ export interface Message {
   readonly subject: string
   /** The whole text, with the code in it. */
   readonly text: string
+  /** Empty where the message carries none. */
   readonly code: string
   readonly at: Date
 }

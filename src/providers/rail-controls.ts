@@ -1,5 +1,7 @@
 /** Rail controls: whether a way to move money is switched on. Where they cannot be read, nothing may move. */
 
+import type { Connection } from '../storage/database.ts'
+
 /** The rails of this deployment; every money operation names the one it runs on. */
 export const railIds = [
   'wallet-transfer',
@@ -25,6 +27,9 @@ export interface RailControl {
 export interface RailControls {
   /** @throws Failure `controls_unavailable` with `reason` and `retryAfter` where the answer is not known. */
   read(rail: RailId): Promise<RailControl>
-  /** Switches a rail. @throws Failure `conflict` where the controls are kept elsewhere, `controls_unavailable`. */
-  write(control: RailControl, at: Date): Promise<void>
+  /**
+   * Switches a rail. @param also what is written in the same transaction.
+   * @throws Failure `conflict` where the controls are kept elsewhere, `controls_unavailable`.
+   */
+  write(control: RailControl, at: Date, also?: (transaction: Connection) => Promise<void>): Promise<void>
 }

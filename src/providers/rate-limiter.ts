@@ -1,12 +1,14 @@
 /**
- * Rate limits: a window for each class and client that opens with the first request. A request over the count restarts
- * the window in full (spec 7.2); waiting exactly `retryAfter` succeeds.
+ * Rate limits: a window for each class and client that opens with the first request. The first request over the count is
+ * refused with what is left of the window; one more before that has passed restarts it in full (spec 7.2). Waiting exactly
+ * `retryAfter` succeeds.
  */
 
-/** How many requests in how many seconds. */
+/** How many requests in how many seconds. @property restarts false: refused requests never restart the window. */
 export interface RateLimit {
   readonly count: number
   readonly seconds: number
+  readonly restarts?: false
 }
 
 /** One count to take. @property client whom it is counted for. @property endsAt when its window is over at the latest. */

@@ -22,6 +22,6 @@ export interface TravelRuleAnswer {
 export interface TravelRuleNetwork {
   /** @returns the network's name of the message. @throws Failure `provider_unavailable`. */
   send(message: TravelRuleMessage): Promise<TravelRuleAnswer & { readonly reference: string }>
-  /** @throws Failure `provider_unavailable`. */
-  read(reference: string): Promise<TravelRuleAnswer>
+  /** @returns also the name of the message that it answers. @throws Failure `provider_unavailable`. */
+  read(reference: string): Promise<TravelRuleAnswer & { readonly reference: string }>
 }

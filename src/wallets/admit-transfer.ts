@@ -1,26 +1,28 @@
 /** Whether a transfer may be attempted at all: chain, wallet and AML. Reads only; runs before anything is reserved. */
 import type { AmlLimits } from '../../policies/aml/limits.ts'
+import { type OutflowWindow, outflowRules, outflowWindows } from '../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
-import { bandUnder, isInBand, screenStructuring } from '../../policies/aml/structuring.ts'
+import { bandUnder } from '../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../policies/aml/travel-rule-missing.ts'
-import { screenVelocity } from '../../policies/aml/velocity.ts'
-import { judgeTravelRule, type TravelRuleVerdict } from '../../policies/travel-rule.ts'
-import { Failure } from '../failure.ts'
+import { judgeTravelRule } from '../../policies/travel-rule.ts'
+import { Failure, type FailureMembers } from '../failure.ts'
 import { decimalOf, type Money, type Stablecoin, stablecoinCurrency } from '../money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { AddressScreening } from '../providers/screening.ts'
-import type { RateTable } from '../rate-table.ts'
+import { exceededOutflows } from '../spending/outflows.ts'
+import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../spending/reviews.ts'
 import type { Connection } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
 import type { TransferEnds } from './find-ends.ts'
-import { LEAST_JUDGED_UNITS, readPastTransfers } from './past-transfers.ts'
 import { lowerCase } from './store.ts'
 
 /** What is to be paid, to whom. */
 export interface AskedTransfer {
   readonly accountId: string
+  /** The key that asks; null: a person does. */
+  readonly keyId: string | null
   readonly destination: Address
   readonly chain: string
   readonly money: Money & { readonly asset: Stablecoin }
@@ -51,14 +53,24 @@ export interface Admission {
   readonly complianceFacts: (transfer: AskedTransfer) => Promise<ComplianceFacts>
 }
 
-/** The screening that cleared a transfer, and the Travel Rule data that must go with it. */
-export interface Admitted extends Screening {
+/** A screened transfer, and the Travel Rule data that must go with it. One that is not cleared must be denied. */
+export interface Admitted {
   readonly travelRuleId: string | null
+  readonly aml: {
+    readonly screening: Screening
+    readonly subject: string
+    readonly releasedReview: string | null
+    readonly windows: readonly OutflowWindow[]
+    readonly refusal: (screening: Screening, recorded: Recorded) => Failure
+  }
 }
 
+/** The denial that was recorded. */
+type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
+
 /**
- * Admits a transfer.
- * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `aml_blocked`, `screening_unavailable`, `rates_unavailable`.
+ * Admits a transfer to its decision.
+ * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `screening_unavailable`, `rates_unavailable`.
  */
 export async function admitTransfer(
   admission: Admission,
@@ -84,72 +96,65 @@ export async function admitTransfer(
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })
-  return screenTransfer(admission, { ...asked, destination }, isOwnWallet)
+  return screenTransfer(admission, { ...asked, destination }, { payer: wallet.address, isOwnWallet })
 }
 
-/** Asks the whole AML policy. @throws Failure `aml_blocked`, `screening_unavailable`, `rates_unavailable`. */
+/** Asks the whole AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
 async function screenTransfer(
   admission: Admission,
   transfer: AskedTransfer,
-  isOwnWallet: boolean,
+  { payer, isOwnWallet }: { payer: string; isOwnWallet: boolean },
 ): Promise<Admitted> {
-  const { screening, rates, settings, now } = admission
-  const { destination, money } = transfer
-  const [listed, facts, table] = await Promise.all([
+  const { database, screening, rates, settings, now } = admission
+  const { accountId, keyId, destination, chain, money } = transfer
+  const subject = reviewSubject({ keyId, category: 'transfer', money, chain, payer, payee: destination })
+  const [listed, facts, table, verdict] = await Promise.all([
     screening.screen(destination),
     admission.complianceFacts(transfer),
     rates.latest(now),
+    findReviewVerdict(database, { accountId, subject, at: now }),
   ])
   const { usdMicros } = usdMicrosAt(table, money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const { country, blocked, travelRuleId } = facts
-  const rule = judgeTravelRule({ country, value, isOwnWallet }, settings.aml.thresholds)
-  const { result, lists } = worstOf([
+  const { velocity, structuring, thresholds } = settings.aml
+  const { isRequired, threshold, amount } = judgeTravelRule({ country, value, isOwnWallet }, thresholds)
+  const windows = outflowWindows(
+    { usdMicros, amount, isOwnWallet, isOnRecord: travelRuleId !== null },
+    { velocity, structuring, band: bandUnder(threshold.micros, structuring) },
+  )
+  const found = worstOf([
     listed,
     screenAddress(destination, [{ name: 'owner', addresses: blocked }]),
     ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
-    ...(await screenHistory(admission, transfer, { rule, usdMicros, isOwnWallet, travelRuleId, table })),
-    screenTravelRule({ isRequired: rule.isRequired, isOnRecord: travelRuleId !== null }),
+    ...outflowScreenings(
+      isOwnWallet || travelRuleId !== null ? ['velocity'] : outflowRules,
+      await exceededOutflows(database, { accountId, windows, at: now }),
+    ),
+    screenTravelRule({ isRequired, isOnRecord: travelRuleId !== null }),
   ])
-  if (result !== 'clear') throw blockedBy({ result, lists }, transfer, facts)
-  return { result, lists, travelRuleId }
+  const reviewed = applyReview(found, verdict)
+  return {
+    travelRuleId,
+    aml: {
+      ...reviewed,
+      subject,
+      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => blockedBy(screening, { transfer, facts, recorded }),
+    },
+  }
 }
 
-/** What the last hours say of one more transfer. Dust is let through; so is what is disclosed, or stays with us, as structuring. */
-async function screenHistory(
-  { database, settings: { aml }, now }: Admission,
-  { accountId, money }: AskedTransfer,
-  {
-    rule,
-    usdMicros,
-    isOwnWallet,
-    travelRuleId,
-    table,
-  }: {
-    rule: TravelRuleVerdict
-    usdMicros: bigint
-    isOwnWallet: boolean
-    travelRuleId: string | null
-    table: RateTable
-  },
-): Promise<Screening[]> {
-  if (money.units < LEAST_JUDGED_UNITS) return []
-  const { velocity: windows, structuring } = aml
-  const { threshold, amount } = rule
-  const band = bandUnder(threshold.micros, structuring)
-  const isOpen = isOwnWallet || travelRuleId !== null
-  const past = await readPastTransfers(database, {
-    accountId,
-    windows,
-    structuring: !isOpen && isInBand(amount, band) ? structuring : null,
-    threshold,
-    rates: table,
-    now,
-  })
-  return [
-    screenVelocity(usdMicros, windows, past.sent),
-    ...(isOpen ? [] : [screenStructuring(amount, band, past.justUnder, structuring)]),
-  ]
+/** The windows, counted and not judged where a person has released what they object to. */
+function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+  return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
+}
+
+function outflowScreenings(
+  judged: readonly OutflowWindow['rule'][],
+  exceeded: readonly OutflowWindow['rule'][],
+): readonly Screening[] {
+  return judged.map((rule) => ({ result: exceeded.includes(rule) ? 'review' : 'clear', lists: [rule] }))
 }
 
 /** What was said before of the data that is asked for. */
@@ -163,8 +168,11 @@ const told = {
 
 function blockedBy(
   screening: Screening,
-  { destination, chain, money }: AskedTransfer,
-  { institution, listedDataId }: Pick<ComplianceFacts, 'institution' | 'listedDataId'>,
+  {
+    transfer: { destination, chain, money },
+    facts: { institution, listedDataId },
+    recorded,
+  }: { transfer: AskedTransfer; facts: ComplianceFacts; recorded: Recorded },
 ): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
@@ -176,19 +184,23 @@ function blockedBy(
     chain,
     beneficiary: { name: '…' },
   })
-  const asksForData = isMoney && lists.some((list) => list !== 'velocity')
+  const isReviewed =
+    result === 'review' && lists.some((list) => list !== 'travel_rule' && list !== 'named_party')
+  const asksForData = result === 'review' && isMoney && lists.some((list) => list !== 'velocity')
+  const hint = asksForData
+    ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
+    : result === 'review' && isMoney
+      ? 'More has left the account lately than is let through without a review. Send less, or later.'
+      : lists.includes('named_party')
+        ? `Who is paid there, or whom you named with them, may be on a sanctions list (${listedDataId}). Nothing goes to this destination until an administrator of the gateway has looked at it: ask the operator, or pay another destination.`
+        : 'Pay another destination; the account and its limits are not affected.'
   return new Failure(
     'aml_blocked',
     `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} ${isMoney ? `the transfer of ${amount} ${money.asset}` : 'the destination'} (${lists.join(', ')}).`,
     {
       screening,
-      hint: asksForData
-        ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
-        : isMoney
-          ? 'More has left the account lately than is let through without a review. Send less, or later.'
-          : lists.includes('named_party')
-            ? `Who is paid there, or whom you named with them, may be on a sanctions list (${listedDataId}). Nothing goes to this destination until an administrator of the gateway has looked at it: ask the operator, or pay another destination.`
-            : 'Pay another destination; the account and its limits are not affected.',
+      ...recorded,
+      hint: isReviewed ? `${hint} ${REVIEW_HINT}` : hint,
     },
   )
 }

@@ -5,7 +5,7 @@ import type { SetAllowance } from './set-allowance.ts'
 
 /** Amounts are decimal strings of US dollars. */
 export const allowanceView = z.strictObject({
-  agentId: z.string().describe('`key_…`'),
+  agentId: z.string().describe('`key_…`, or `cards` for all cards together.'),
   dailyMax: z.string().describe('What the chain lets it spend a UTC day, as a decimal string of USD.'),
   spent: z.string().describe('What it has spent of that today, as a decimal string of USD.'),
   isOwn: z

@@ -17,7 +17,7 @@ import {
 } from './verify-signature.ts'
 
 /** How long the chain takes a transfer that the gateway itself signs for. */
-const VALID_MS = 10 * 60_000
+const VALID_MS = 3 * 60_000
 
 /** Who signed for a transfer and what, as its decision keeps it; never the signature. */
 export const authorizedTransfer = z.strictObject({

@@ -1,7 +1,7 @@
 /** Both ends of a transfer: what is asked of them before anything is reserved, in one read. */
 import type { Address, Wallet } from '../providers/chain.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
-import { addressOf, lowerCase, walletOf } from './store.ts'
+import { addressOf, lowerCase, type WalletColumns, walletOf } from './store.ts'
 
 /** Who pays and who is paid, on our own books. */
 export interface TransferEnds {
@@ -13,17 +13,15 @@ export interface TransferEnds {
   readonly isOwnWallet: boolean
 }
 
-interface Row {
+interface Row extends WalletColumns {
   readonly address: string | null
-  readonly origin: unknown
-  readonly owner: unknown
   readonly has_evm_key: boolean
   readonly is_own_wallet: boolean
 }
 
 const statement: Statement = {
   name: 'wallets_find_ends',
-  text: `select w.address, w.origin, w.owner,
+  text: `select w.address, w.origin, w.owner, w.card_cover,
       exists (select from wallet_signer s where s.account_id = $1) as has_evm_key,
       exists (select from wallet d where d.address = $2) as is_own_wallet
     from (values (1)) as one left join wallet w on w.account_id = $1`,

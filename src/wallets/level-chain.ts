@@ -1,4 +1,5 @@
 /** Sandbox: a chain that starts empty is brought up to the ledger. The ledger is the book; the chain is only its custody. */
+import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { stablecoins } from '../money.ts'
 import type { Address, Chain, Mint } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
@@ -56,7 +57,7 @@ async function lackBetween(
   if (stablecoins.some((token) => booked.get(token) !== again.get(token))) return null
   // Asked after the balances were read: what is not executed now was not then.
   for (const transfer of await openTransfersOf(database, { accountId, address })) {
-    const { status } = await chain.outcomeOf(operationOf(transfer), 0)
+    const { status } = await operationOutcome(chain, operationOf(transfer), 0)
     if (status !== 'absent') return null
   }
   return lack

@@ -1,28 +1,23 @@
 /**
- * Ledger and chain, compared wallet by wallet. What is under way explains a difference for a while; one that stays is money
- * that somebody put straight onto the wallet, which is credited, or money that is missing, which is an alarm. Nobody's
- * balance is ever lowered here.
+ * Ledger and chain, compared wallet by wallet, both ways. A surplus is searched for its `Transfer` logs, and only what they
+ * show is credited. What the chain lacks is frozen. Pending transfers explain a difference as far as their own amounts go,
+ * never more: keeping something pending hides no loss.
  */
 import { sql } from 'kysely'
-import type { Clock } from '../clock.ts'
 import type { NewId } from '../ids.ts'
 import { balances } from '../ledger/balances.ts'
-import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
-import type { Connection, Database } from '../storage/database.ts'
-import { bookDeposit } from './open-wallet.ts'
-import { openRelaysTo, type Relay } from './relay-store.ts'
-import { addressOf, openTransfersOf, stablecoinOf } from './store.ts'
-import { isUsed } from './token-authorization.ts'
+import { least } from '../shares.ts'
+import type { Connection } from '../storage/database.ts'
+import { bookMovements, type MovementParts } from './book-movements.ts'
+import { openRelaysTo } from './relay-store.ts'
+import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
+import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from './store.ts'
 
 /** What reconciling needs. */
-export interface Reconciling {
-  readonly database: Database
-  readonly chain: Chain
+export interface Reconciling extends MovementParts {
   readonly newId: NewId
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** A wallet by its account. @property address lower case. */
@@ -38,32 +33,40 @@ export interface Position {
   readonly onChain: bigint
 }
 
-/** A relay that nobody saw being broadcast is waited for so long; after that the token is asked whether it has paid. */
-const RELAYING_MS = 30_000
-
-/** How long a difference must stay the same before it is believed. */
+/** How long a difference must stay before it is believed: nodes may answer from different blocks. */
 const BELIEVED_MS = 5_000
 
+/** How far back a surplus is searched for, in blocks. */
+const SEARCHED_BLOCKS = 50_000n
+
 /**
- * Compares a wallet once. Whoever has something under way is left for the next time.
+ * Compares a wallet once, and acts on what differs.
+ * @param isEvident a log has shown that tokens left: then the difference need not stay to be believed.
  * @returns where money is missing.
  */
 export async function reconcileWallet(
   parts: Reconciling,
   wallet: ReconciledWallet,
+  { isEvident = false }: { isEvident?: boolean } = {},
 ): Promise<readonly Position[]> {
   const { database, chain, clock } = parts
-  if (await isUnderWay(parts, wallet)) return []
   const before = await bookedOf(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
+  // After the chain was read: what it had executed by then has a row that is open now, or is in the books.
+  const pending = await pendingOf(database, wallet)
   const after = await bookedOf(database, chain, wallet.accountId)
-  // After the balances were read: what no token has executed by now is in none of them.
-  if ((await isUnderWay(parts, wallet)) || (await isPaidBySlowRelay(parts, wallet))) return []
   const missing: Position[] = []
   for (const [index, token] of stablecoins.entries()) {
-    const position = { token, booked: before.get(token) ?? 0n, onChain: onChain[index] ?? 0n }
-    if (position.booked !== after.get(token)) continue
-    if (await isMissing(parts, wallet, position, clock())) missing.push(position)
+    const position = {
+      token,
+      before: before.get(token) ?? 0n,
+      after: after.get(token) ?? 0n,
+      onChain: onChain[index] ?? 0n,
+      leaving: pending.leaving.get(token) ?? 0n,
+      isArriving: pending.isArriving,
+    }
+    if (await isShort(parts, wallet, position, { isEvident, at: clock() }))
+      missing.push({ token, booked: position.after, onChain: position.onChain })
   }
   return missing
 }
@@ -84,76 +87,78 @@ export async function bookedOf(
   )
 }
 
-/** Credits what came in. @returns whether money is missing, and has been for a while. */
-async function isMissing(
+interface Compared {
+  readonly token: Stablecoin
+  readonly before: bigint
+  readonly after: bigint
+  readonly onChain: bigint
+  readonly leaving: bigint
+  readonly isArriving: boolean
+}
+
+/** @returns whether money is missing, and has been for a while. */
+async function isShort(
   parts: Reconciling,
   wallet: ReconciledWallet,
-  position: Position,
-  at: Date,
+  { token, before, after, onChain, leaving, isArriving }: Compared,
+  { isEvident, at }: { isEvident: boolean; at: Date },
 ): Promise<boolean> {
-  const { token, booked, onChain } = position
-  if (booked === onChain) {
+  const place: ShortfallPlace = { accountId: wallet.accountId, token, place: parts.chain.name }
+  const lacks = least(before, after) - leaving - onChain
+  if (lacks > 0n) {
+    const seenAt = await firstSeen(parts.database, wallet, { token, booked: lacks + onChain, onChain }, at)
+    if (!isEvident && at.getTime() - seenAt.getTime() < BELIEVED_MS) return false
+    await freeze(parts, place, { onChain, leaving, units: lacks, at })
+    return true
+  }
+  const isSettled = before === after && leaving === 0n && !isArriving
+  if (!isSettled) return false
+  await noteCovered(parts, place, at)
+  if (onChain === after) {
     await forget(parts.database, wallet.accountId, token)
     return false
   }
-  const seenAt = await firstSeen(parts.database, wallet, position, at)
-  if (at.getTime() - seenAt.getTime() < BELIEVED_MS) return false
-  if (onChain < booked) return true
-  await credit(parts, wallet, position, at)
+  const seenAt = await firstSeen(parts.database, wallet, { token, booked: after, onChain }, at)
+  if (at.getTime() - seenAt.getTime() >= BELIEVED_MS)
+    await recover(parts, wallet, { place, surplus: onChain - after, at })
   return false
 }
 
-/** Credits what came in, if the books are still what they were compared with: of two processes, one does. */
-async function credit(
+/** Searches for the deposits behind a surplus; where there are none, frozen money is back. */
+async function recover(
   parts: Reconciling,
-  wallet: ReconciledWallet,
-  { token, booked, onChain }: Position,
-  at: Date,
+  { accountId, address }: ReconciledWallet,
+  { place, surplus, at }: { place: ShortfallPlace; surplus: bigint; at: Date },
 ): Promise<void> {
-  const { database, chain, log } = parts
-  const { accountId, address } = wallet
-  const funds = [{ asset: token, units: onChain - booked }]
-  const isCredited = await database.transaction(async (connection) => {
-    await connection.kysely
-      .selectFrom('wallet')
-      .select('address')
-      .where('account_id', '=', accountId)
-      .forUpdate()
-      .execute()
-    const now = await bookedOf(connection, chain, accountId)
-    if (now.get(token) !== booked || (await isUnderWay({ ...parts, database: connection }, wallet)))
-      return false
-    const reference = `chain ${address}`
-    await bookDeposit({ ...parts, database: connection }, { accountId, funds, reference, at })
-    await forget(connection, accountId, token)
-    return true
-  })
-  const amount = decimalOf({ asset: token, units: onChain - booked })
-  if (isCredited) log.info({ address, token, amount }, 'a deposit straight onto a wallet was credited')
+  const { chain, database, log } = parts
+  const toBlock = await chain.blockNumber()
+  const fromBlock = toBlock > SEARCHED_BLOCKS ? toBlock - SEARCHED_BLOCKS : 0n
+  const before = await bookedOf(database, chain, accountId)
+  const found = await chain.findTransfers({ fromBlock, toBlock, to: address })
+  for (const hash of new Set(found.map(({ transactionHash }) => transactionHash)))
+    await bookMovements(parts, hash)
+  const after = await bookedOf(database, chain, accountId)
+  if (before.get(place.token) !== after.get(place.token)) return
+  const units = await thaw(parts, place, { units: surplus, at })
+  const amount = decimalOf({ asset: place.token, units: surplus })
+  const facts = { address, token: place.token, amount }
+  if (units > 0n) log.warn(facts, 'the chain holds again what was frozen')
+  else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
 }
 
-/** Whether a transfer to or from the wallet, or a relay to it that may well arrive at any moment, has not ended. */
-async function isUnderWay(
-  { database, clock }: { database: Connection; clock: Clock },
-  wallet: ReconciledWallet,
-): Promise<boolean> {
-  if ((await openTransfersOf(database, wallet)).length > 0) return true
-  const relays = await openRelaysTo(database, wallet.address)
-  return relays.some((relay) => !isSlow(relay, clock()))
-}
-
-/** Whether one of the slow relays has paid the wallet. Others must not keep what comes in besides from being credited. */
-async function isPaidBySlowRelay(
-  { database, chain, clock }: Reconciling,
-  wallet: ReconciledWallet,
-): Promise<boolean> {
-  const relays = await openRelaysTo(database, wallet.address)
-  const slow = relays.filter((relay) => isSlow(relay, clock()))
-  return (await Promise.all(slow.map(({ payment }) => isUsed(chain, payment)))).includes(true)
-}
-
-function isSlow({ transactionHash, createdAt }: Pick<Relay, 'transactionHash' | 'createdAt'>, at: Date) {
-  return transactionHash === null && at.getTime() - createdAt.getTime() > RELAYING_MS
+/** What may have moved already and is not booked yet. */
+async function pendingOf(
+  database: Connection,
+  { accountId, address }: ReconciledWallet,
+): Promise<{ leaving: ReadonlyMap<Stablecoin, bigint>; isArriving: boolean }> {
+  const transfers = await openTransfersOf(database, { accountId, address })
+  const leaving = new Map<Stablecoin, bigint>()
+  for (const { wallet, token, units } of transfers)
+    if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
+  const isArriving =
+    transfers.some(({ destination }) => destination === lowerCase(address)) ||
+    (await openRelaysTo(database, address)).length > 0
+  return { leaving, isArriving }
 }
 
 /** Differences that stand, with their wallets: those that were seen last come first. */
@@ -192,9 +197,9 @@ async function firstSeen(
       booked = excluded.booked,
       on_chain = excluded.on_chain,
       last_seen_at = excluded.last_seen_at,
-      -- Another difference is a new one.
+      -- A difference in the other direction is a new one; its amount may change while it stands.
       first_seen_at = case
-        when wallet_drift.booked = excluded.booked and wallet_drift.on_chain = excluded.on_chain
+        when sign(wallet_drift.booked - wallet_drift.on_chain) = sign(excluded.booked - excluded.on_chain)
         then wallet_drift.first_seen_at else excluded.first_seen_at end
     returning first_seen_at`.execute(database.kysely)
   return rows[0]?.first_seen_at ?? at

@@ -1,5 +1,7 @@
 /** How a relay ends: what the token says became of what was signed, written down once. */
 import type { Clock } from '../clock.ts'
+import { type ExpectedPayment, isPaidBy, paymentOutcome } from '../evidence/payment-outcome.ts'
+import { isMarked, transactionMark } from '../evidence/transaction-mark.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import { external } from '../ledger/accounts.ts'
@@ -28,32 +30,71 @@ export interface Relaying {
   readonly newId: NewId
   readonly clock: Clock
   readonly log: Log
+  readonly settings: { readonly dataKey: Uint8Array }
 }
 
 /** How a relay ended. @property rejection why the token does not take it; null where it failed otherwise. */
 export type RelayEnd =
-  | { readonly state: 'confirmed'; readonly transactionHash: Hex | null }
+  | { readonly state: 'confirmed'; readonly transactionHash: Hex }
   | { readonly state: 'failed'; readonly failure: string; readonly rejection: Rejection | null }
 
 /** Reasons that stay: what is refused for one of them is never executed, whatever was broadcast before. */
 const lasting: readonly (Rejection | null)[] = ['expired', 'signature', 'domain']
 
+/** How far back a permit's transaction is searched for whose hash was lost: more than an hour on every chain. */
+const SEARCHED_BLOCKS = 2_000n
+
+/** The mark of the transaction that carries a relay. */
+export function relayMark({ settings }: Pick<Relaying, 'settings'>, { id }: Pick<Relay, 'id'>): Hex {
+  return transactionMark(settings.dataKey, id)
+}
+
+/** The transfer that a relay is to make. */
+export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPayment): ExpectedPayment {
+  const { token, payer: from, destination: to, units } = payment
+  const nonce = payment.kind === 'authorization' ? (`0x${payment.nonce.slice(2)}` as const) : null
+  return { token: tokens[token], from, to, units, nonce }
+}
+
 /**
- * How a payment ended whose own transaction nobody saw succeed; undefined where it can still be sent. Only what the token
- * itself says was paid is booked: its holder could otherwise take it back at the right moment and be credited all the same.
+ * The end of a relay by the chain's evidence; undefined where it can still be sent. Only its own transaction counts: what
+ * the payer sends under the same nonce, or takes back, is none of it.
  */
-export async function endOf(chain: Chain, payment: SignedPayment): Promise<RelayEnd | undefined> {
-  const { kind, token, payer, units } = payment
-  if (kind === 'authorization') {
-    const nonce: Hex = `0x${payment.nonce.slice(2)}`
-    const outcome = await chain.authorizationOutcome({ token: chain.tokens[token], authorizer: payer, nonce })
-    if (outcome.status === 'used') return { state: 'confirmed', transactionHash: outcome.transactionHash }
-    if (outcome.status === 'unused') return undefined
-    return { state: 'failed', failure: 'Its payer took it back.', rejection: 'nonce_used' }
-  }
-  // A permit's number moves before its money, and what it allows is gone once it was taken, or taken back.
+export async function endOf(
+  relaying: Pick<Relaying, 'chain' | 'settings'>,
+  relay: Pick<Relay, 'id' | 'payment'>,
+): Promise<RelayEnd | undefined> {
+  const { chain } = relaying
+  const { payment } = relay
+  const { nonce, ...transfer } = expectedOf(chain, payment)
+  const mark = relayMark(relaying, relay)
+  if (nonce === null) return endOfPermit(chain, payment, { ...transfer, nonce, mark })
+  const outcome = await paymentOutcome(chain, { ...transfer, nonce }, { mark })
+  if (outcome.status === 'unused') return undefined
+  if (outcome.status === 'paid') return { state: 'confirmed', transactionHash: outcome.transactionHash }
+  return rejectedEnd('nonce_used', 'Its nonce was cancelled, or used by another transaction.')
+}
+
+/** A permit's number moves before its money, and what it allows is gone once it was taken, or taken back. */
+async function endOfPermit(
+  chain: Chain,
+  payment: SignedPayment,
+  { mark, ...expected }: ExpectedPayment & { readonly mark: Hex },
+): Promise<RelayEnd | undefined> {
+  const { token, payer, units } = payment
   if (!(await isUsed(chain, payment)) || (await allowedUnits(chain, token, payer)) >= units) return undefined
-  const failure = 'what it allowed is gone, and no transaction of ours was seen to take it'
+  const head = await chain.blockNumber()
+  const fromBlock = head > SEARCHED_BLOCKS ? head - SEARCHED_BLOCKS : 0n
+  for (const { transactionHash } of await chain.findTransfers({
+    fromBlock,
+    toBlock: head,
+    to: expected.to,
+  })) {
+    const transaction = await chain.transaction(transactionHash)
+    if (transaction !== undefined && isMarked(transaction, mark) && isPaidBy(transaction, expected))
+      return { state: 'confirmed', transactionHash }
+  }
+  const failure = 'The allowance of its permit is gone, and no transaction of this relay has taken it.'
   return { state: 'failed', failure, rejection: null }
 }
 
@@ -64,11 +105,13 @@ export async function endOf(chain: Chain, payment: SignedPayment): Promise<Relay
  * @throws where the chain does not answer.
  */
 export async function endOfRefused(
-  { chain, clock }: Pick<Relaying, 'chain' | 'clock'>,
-  payment: SignedPayment,
+  relaying: Pick<Relaying, 'chain' | 'clock' | 'settings'>,
+  relay: Pick<Relay, 'id' | 'payment'>,
   words: string,
 ): Promise<RelayEnd | undefined> {
-  const end = await endOf(chain, payment)
+  const { chain, clock } = relaying
+  const { payment } = relay
+  const end = await endOf(relaying, relay)
   if (end !== undefined) return end
   if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
     const balance = await chain.balanceOf(payment.token, payment.payer)
@@ -121,7 +164,7 @@ export async function finishRelay(relaying: Relaying, relay: Relay, end: RelayEn
     const row =
       state === 'failed'
         ? { state, failure: end.failure, rejection: end.rejection }
-        : { state, ...(end.transactionHash === null ? {} : { transactionHash: end.transactionHash }) }
+        : { state, transactionHash: end.transactionHash }
     if (!(await updateRelay(connection, id, row, at))) return
     if (state === 'failed') {
       await releaseSpend(connection, { decisionId, at })

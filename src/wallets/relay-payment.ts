@@ -2,11 +2,21 @@
  * One relay: row → broadcast → end. What was signed is executed at most once by the token itself, whoever sends it how
  * often. The money is not ours: nothing is held, and only what arrives at a wallet of ours is booked.
  */
+import { isPaidBy } from '../evidence/payment-outcome.ts'
 import { Failure } from '../failure.ts'
 import { type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { signedCall, takingCall } from './payment-call.ts'
-import { endOf, endOfRefused, finishRelay, lastingEnd, type RelayEnd, type Relaying } from './relay-end.ts'
+import {
+  endOf,
+  endOfRefused,
+  expectedOf,
+  finishRelay,
+  lastingEnd,
+  type RelayEnd,
+  type Relaying,
+  relayMark,
+} from './relay-end.ts'
 import {
   findRelayOfDecision,
   insertRejectedRelay,
@@ -24,10 +34,10 @@ const WAIT_MS = 3000
 /** After so long a relay that the chain never took is given up. What was signed may then be sent anew. */
 const GIVEN_UP_MS = 10 * 60_000
 
-/** A relay that the chain has taken. @property transactionHash null where it was executed and nobody saw by which. */
+/** A relay that the chain has taken. */
 export interface SentRelay {
   readonly transferId: string
-  readonly transactionHash: Hex | null
+  readonly transactionHash: Hex
   readonly status: 'confirmed' | 'settlement_pending'
 }
 
@@ -47,15 +57,14 @@ export async function relayPayment(
   const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null, rejection: null }
   const sent = await broadcast(relaying, relay)
   if (typeof sent !== 'string') return sent
-  const outcome = await receiptOf(chain, sent, WAIT_MS)
-  if (outcome === 'success') {
+  const outcome = await outcomeOf(chain, relay, { hash: sent, waitMs: WAIT_MS })
+  if (outcome === 'paid') {
     await finishRelay(relaying, relay, { state: 'confirmed', transactionHash: sent })
     return { transferId: relay.id, transactionHash: sent, status: 'confirmed' }
   }
   const state = 'settlement_pending'
   await updateRelay(database, relay.id, { state, transactionHash: sent }, clock())
-  const inVain = new Error('the transaction reverted')
-  if (outcome === 'reverted') return concluded(relaying, relay, inVain)
+  if (outcome === 'unpaid') return concluded(relaying, relay, new Error('the transaction paid nothing'))
   return { transferId: relay.id, transactionHash: sent, status: state }
 }
 
@@ -79,22 +88,29 @@ async function turnAway({ database, clock }: Relaying, row: NewRelay): Promise<F
 export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<void> {
   const { chain, clock, log, database } = relaying
   const { payment, transactionHash } = relay
-  const outcome = transactionHash === null ? undefined : await receiptOf(chain, transactionHash, 0)
-  if (outcome === 'success') return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
-  const end = await endOf(chain, payment)
+  const outcome =
+    transactionHash === null ? undefined : await outcomeOf(chain, relay, { hash: transactionHash, waitMs: 0 })
+  if (outcome === 'paid' && transactionHash !== null)
+    return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
+  const end = await endOf(relaying, relay)
   if (end !== undefined) {
     log.info({ relayId: relay.id, state: end.state }, 'the end of an open relay was found')
     return finishRelay(relaying, relay, end)
   }
   const isOver = clock().getTime() > relay.createdAt.getTime() + GIVEN_UP_MS
-  if (outcome === 'reverted' || isOver) {
-    const failure = isOver ? 'the chain did not take it in time' : 'the transaction reverted'
+  if (outcome === 'unpaid' || isOver) {
+    const failure = isOver ? 'the chain did not take it in time' : 'the transaction paid nothing'
     return finishRelay(relaying, relay, { state: 'failed', failure, rejection: null })
   }
   const last = await lastingEnd(relaying, payment)
   if (last !== undefined) return finishRelay(relaying, relay, last)
-  const hash = await send(chain, payment)
+  const hash = await send(chain, payment, relayMark(relaying, relay))
   await updateRelay(database, relay.id, { state: 'settlement_pending', transactionHash: hash }, clock())
+}
+
+/** Sends a relay again that the chain has lost. */
+export async function resendRelay(relaying: Relaying, relay: Relay): Promise<void> {
+  await send(relaying.chain, relay.payment, relayMark(relaying, relay))
 }
 
 /**
@@ -104,14 +120,14 @@ export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<voi
 async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex | SentRelay> {
   const { database, chain, clock, log } = relaying
   try {
-    const hash = await send(chain, relay.payment)
+    const hash = await send(chain, relay.payment, relayMark(relaying, relay))
     await updateRelay(database, relay.id, { state: 'submitted', transactionHash: hash }, clock())
     return hash
   } catch (cause) {
     if (isRefusedCall(cause)) return concluded(relaying, relay, cause)
     log.warn({ err: cause, relayId: relay.id }, 'it is not known whether the chain took a relay')
     // Where the payer took it back, this is certain all the same.
-    const end = await endOf(chain, relay.payment).catch(() => undefined)
+    const end = await endOf(relaying, relay).catch(() => undefined)
     if (end?.state === 'failed') return ended(relaying, relay, end)
     throw pending(relay, cause)
   }
@@ -121,7 +137,7 @@ async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex | SentRe
 async function concluded(relaying: Relaying, relay: Relay, cause: Error): Promise<SentRelay> {
   const { log } = relaying
   log.info({ relayId: relay.id, reason: cause.message }, 'the chain refused a relay')
-  const end = await endOfRefused(relaying, relay.payment, cause.message).catch((err: unknown) => {
+  const end = await endOfRefused(relaying, relay, cause.message).catch((err: unknown) => {
     log.warn({ err, relayId: relay.id }, 'the end of a relay cannot be read yet')
   })
   if (end === undefined) throw pending(relay, cause)
@@ -148,25 +164,32 @@ function pending({ id, decisionId }: Relay, cause: unknown): Failure {
   )
 }
 
-/** Sends what is still to be sent. @returns the hash of the transaction that pays. */
-async function send(chain: Chain, payment: SignedPayment): Promise<Hex> {
+/** Sends what is still to be sent. @param mark of the transaction that pays. @returns its hash. */
+async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<Hex> {
   const { signer } = chain
-  if (payment.kind === 'authorization') return signer.writeContract(signedCall(chain, payment))
+  if (payment.kind === 'authorization')
+    return signer.writeContract({ ...signedCall(chain, payment), dataSuffix: mark })
   if (!(await isUsed(chain, payment))) {
     const hash = await signer.writeContract(signedCall(chain, payment))
     await signer.waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
-  return signer.writeContract(takingCall(chain, payment))
+  return signer.writeContract({ ...takingCall(chain, payment), dataSuffix: mark })
 }
 
-async function receiptOf(
-  { signer }: Pick<Chain, 'signer'>,
-  hash: Hex,
-  timeoutMs: number,
-): Promise<string | undefined> {
+/** Whether a relay's own transaction made exactly its transfer; undefined while it is not in a block, or cannot be read. */
+async function outcomeOf(
+  chain: Chain,
+  { payment }: Relay,
+  { hash, waitMs }: { hash: Hex; waitMs: number },
+): Promise<'paid' | 'unpaid' | undefined> {
   // Silence is no answer: the transaction was broadcast.
-  const receipt = await signer.waitForTransactionReceipt({ hash, timeout: timeoutMs }).catch(() => undefined)
-  return receipt?.status
+  const receipt = await chain.signer
+    .waitForTransactionReceipt({ hash, timeout: waitMs })
+    .catch(() => undefined)
+  if (receipt?.status === 'reverted') return 'unpaid'
+  const transaction = receipt && (await chain.transaction(hash).catch(() => undefined))
+  if (transaction === undefined) return undefined
+  return isPaidBy(transaction, expectedOf(chain, payment)) ? 'paid' : 'unpaid'
 }
 
 /**
@@ -186,8 +209,8 @@ export async function recallRelay(
   }
   const { id: transferId, state, transactionHash } = relay
   if (state === 'failed') throw failed(relay)
-  if (state === 'confirmed') return { transferId, transactionHash, status: 'confirmed' }
-  return transactionHash === null ? null : { transferId, transactionHash, status: 'settlement_pending' }
+  if (transactionHash === null) return null
+  return { transferId, transactionHash, status: state === 'confirmed' ? state : 'settlement_pending' }
 }
 
 function failed({ id, failure, rejection }: Pick<Relay, 'id' | 'failure' | 'rejection'>): Failure {

@@ -1,6 +1,7 @@
 /** The rows of relays: what others have signed, and how far it came. */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
+import type { Stablecoin } from '../money.ts'
 import type { Address, Hex } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { RelayTable } from '../storage/schema-wallets.ts'
@@ -155,6 +156,18 @@ export async function openRelays(database: Connection, before: Date, limit: numb
   return rows.map(relayOf)
 }
 
+/** Relays that were confirmed since a moment. */
+export async function confirmedRelaysSince(database: Connection, since: Date): Promise<Relay[]> {
+  const rows = await database.kysely
+    .selectFrom('relay')
+    .selectAll()
+    .where('state', '=', 'confirmed')
+    .where('updated_at', '>=', since)
+    .orderBy('id')
+    .execute()
+  return rows.map(relayOf)
+}
+
 /** Relays to an address that have not ended. */
 export async function openRelaysTo(database: Connection, address: Address): Promise<Relay[]> {
   const rows = await database.kysely
@@ -164,6 +177,41 @@ export async function openRelaysTo(database: Connection, address: Address): Prom
     .where('state', 'in', open)
     .execute()
   return rows.map(relayOf)
+}
+
+/** Relays that may have made a payment: equal ones that have not failed, whichever transaction carried them. */
+export async function relaysLike(
+  database: Connection,
+  sought: {
+    readonly payer: Address
+    readonly destination: Address
+    readonly token: Stablecoin
+    readonly units: bigint
+  },
+): Promise<Relay[]> {
+  const rows = await database.kysely
+    .selectFrom('relay')
+    .selectAll()
+    .where('payer', '=', sought.payer)
+    .where('destination', '=', sought.destination)
+    .where('token', '=', sought.token)
+    .where('units', '=', sought.units)
+    .where('state', '!=', 'failed')
+    .execute()
+  return rows.map(relayOf)
+}
+
+/** Notes the transaction in which the chain has a confirmed relay after a reorganization. */
+export async function moveRelay(
+  { kysely }: Connection,
+  { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('relay')
+    .set({ transaction_hash: transactionHash, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .execute()
 }
 
 /** Whether the money of a decision was given back. */

@@ -1,8 +1,9 @@
 /** Carries a transfer on from wherever it was left. */
-import type { OperationOutcome } from '../providers/chain.ts'
+import { type OperationOutcome, operationOutcome } from '../evidence/operation-outcome.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import { revertOf, type Sending } from './send-transfer.ts'
+import { failureOf, type Sending } from './send-transfer.ts'
 import { operationOf, type Transfer, updateTransfer } from './store.ts'
+import { requireAuthentic } from './transfer-mac.ts'
 
 /** How long one that was submitted again is waited for, before the next round asks once more. */
 const WAIT_MS = 3000
@@ -18,13 +19,14 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
   const { chain, log, clock } = sending
   const operation = operationOf(transfer)
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
-  const known = await chain.outcomeOf(operation, 0)
+  const known = await operationOutcome(chain, operation, 0)
   if (known.status !== 'absent') return act(sending, transfer, known)
   if (isOver)
     return finishTransfer(sending, transfer, {
       state: 'failed',
       failure: 'the chain did not take it in time',
     })
+  requireAuthentic(sending.settings.dataKey, transfer)
   const submission = await chain.submit(operation)
   if (submission.status === 'submitted') {
     const { transactionHash } = submission
@@ -34,7 +36,7 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
       { state: 'settlement_pending', transactionHash },
       sending.clock(),
     )
-    return act(sending, transfer, await chain.outcomeOf(operation, WAIT_MS))
+    return act(sending, transfer, await operationOutcome(chain, operation, WAIT_MS))
   }
   // An earlier broadcast may still be executed, whatever a node says of it now: its money stays held until its time is over.
   log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain refused an open transfer')
@@ -46,8 +48,9 @@ async function act(sending: Sending, transfer: Transfer, outcome: OperationOutco
     log.info({ transferId: transfer.id }, 'an open transfer was confirmed')
     return finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
   }
-  if (outcome.status === 'failed') {
-    log.warn({ transferId: transfer.id }, 'an open transfer was reverted')
-    return finishTransfer(sending, transfer, { state: 'failed', ...revertOf(transfer) })
+  if (outcome.status === 'failed' || outcome.status === 'canceled') {
+    const { status } = outcome
+    log.warn({ transferId: transfer.id, status }, 'an open transfer did not happen')
+    return finishTransfer(sending, transfer, { state: 'failed', ...failureOf(transfer, status) })
   }
 }

@@ -3,11 +3,12 @@
  * stays held and is finished by the settle-pending job; the chain executes a transfer's id at most once.
  */
 import type { Clock } from '../clock.ts'
+import { type OperationOutcome, operationOutcome } from '../evidence/operation-outcome.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin } from '../money.ts'
-import type { Address, Authorization, Chain, Hex, OperationOutcome, Submission } from '../providers/chain.ts'
+import type { Address, Authorization, Chain, Hex, Submission } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 import { failedTransfer, intentUsed } from './failed-transfer.ts'
@@ -21,12 +22,13 @@ import {
   type Transfer,
   updateTransfer,
 } from './store.ts'
+import { transferMac } from './transfer-mac.ts'
 
 /** How long a caller waits for the chain before it is told `settlement_pending`. */
 const WAIT_MS = 3000
 
-/** How long the chain may execute a transfer that no intent set a time to. */
-const VALID_MS = 10 * 60_000
+/** How long the chain may execute a transfer that no intent set a time to: one whose fate is unknown ends soon after. */
+const VALID_MS = { development: 60_000, public: 3 * 60_000 } as const
 
 /** What sending needs. */
 export interface Sending {
@@ -35,6 +37,7 @@ export interface Sending {
   readonly newId: NewId
   readonly clock: Clock
   readonly log: Log
+  readonly settings: { readonly dataKey: Uint8Array }
 }
 
 /** By whose word money is sent. @property intent what was signed, where anything was: it names the transfer beforehand. */
@@ -72,17 +75,20 @@ export interface SentTransfer {
 export async function sendTransfer(sending: Sending, order: TransferOrder): Promise<SentTransfer> {
   const { database, chain, newId } = sending
   const { accountId, at, word } = order
-  const row = {
+  const content = {
     id: word.intent?.transferId ?? newId('tx', at),
     authorization: word.authorization,
     signer: word.signer,
-    validUntil: word.intent?.validUntil ?? new Date(at.getTime() + VALID_MS),
+    validUntil:
+      word.intent?.validUntil ??
+      new Date(at.getTime() + VALID_MS[chain.isGasFree ? 'development' : 'public']),
     decisionId: order.decisionId,
     token: order.token,
     units: order.units,
     destination: lowerCase(order.destination),
     chain: chain.name,
   }
+  const row = { ...content, mac: transferMac(sending.settings.dataKey, accountId, content) }
   const intentId = word.intent?.id ?? null
   const wallet = await insertTransfer(database, row, { accountId, intentId, at: sending.clock() })
   if (wallet === undefined) return notInserted(sending, order)
@@ -97,8 +103,8 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
     transactionHash,
     Math.max(0, WAIT_MS - Math.ceil(performance.now() - startedAt)),
   )
-  if (outcome.status === 'failed') {
-    const end = revertOf(transfer)
+  if (outcome.status === 'failed' || outcome.status === 'canceled') {
+    const end = failureOf(transfer, outcome.status)
     await finishTransfer(sending, transfer, { state: 'failed', ...end })
     throw failedTransfer(transfer.id, end)
   }
@@ -144,11 +150,16 @@ async function inTime(submitting: Promise<Submission>): Promise<Submission> {
   ])
 }
 
-/** Why an operation reverted that would not have when it was simulated: for an agent, others were faster to the allowance. */
-export function revertOf({ authorization }: Pick<Transfer, 'authorization'>): {
-  failure: string
-  code: FailureCode
-} {
+/**
+ * Why an operation failed that passed its simulation: its wallet used the nonce for another operation, or it reverted, as it
+ * does for an agent where other transfers used up the allowance first.
+ */
+export function failureOf(
+  { authorization }: Pick<Transfer, 'authorization'>,
+  status: 'failed' | 'canceled',
+): { failure: string; code: FailureCode } {
+  if (status === 'canceled')
+    return { failure: 'its wallet executed another operation under its nonce', code: 'signature_rejected' }
   return authorization.kind === 'allowance'
     ? { failure: 'the on-chain allowance no longer sufficed', code: 'signature_rejected' }
     : { failure: 'the operation reverted', code: 'provider_unavailable' }
@@ -166,10 +177,10 @@ async function waitForOutcome(
 ): Promise<OperationOutcome> {
   try {
     const operation = operationOf(transfer)
-    const now = await chain.outcomeOf(operation, 0)
-    if (now.status === 'confirmed' || now.status === 'failed') return now
+    const now = await operationOutcome(chain, operation, 0)
+    if ('transactionHash' in now) return now
     await updateTransfer(database, transfer.id, { state: 'submitted', transactionHash }, clock())
-    return await chain.outcomeOf(operation, waitMs)
+    return await operationOutcome(chain, operation, waitMs)
   } catch (err) {
     log.warn({ err, transferId: transfer.id }, 'the outcome of a transfer cannot be read yet')
     return { status: 'pending' }

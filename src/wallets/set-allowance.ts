@@ -3,6 +3,7 @@
  * chain, whatever fails in between. A signed intent may be sent again until its outcome is known.
  */
 import type { Clock } from '../clock.ts'
+import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { Failure } from '../failure.ts'
 import type { Log } from '../log.ts'
 import type { AuthorizedOperation, Chain, ChainAllowance, Submission, Wallet } from '../providers/chain.ts'
@@ -82,9 +83,9 @@ function operationOf(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: A
 async function execute({ chain, log }: AllowanceParts, operation: AuthorizedOperation): Promise<void> {
   const submission = await submit({ chain, log }, operation)
   if (submission.status === 'refused') throw refusal(submission)
-  const outcome = await chain.outcomeOf(operation, WAIT_MS)
-  if (outcome.status === 'failed')
-    throw new Failure('provider_unavailable', 'The chain reverted the allowance; nothing changed.', {
+  const outcome = await operationOutcome(chain, operation, WAIT_MS)
+  if (outcome.status === 'failed' || outcome.status === 'canceled')
+    throw new Failure('provider_unavailable', 'The chain did not execute the allowance; nothing changed.', {
       isFinal: true,
       hint: 'Ask for a new intent and sign it.',
     })
@@ -96,9 +97,8 @@ async function submit(
   operation: AuthorizedOperation,
 ): Promise<Submission> {
   // A wallet's one that was executed is not judged again: its time may be over.
-  const known = await chain.outcomeOf(operation, 0)
-  if (known.status === 'confirmed' || known.status === 'failed')
-    return { status: 'submitted', transactionHash: known.transactionHash }
+  const known = await operationOutcome(chain, operation, 0)
+  if ('transactionHash' in known) return { status: 'submitted', transactionHash: known.transactionHash }
   try {
     return await chain.submit(operation)
   } catch (cause) {

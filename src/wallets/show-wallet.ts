@@ -7,11 +7,20 @@ import type { Address, Chain, WalletModule } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { findOwnedWallet } from './store.ts'
 
-/** A wallet's balances: `amount` can be spent, `held` is reserved for what is under way. Decimal strings. */
+/**
+ * A wallet's balances as decimal strings: `amount` can be spent, `held` is reserved for pending spends. `shortfall`: booked
+ * and no longer on the chain, left out where there is none.
+ */
 export interface ShownWallet {
   readonly safeAddress: Address
   readonly modules: readonly WalletModule[]
-  readonly balances: readonly { token: Stablecoin; amount: string; held: string; chain: string }[]
+  readonly balances: readonly {
+    token: Stablecoin
+    amount: string
+    held: string
+    shortfall?: string
+    chain: string
+  }[]
 }
 
 /** @throws Failure `not_found` where the account has no wallet. */
@@ -31,6 +40,9 @@ export async function showWallet(
         token,
         amount: decimalOf({ asset: token, units: row?.available ?? 0n }),
         held: decimalOf({ asset: token, units: row?.held ?? 0n }),
+        ...(row === undefined || row.frozen === 0n
+          ? {}
+          : { shortfall: decimalOf({ asset: token, units: row.frozen }) }),
         chain: chain.name,
       }
     }),

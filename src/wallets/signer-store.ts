@@ -1,7 +1,8 @@
 /** Externally owned accounts that sign for wallets, and who owns a wallet on chain. */
 import type { NewId } from '../ids.ts'
+import { stablecoins } from '../money.ts'
 import type { Page } from '../page.ts'
-import type { Address, WalletOwner } from '../providers/chain.ts'
+import type { Address, Chain, WalletOwner } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { lowerCase } from './store.ts'
 
@@ -47,15 +48,18 @@ export async function insertEoaSigner(
 }
 
 /**
- * Gives a wallet that the gateway owns to its account's first own signer: the chain follows before the next operation.
- * A wallet that has an owner keeps it.
+ * Gives a wallet that the gateway owns to its account's first own signer: the chain follows before the next operation, and
+ * lets the gateway spend what cards hold of the wallet at this moment. A wallet that has an owner keeps it.
  */
-export async function giveWallet(database: Connection, accountId: string, owner: WalletOwner): Promise<void> {
-  await database.call(
-    {
-      name: 'wallets_give',
-      text: `update wallet set owner = $2 where account_id = $1 and owner->>'kind' = 'gateway'`,
-    },
-    [accountId, JSON.stringify(owner)],
-  )
+export async function giveWallet(
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'allowancePrices'> },
+  accountId: string,
+  owner: WalletOwner,
+): Promise<void> {
+  await database.call({ name: 'wallets_give', text: 'select wallet_give($1, $2::jsonb, $3, $4)' }, [
+    accountId,
+    JSON.stringify(owner),
+    stablecoins,
+    stablecoins.map((token) => chain.allowancePrices[token].toString()),
+  ])
 }

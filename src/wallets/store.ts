@@ -32,10 +32,15 @@ export interface Transfer {
   readonly chain: string
   readonly state: TransferState
   readonly transactionHash: Hex | null
+  /** By the process that wrote it: transfer-mac.ts. */
+  readonly mac: string | null
 }
 
 /** What the caller of a failed transfer was told, and is told again. */
 export type FailureCode = 'provider_unavailable' | 'signature_rejected'
+
+/** How many addresses one query may name. */
+const ADDRESSES_AT_ONCE = 1_000
 
 /** A transfer as the chain is told it. */
 export function operationOf(transfer: Transfer): AuthorizedOperation {
@@ -60,7 +65,7 @@ export async function findOwnedWallet(
 ): Promise<(Wallet & { address: Address }) | undefined> {
   const row = await database.kysely
     .selectFrom('wallet')
-    .select(['address', 'origin', 'owner'])
+    .select(['address', 'origin', 'owner', 'card_cover'])
     .where('account_id', '=', accountId)
     .executeTakeFirst()
   return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
@@ -74,6 +79,24 @@ export async function findWalletOwner(database: Connection, address: Address): P
     .where('address', '=', lowerCase(address))
     .executeTakeFirst()
   return row?.account_id
+}
+
+/** The accounts whose wallets stand at some of these addresses. @param addresses lower case. */
+export async function walletsAt(
+  { kysely }: Connection,
+  addresses: readonly Address[],
+): Promise<ReadonlyMap<Address, string>> {
+  const found = new Map<Address, string>()
+  const distinct = [...new Set(addresses)]
+  for (let start = 0; start < distinct.length; start += ADDRESSES_AT_ONCE) {
+    const rows = await kysely
+      .selectFrom('wallet')
+      .select(['account_id', 'address'])
+      .where('address', 'in', distinct.slice(start, start + ADDRESSES_AT_ONCE))
+      .execute()
+    for (const row of rows) found.set(addressOf(row.address), row.account_id)
+  }
+  return found
 }
 
 /** Remembers an account's wallet. */
@@ -126,18 +149,19 @@ export async function insertTransfer(
   transfer: Omit<Transfer, 'state' | 'transactionHash' | 'wallet'>,
   { accountId, intentId, at }: { accountId: string; intentId: string | null; at: Date },
 ): Promise<Wallet | undefined> {
-  const [row] = await database.call<{ origin: unknown; owner: unknown }>(
+  const [row] = await database.call<WalletColumns>(
     {
       name: 'wallets_insert_transfer',
       text: `with i as (update intent set used_at = $8 where id = $9 and used_at is null returning id)
         insert into transfer
-          (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, 'reserved', $8, $8, $10, $11, $12
+          (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, 'reserved', $8, $8, $10, $11, $12, $13
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
         where $9 is null or exists (select from i)
         on conflict do nothing
         returning (select origin from wallet where account_id = $2) as origin,
-          (select owner from wallet where account_id = $2) as owner`,
+          (select owner from wallet where account_id = $2) as owner,
+          (select card_cover from wallet where account_id = $2) as card_cover`,
     },
     [
       transfer.id,
@@ -152,6 +176,7 @@ export async function insertTransfer(
       JSON.stringify(transfer.authorization),
       transfer.signer,
       transfer.validUntil,
+      transfer.mac,
     ],
   )
   return row === undefined ? undefined : walletOf(accountId, row)
@@ -197,7 +222,7 @@ const transferAndWallet = (database: Connection) =>
     .selectFrom('transfer')
     .innerJoin('wallet', 'wallet.account_id', 'transfer.account_id')
     .selectAll('transfer')
-    .select(['wallet.origin', 'wallet.owner'])
+    .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover'])
 
 /** Transfers that have not ended and were last touched before a moment, the longest untouched first. */
 export async function openTransfers(database: Connection, before: Date, limit: number): Promise<Transfer[]> {
@@ -206,6 +231,16 @@ export async function openTransfers(database: Connection, before: Date, limit: n
     .where('updated_at', '<', before)
     .orderBy('updated_at')
     .limit(limit)
+    .execute()
+  return rows.map(transferOf)
+}
+
+/** Transfers that were confirmed since a moment. */
+export async function confirmedSince(database: Connection, since: Date): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('state', '=', 'confirmed')
+    .where('updated_at', '>=', since)
+    .orderBy('transfer.id')
     .execute()
   return rows.map(transferOf)
 }
@@ -224,6 +259,39 @@ export async function openTransfersOf(
   return rows.map(transferOf)
 }
 
+/** Transfers that may have made a payment: equal ones that have not failed, whichever transaction carried them. */
+export async function transfersLike(
+  database: Connection,
+  sought: {
+    readonly accountId: string
+    readonly destination: Address
+    readonly token: Stablecoin
+    readonly units: bigint
+  },
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('transfer.account_id', '=', sought.accountId)
+    .where('destination', '=', sought.destination)
+    .where('token', '=', sought.token)
+    .where('units', '=', sought.units)
+    .where('state', '!=', 'failed')
+    .execute()
+  return rows.map(transferOf)
+}
+
+/** Notes the transaction in which the chain has a confirmed transfer after a reorganization. */
+export async function moveTransfer(
+  { kysely }: Connection,
+  { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('transfer')
+    .set({ transaction_hash: transactionHash, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .execute()
+}
+
 /** The transfer of a decision, or undefined where it has none (yet). */
 export async function findTransferOfDecision(
   database: Connection,
@@ -235,7 +303,7 @@ export async function findTransferOfDecision(
     : { ...transferOf(row), failure: row.failure, failureCode: row.failure_code }
 }
 
-function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: unknown }): Transfer {
+function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
   return {
     id: row.id,
     wallet: walletOf(row.account_id, row),
@@ -249,12 +317,20 @@ function transferOf(row: Selectable<TransferTable> & { origin: unknown; owner: u
     chain: row.chain,
     state: row.state,
     transactionHash: row.transaction_hash === null ? null : hexOf(row.transaction_hash),
+    mac: row.mac,
   }
 }
 
+/** The columns of a wallet's row that the chain is told. */
+export interface WalletColumns {
+  readonly origin: unknown
+  readonly owner: unknown
+  readonly card_cover: bigint
+}
+
 /** A wallet as its row keeps it. */
-export function walletOf(accountId: string, { origin, owner }: { origin: unknown; owner: unknown }): Wallet {
-  return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner) }
+export function walletOf(accountId: string, { origin, owner, card_cover: cardCover }: WalletColumns): Wallet {
+  return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner), cardCover }
 }
 
 function hexOf(text: string): Hex {

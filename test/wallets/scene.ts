@@ -8,14 +8,16 @@ import type { Chain } from '../../src/providers/chain.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
+import type { Reconciling } from '../../src/wallets/reconcile.ts'
 import type { Sending, TransferOrder } from '../../src/wallets/send-transfer.ts'
 
 /** A stranger's address. */
 export const stranger = '0x000000000000000000000000000000000000dEaD'
 
 /** What sending needs, on a database and a chain. */
-export function sendingOn(database: Database, chain: Chain): Sending {
-  return { database, chain, newId, clock: systemClock, log: silentLog }
+export function sendingOn(database: Database, chain: Chain): Sending & Reconciling {
+  const settings = { dataKey: Buffer.alloc(32, 3) }
+  return { database, chain, newId, clock: systemClock, log: silentLog, settings }
 }
 
 /** Opens an account whose wallet has the demo funds, on the books and on the chain. */

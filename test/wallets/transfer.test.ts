@@ -109,7 +109,7 @@ onBothEngines('a transfer', (database) => {
   it('says settlement_pending where the chain is slow, and confirmed once it is', async () => {
     const { accountId } = await open()
     const order = await orderOf(sending, { accountId, units: 17n })
-    const slow: Chain = { ...chain, outcomeOf: async () => ({ status: 'pending' }) }
+    const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
     const sent = await sendTransfer({ ...sending, chain: slow }, order)
     expect(sent.status).toBe('settlement_pending')
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 17n })

@@ -15,8 +15,11 @@ const envelope = z.object({
       type: text.nullish(),
       state: text.nullish(),
       virtual_account_id: text.nullish(),
+      deposit_id: text.nullish(),
       amount: z.string().max(64).nullish(),
       currency: text.nullish(),
+      customer_id: text.nullish(),
+      on_behalf_of: text.nullish(),
     })
     .nullish(),
 })
@@ -43,15 +46,19 @@ export function readEvent(message: unknown): BankingEvent {
   const { data } = parsed
   const told = data.event_object
   const state = data.event_object_status ?? told?.state ?? told?.type ?? ''
-  const kind = kinds.get(data.event_category) ?? 'other'
+  const category = kinds.get(data.event_category) ?? 'other'
+  const kind = category === 'deposit' && aboutAccounts.has(state) ? 'account' : category
+  // Each activity has an id of its own; what they tell of is the deposit.
+  const depositId = kind === 'deposit' ? told?.deposit_id : null
   return {
     eventId: data.event_id,
     type: data.event_type,
-    kind: kind === 'deposit' && aboutAccounts.has(state) ? 'account' : kind,
-    objectId: data.event_object_id,
+    kind,
+    objectId: depositId ?? data.event_object_id,
     state,
     virtualAccount: told?.virtual_account_id ?? (kind === 'account' ? data.event_object_id : null),
     amount: told?.amount ?? null,
     currency: told?.currency ?? null,
+    customer: told?.customer_id ?? told?.on_behalf_of ?? null,
   }
 }

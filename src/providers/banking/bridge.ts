@@ -3,19 +3,19 @@ import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
-import { jsonOf } from '../../read-body.ts'
 import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
+import { callProvider } from '../http-client.ts'
 import { readEvent } from './bridge-events.ts'
 import { verifyBankingWebhook } from './signature.ts'
 
 /** For all that opening an account takes: a person waits. */
 const TIMEOUT_MS = 8_000
 
-/** How a deployment knows Bridge. @property apiKey null: accounts cannot be opened. @property webhookKey null: no webhook holds. */
+/** How a deployment knows Bridge. @property apiKey null: accounts cannot be opened. @property webhookKeys who may sign webhooks. */
 export interface BridgeParts {
   readonly url: string
   readonly apiKey: string | null
-  readonly webhookKey: KeyObject | null
+  readonly webhookKeys: readonly KeyObject[]
   readonly log: Log
 }
 
@@ -39,27 +39,28 @@ const account = z.object({
 type Instructions = z.output<typeof account>['source_deposit_instructions']
 
 /** Bridge as the banking provider. */
-export function createBridgeBanking({ url, apiKey, webhookKey, log }: BridgeParts): BankingProvider {
+export function createBridgeBanking({ url, apiKey, webhookKeys, log }: BridgeParts): BankingProvider {
   const send = async <Shape extends z.ZodType>(
     path: string,
     key: string,
     { body, shape, signal }: { body: unknown; shape: Shape; signal: AbortSignal },
   ): Promise<z.output<Shape>> => {
-    const response = await fetch(`${url}${path}`, {
+    const response = await callProvider({
+      url: `${url}${path}`,
       method: 'POST',
       headers: { 'api-key': apiKey ?? '', 'content-type': 'application/json', 'idempotency-key': key },
       body: JSON.stringify(body),
-      redirect: 'error',
+      timeoutMs: TIMEOUT_MS,
       signal,
     })
     if (isRefusal(response.status)) throw refusedBy(response.status)
     if (!response.ok) throw new Error(`the provider answered ${response.status}`)
-    return shape.parse(await jsonOf(response))
+    return shape.parse(JSON.parse(response.text))
   }
   return {
     name: 'bridge',
     deliversOnChain: true,
-    verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKey, now),
+    verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKeys, now),
     read: readEvent,
     open: async ({ id, currency, holder, destination }) => {
       if (apiKey === null || destination === null || currency === 'INR')

@@ -26,8 +26,17 @@ export function createConfiguredBanking(
   },
 ): BankingProvider {
   const { webhookPublicKey: pem } = banking
-  if (webhooks === null || banking.apiKey !== null)
-    return createBridgeBanking({ ...banking, webhookKey: pem === null ? null : createPublicKey(pem), log })
-  const key = createPrivateKey(webhooks.bridgeWebhookPrivateKey)
-  return createSandboxBanking({ webhookUrl: () => `${ownOrigin()}/api/webhooks/bridge`, key, clock, newId })
+  const bridgeKeys = pem === null ? [] : [createPublicKey(pem)]
+  const key = webhooks === null ? null : createPrivateKey(webhooks.bridgeWebhookPrivateKey)
+  if (key === null || banking.apiKey !== null) {
+    const webhookKeys = key === null ? bridgeKeys : [createPublicKey(key), ...bridgeKeys]
+    return createBridgeBanking({ ...banking, webhookKeys, log })
+  }
+  return createSandboxBanking({
+    webhookUrl: () => `${ownOrigin()}/api/webhooks/bridge`,
+    key,
+    otherKeys: bridgeKeys,
+    clock,
+    newId,
+  })
 }

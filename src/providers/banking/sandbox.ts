@@ -4,16 +4,18 @@ import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import { type NewId, randomDigits } from '../../ids.ts'
 import type { BankCurrency, BankInstructions, BankingProvider } from '../banking.ts'
+import { callProvider } from '../http-client.ts'
 import { readEvent } from './bridge-events.ts'
 import { abaCheckDigit, ibanOf, ukCheckDigit } from './check-digits.ts'
 import { signBankingWebhook, verifyBankingWebhook } from './signature.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property key signs its webhooks. */
+/** What the sandbox needs. @property webhookUrl where our own webhook is reached. @property key signs its webhooks. @property otherKeys who may sign them besides. */
 export interface SandboxBankingParts {
   readonly webhookUrl: () => string
   readonly key: KeyObject
+  readonly otherKeys?: readonly KeyObject[]
   readonly clock: Clock
   readonly newId: NewId
 }
@@ -25,20 +27,22 @@ const states = ['funds_received', 'payment_submitted', 'payment_processed'] as c
 export function createSandboxBanking({
   webhookUrl,
   key,
+  otherKeys = [],
   clock,
   newId,
 }: SandboxBankingParts): BankingProvider {
-  const publicKey = createPublicKey(key)
+  const webhookKeys = [createPublicKey(key), ...otherKeys]
   const send = async (event: Record<string, unknown>): Promise<void> => {
     const body = JSON.stringify(event)
-    const response = await fetch(webhookUrl(), {
+    const response = await callProvider({
+      url: webhookUrl(),
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         'x-webhook-signature': signBankingWebhook(body, { key, at: clock() }),
       },
       body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      timeoutMs: TIMEOUT_MS,
     })
     if (!response.ok)
       throw new Failure('provider_unavailable', `The webhook answered ${response.status}.`, { retryAfter: 1 })
@@ -46,7 +50,7 @@ export function createSandboxBanking({
   return {
     name: 'sandbox',
     deliversOnChain: false,
-    verify: (delivery, now) => verifyBankingWebhook(delivery, publicKey, now),
+    verify: (delivery, now) => verifyBankingWebhook(delivery, webhookKeys, now),
     read: readEvent,
     open: async ({ id, currency }) => ({
       providerId: id,

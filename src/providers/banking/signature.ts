@@ -15,17 +15,18 @@ export function signBankingWebhook(body: string, { key, at }: { key: KeyObject; 
   return `t=${time},v0=${sign('RSA-SHA256', digestOf(time, Buffer.from(body)), key).toString('base64')}`
 }
 
-/** Checks a webhook. @param key null: nobody is known, and nothing verifies. @throws Failure `signature_invalid`. */
+/** Checks a webhook. @param keys any of them may have signed; without one nothing verifies. @throws Failure `signature_invalid`. */
 export function verifyBankingWebhook(
   { header, body }: WebhookDelivery,
-  key: KeyObject | null,
+  keys: readonly KeyObject[],
   now: Date,
 ): void {
   const [, time = '', signature = ''] = HEADER.exec(header('x-webhook-signature') ?? '') ?? []
   if (time === '') throw invalid('The X-Webhook-Signature header is missing or malformed.')
   if (Math.abs(now.getTime() - Number(time)) > TOLERANCE_MS)
     throw invalid(`The webhook's timestamp is more than ${TOLERANCE_MS / 1000} s away from now.`)
-  if (key === null || !verify('RSA-SHA256', digestOf(time, body), key, Buffer.from(signature, 'base64')))
+  const [digest, signed] = [digestOf(time, body), Buffer.from(signature, 'base64')]
+  if (!keys.some((key) => verify('RSA-SHA256', digest, key, signed)))
     throw invalid('The X-Webhook-Signature does not verify.')
 }
 

@@ -2,7 +2,9 @@
 import { z } from 'zod'
 import type { OrderReport } from '../broker.ts'
 
-const decimal = z.string().regex(/^\d+(\.\d+)?$/)
+/** Nothing that is traded has more digits. */
+const decimal = z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)
+const price = z.number().min(0.000_001).max(1_000_000_000)
 
 /** Billionths of a decimal; what lies below a billionth is cut off. */
 export function nanosOf(value: string | number): bigint {
@@ -18,12 +20,14 @@ const moment = z.string().transform((text, context) => {
   context.addIssue({ code: 'custom', message: 'is no time' })
   return z.NEVER
 })
-const date = z.string().regex(/^\d{4}-\d{2}-\d{2}$/)
+const date = z.iso.date()
 
 /** An order. @see https://docs.alpaca.markets/reference/getorderforaccount */
 export const order = z.object({
   id: z.string().min(1),
   client_order_id: z.string(),
+  symbol: z.string(),
+  side: z.enum(['buy', 'sell']),
   status: z.string(),
   filled_qty: nanos,
   filled_avg_price: nanos.nullish().transform((price) => price ?? null),
@@ -39,11 +43,11 @@ export const asset = z.object({
 })
 
 /** The last trades of symbols. @see https://docs.alpaca.markets/reference/stocklatesttrades-1 */
-export const trades = z.object({ trades: z.record(z.string(), z.object({ p: z.number().positive() })) })
+export const trades = z.object({ trades: z.record(z.string(), z.object({ p: price })) })
 
 /** Bars: start and closing price. @see https://docs.alpaca.markets/reference/stockbars */
 export const bars = z.object({
-  bars: z.record(z.string(), z.array(z.object({ t: moment, c: z.number().positive() }))),
+  bars: z.record(z.string(), z.array(z.object({ t: moment, c: price }))),
   next_page_token: z.string().nullable(),
 })
 
@@ -58,14 +62,14 @@ export const announcement = z.object({
 /** A refusal. */
 export const problem = z.object({ message: z.string() }).catch({ message: 'no reason given' })
 
-const ended: Readonly<Record<string, OrderReport['status']>> = {
-  filled: 'filled',
-  canceled: 'canceled',
-  expired: 'expired',
-  rejected: 'rejected',
-}
+const ended: ReadonlyMap<string, OrderReport['status']> = new Map([
+  ['filled', 'filled'],
+  ['canceled', 'canceled'],
+  ['expired', 'expired'],
+  ['rejected', 'rejected'],
+])
 
 /** Their status in our words: what has not ended is open, whatever they call it. */
 export function statusOf(status: string, filledQty: bigint): OrderReport['status'] {
-  return ended[status] ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
+  return ended.get(status) ?? (filledQty > 0n ? 'partially_filled' : 'accepted')
 }

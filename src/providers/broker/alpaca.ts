@@ -3,16 +3,26 @@
  * by `notional`, sells by `qty`; our id is their `client_order_id`, which Alpaca takes once. Prices come from its market data.
  * @see https://docs.alpaca.markets/reference/createorderforaccount
  */
+
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
+import { toJson } from '../../json.ts'
 import type { Log } from '../../log.ts'
 import { decimalOfUnits } from '../../money.ts'
-import { textOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
 import { priceText } from '../../shares.ts'
-import type { Broker, BrokerOrder, Dividend, Instrument, OrderReport, Placement } from '../broker.ts'
+import type {
+  Broker,
+  BrokerOrder,
+  Dividend,
+  Instrument,
+  OrderReport,
+  Placement,
+  UnreadableReport,
+} from '../broker.ts'
+import { callProvider } from '../http-client.ts'
 import { announcement, asset, bars, nanosOf, order, problem, statusOf, trades } from './alpaca-shapes.ts'
 
 /** How to reach it. @property timeoutMs for a whole answer. */
@@ -74,8 +84,10 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
     },
     cancel: async (id) => {
       const found = await findRaw(id)
-      if (found === undefined) return
-      const { status } = await ask('DELETE', `${orders}/${found.id}`)
+      const known = order.safeParse(found?.body)
+      // An order that cannot be read is stopped for a person.
+      if (!known.success) return
+      const { status } = await ask('DELETE', `${orders}/${encodeURIComponent(known.data.id)}`)
       // 422: it has ended meanwhile.
       if (![204, 207, 404, 422].includes(status)) throw unavailable(`answered ${status}`)
     },
@@ -94,7 +106,8 @@ function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): A
   const authorization = `Basic ${Buffer.from(`${apiKey}:${apiSecret}`).toString('base64')}`
   return async (method, url, body) => {
     try {
-      const response = await fetch(url, {
+      const response = await callProvider({
+        url,
         method,
         headers: {
           accept: 'application/json',
@@ -102,10 +115,10 @@ function asking({ apiKey, apiSecret, log, timeoutMs = 5_000 }: AlpacaOptions): A
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
+        timeoutMs,
+        maxBytes: LARGEST_BYTES,
       })
-      const text = await textOf(response, LARGEST_BYTES)
+      const { text } = response
       if (response.status === 429 || response.status >= 500 || [401, 408].includes(response.status))
         throw unavailable(`answered ${response.status}`)
       return { status: response.status, body: text === '' ? null : JSON.parse(text) }
@@ -147,7 +160,7 @@ async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<Pla
     time_in_force: 'day',
     client_order_id: placed.id,
   })
-  if (answer.status === 200) return { status: 'placed', report: reportOf(read(order, answer)) }
+  if (answer.status === 200) return { status: 'placed', report: reportOf(answer) }
   const { message } = problem.parse(answer.body)
   if (answer.status === 422 && /client_order_id/.test(message)) {
     const known = await findOrder(ask, orders, placed.id)
@@ -160,14 +173,22 @@ async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<Pla
   return { status: 'refused', reason, message }
 }
 
-async function findOrder(ask: Ask, orders: string, id: string): Promise<z.output<typeof order> | undefined> {
+async function findOrder(ask: Ask, orders: string, id: string): Promise<Answer | undefined> {
   const answer = await ask('GET', `${orders}:by_client_order_id?client_order_id=${encodeURIComponent(id)}`)
-  return answer.status === 404 ? undefined : read(order, answer)
+  if (answer.status === 404) return undefined
+  if (answer.status !== 200) throw unavailable(`answered ${answer.status} with something else`)
+  return answer
 }
 
-function reportOf(found: z.output<typeof order>): OrderReport {
-  const { filled_qty: filledQty, filled_avg_price: price, filled_at: filledAt, status } = found
+/** The report in an answer. What cannot be read is told as it is: asking again brings nothing else. */
+function reportOf({ body }: Answer): OrderReport | UnreadableReport {
+  const parsed = order.safeParse(body)
+  if (!parsed.success) return { status: 'unreadable', reported: toJson(body) }
+  const { filled_qty: filledQty, filled_avg_price: price, filled_at: filledAt, status } = parsed.data
   return {
+    id: parsed.data.client_order_id,
+    symbol: parsed.data.symbol,
+    side: parsed.data.side,
     status: statusOf(status, filledQty),
     filledQty,
     filledValue: filledQty * (price ?? 0n),

@@ -2,8 +2,10 @@
  * Lithic's webhooks in our words: Auth Stream Access requests and transaction updates. Only what decides is read; amounts are
  * whole cents. @see https://docs.lithic.com/docs/auth-stream-access-asa @see https://docs.lithic.com/docs/transaction-webhooks
  */
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import { canonicalJson } from '../../json.ts'
 import type {
   CardAnswer,
   CardAuthorization,
@@ -87,6 +89,8 @@ function authorizationOf(message: unknown): CardAuthorization {
   return {
     kind: 'authorization',
     token: data.token,
+    // A request to raise an authorization comes under its token, and may name the same amount.
+    fingerprint: createHash('sha256').update(canonicalJson(message)).digest('base64url'),
     cardToken: data.card.token,
     type:
       data.status === 'BALANCE_INQUIRY' ? 'inquiry' : data.status.includes('CREDIT') ? 'credit' : 'purchase',
@@ -169,6 +173,7 @@ function kindOf({
 const results: Readonly<Record<CardReason, string>> = {
   approved: 'APPROVED',
   insufficient_funds: 'INSUFFICIENT_FUNDS',
+  debt_owed: 'INSUFFICIENT_FUNDS',
   card_frozen: 'CARD_PAUSED',
   card_canceled: 'CARD_PAUSED',
   account_locked: 'CARD_PAUSED',

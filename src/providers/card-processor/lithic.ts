@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
-import { jsonOf } from '../../read-body.ts'
 import type { CardProcessor } from '../card-processor.ts'
+import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { verifyWebhook } from './standard-webhooks.ts'
 
@@ -39,7 +39,8 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
           retryAfter: 60,
         })
       try {
-        const response = await fetch(`${url}/v1/cards`, {
+        const response = await callProvider({
+          url: `${url}/v1/cards`,
           method: 'POST',
           headers: {
             authorization: apiKey,
@@ -47,12 +48,11 @@ export function createLithicProcessor({ url, apiKey, secretsAt, log }: LithicPar
             'idempotency-key': uuidOf(cardId),
           },
           body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
-          redirect: 'error',
-          signal: AbortSignal.timeout(TIMEOUT_MS),
+          timeoutMs: TIMEOUT_MS,
         })
         if (isRefusal(response.status)) throw refusedBy(response.status)
         if (!response.ok) throw new Error(`the processor answered ${response.status}`)
-        const card = created.parse(await jsonOf(response))
+        const card = created.parse(JSON.parse(response.text))
         return {
           token: card.token,
           brand: 'Visa',

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import { type NewId, randomDigits } from '../../ids.ts'
 import type { CardProcessor, PlayedPurchase } from '../card-processor.ts'
+import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { signWebhook, verifyWebhook } from './standard-webhooks.ts'
 
@@ -38,18 +39,19 @@ export function createSandboxProcessor({
     const at = clock()
     const body = JSON.stringify(message)
     const [secret = ''] = secretsAt(at)
-    const response = await fetch(webhookUrl(), {
+    const response = await callProvider({
+      url: webhookUrl(),
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         ...signWebhook({ id: newId('evt', at), body, at }, secret),
       },
       body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      timeoutMs: TIMEOUT_MS,
     })
     if (!response.ok)
       throw new Failure('provider_unavailable', `The webhook answered ${response.status}.`, { retryAfter: 1 })
-    return response.json()
+    return JSON.parse(response.text)
   }
   return {
     name: 'sandbox',

@@ -22,6 +22,22 @@ export const userOperationEvent = parseAbiItem(
   'event UserOperationEvent(bytes32 indexed userOpHash, address indexed sender, address indexed paymaster, uint256 nonce, bool success, uint256 actualGasCost, uint256 actualGasUsed)',
 )
 
+/** Separates the validation of a bundle's operations from their execution. */
+export const beforeExecutionEvent = parseAbiItem('event BeforeExecution()')
+
+/** ERC-20. */
+export const transferEvent = parseAbiItem(
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+)
+
+/** EIP-3009. */
+export const authorizationUsedEvent = parseAbiItem(
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+)
+export const authorizationCanceledEvent = parseAbiItem(
+  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
+)
+
 /** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */
 export const entryPointAbi = parseAbi([
   'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',
@@ -39,12 +55,13 @@ export const safeAbi = parseAbi([
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
   'function enableModules(address[] modules)',
   'function isOwner(address owner) view returns (bool)',
+  'function isModuleEnabled(address module) view returns (bool)',
   'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
 ])
 
 /** `contracts/WalletSetup.sol`, run by a Safe in its own name. */
 export const walletSetupAbi = parseAbi([
-  'struct Allowances { address module; address delegate; uint96 daily; address[] tokens; uint96[] prices; }',
+  'struct Allowances { address module; address delegate; uint96 daily; bytes32 cards; uint96 cardsDaily; uint96 cardsOnce; address[] tokens; uint96[] prices; }',
   'function setUp(address[] modules, Allowances allowances)',
   'function handOver(address[] modules, Allowances allowances, address from, address to)',
 ])
@@ -53,7 +70,7 @@ export const walletSetupAbi = parseAbi([
 export const allowanceAbi = parseAbi([
   'function setAllowance(address delegate, bytes32 agent, uint96 daily)',
   'function transfer(address safe, bytes32 agent, address token, address to, uint256 units)',
-  'function allowanceOf(address safe, address delegate, bytes32 agent) view returns (uint256 daily, uint256 spent, bool isOwn)',
+  'function allowanceOf(address safe, address delegate, bytes32 agent) view returns (uint256 daily, uint256 spent, bool isOwn, uint256 once)',
   'error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value)',
   'error UnknownPrice(address token)',
   'error TransferFailed(bytes reason)',

@@ -1,7 +1,7 @@
 /** What agents may spend of a wallet that the gateway does not own, on chain. */
 import { encodeFunctionData } from 'viem'
 import type { Address, ChainAllowance, Wallet, WalletCall } from '../chain.ts'
-import { allowanceAbi } from './abi.ts'
+import { allowanceAbi, safeAbi } from './abi.ts'
 import type { NodeClient } from './client.ts'
 import type { Deployments } from './deployments.ts'
 import { type AccountContracts, plainAddress, type TokenAddresses } from './networks.ts'
@@ -22,29 +22,44 @@ export function allowanceCallOf(
   }
 }
 
-/** What the module says of an agent. A Safe that is not deployed yet will have what its setup gives. */
+/**
+ * What the module says of an agent. A Safe that is not deployed yet, or not handed over, will have what its setup or its
+ * hand-over gives. Where its owner has switched the module off, nobody spends by it.
+ */
 export async function readAllowance(
   {
     client,
     contracts,
     wallets,
     deployments,
+    gatewayOwner,
   }: {
     client: NodeClient
     contracts: AccountContracts
     wallets: Wallets
     deployments: Pick<Deployments, 'isDeployed'>
+    gatewayOwner: Address
   },
   wallet: Wallet,
   agentId: string,
 ): Promise<ChainAllowance> {
-  if (!(await deployments.isDeployed(wallets.safeOf(wallet).address)))
-    return { dailyMicros: wallets.starterMicros, spentMicros: 0n, isOwn: false }
-  const [dailyMicros, spentMicros, isOwn] = await client.readContract({
-    address: contracts.allowances,
-    abi: allowanceAbi,
-    functionName: 'allowanceOf',
-    args: [wallets.safeOf(wallet).address, wallets.safeOf(wallets.delegate).address, agentHash(agentId)],
-  })
-  return { dailyMicros, spentMicros, isOwn }
+  const safe = wallets.safeOf(wallet).address
+  if (!(await deployments.isDeployed(safe))) return wallets.firstAllowance(wallet, agentId)
+  const ask = { address: safe, abi: safeAbi } as const
+  const { address: owner } = wallets.signerOf(wallet.owner)
+  const [isOurs, isTheirs, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
+    client.readContract({ ...ask, functionName: 'isOwner', args: [gatewayOwner] }),
+    client.readContract({ ...ask, functionName: 'isOwner', args: [owner] }),
+    client.readContract({ ...ask, functionName: 'isModuleEnabled', args: [contracts.allowances] }),
+    client.readContract({
+      address: contracts.allowances,
+      abi: allowanceAbi,
+      functionName: 'allowanceOf',
+      args: [safe, wallets.safeOf(wallets.delegate).address, agentHash(agentId)],
+    }),
+  ])
+  // The gateway hands it over with the next operation. An owner who lets the gateway in again changes nothing.
+  if (isOurs && !isTheirs && !isEnabled) return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
+  if (!isEnabled) return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
+  return { dailyMicros, spentMicros, onceMicros, isOwn }
 }

@@ -45,9 +45,24 @@ const dieWithParent =
 /**
  * History is pruned: kept, it grew to many gigabytes under load. A few states are kept, so that a read that meets a new
  * block still finds its own, and the transactions of enough blocks for every transfer that is asked for while it is young.
- * The block gas limit lets a burst into one block.
+ * The block gas limit lets a burst into one block. No page of a browser is answered.
  */
-const limits = ['--prune-history', '64', '--transaction-block-keeper', '10000', '--gas-limit', '3000000000']
+const limits = [
+  '--no-cors',
+  '--prune-history',
+  '64',
+  '--transaction-block-keeper',
+  '10000',
+  '--gas-limit',
+  '3000000000',
+]
+
+/** What a process needs to run at all. The rest of our environment holds secrets, and a child's can be read by others. */
+const NEEDED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'USERPROFILE']
+
+function neededOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(NEEDED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+}
 
 /**
  * Starts anvil on the sandbox chain's id. @param port 0 for any free one.
@@ -56,10 +71,12 @@ const limits = ['--prune-history', '64', '--transaction-block-keeper', '10000', 
 export async function spawnAnvil(binary: string, port: number, timeoutMs: number): Promise<AnvilProcess> {
   const flags = ['--port', `${port}`, '--chain-id', `${baseSepolia.id}`, ...limits]
   const isWindows = process.platform === 'win32'
+  const env = neededOf(process.env)
   const child = isWindows
-    ? spawn(binary, flags, { stdio: ['ignore', 'pipe', 'pipe'] })
+    ? spawn(binary, flags, { stdio: ['ignore', 'pipe', 'pipe'], env })
     : spawn('sh', ['-c', dieWithParent, 'sh', binary, ...flags], {
         stdio: ['pipe', 'pipe', 'pipe'],
+        env,
         detached: true,
       })
   const end = () => endGroup(child, isWindows)

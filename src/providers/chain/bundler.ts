@@ -3,11 +3,11 @@
  * together; where nothing is on its way, nothing waits. Simulated before it is sent: what the EntryPoint refuses is taken
  * out, and costs nobody anything.
  */
-import { parseEventLogs } from 'viem'
+import type { TransactionReceipt } from 'viem'
 import type { Address, Hex } from '../chain.ts'
-import { userOperationEvent } from './abi.ts'
 import type { NodeClient } from './client.ts'
-import type { Execution } from './executions.ts'
+import { type Execution, executionIn } from './executions.ts'
+import type { ReadReceipt } from './read-receipt.ts'
 import { failedOperationOf, refusalOf } from './refusal.ts'
 import { BRIEFLY_MS, type Relayer } from './relayer.ts'
 import { handleOpsCall, type PackedOperation } from './user-operation.ts'
@@ -33,7 +33,17 @@ interface Waiter {
 
 /** A bundler. @param mostOnTheirWay bundles; more of them only share the node's time. */
 export function createBundler(
-  { client, relayer, entryPoint }: { client: NodeClient; relayer: Relayer; entryPoint: Address },
+  {
+    client,
+    relayer,
+    entryPoint,
+    read,
+  }: {
+    client: NodeClient
+    relayer: Relayer
+    entryPoint: Address
+    read: (receipt: TransactionReceipt) => ReadReceipt
+  },
   mostOnTheirWay: number,
 ): Bundler {
   const waiting: Waiter[] = []
@@ -67,9 +77,9 @@ export function createBundler(
     const taken = await withoutRefused(bundle)
     if (taken.length === 0) return
     const { hash, receipt } = await relayer.send(callOf(taken), BRIEFLY_MS)
-    const executions = receipt === undefined ? undefined : executionsIn(receipt.logs)
+    const found = receipt === undefined ? undefined : read(receipt)
     for (const { operation, resolve } of taken)
-      resolve({ status: 'sent', hash, execution: executions?.get(keyOf(operation.packed)) })
+      resolve({ status: 'sent', hash, execution: found && executionIn(found, operation.packed) })
   }
 
   /** Takes out what the EntryPoint refuses, one by one; it names the first only. */
@@ -112,15 +122,4 @@ export function createBundler(
         setImmediate(departAll)
       }),
   }
-}
-
-function executionsIn(logs: Parameters<typeof parseEventLogs>[0]['logs']): Map<string, Execution> {
-  const events = parseEventLogs({ abi: [userOperationEvent], eventName: 'UserOperationEvent', logs })
-  return new Map(
-    events.map(({ args, transactionHash }) => [keyOf(args), { transactionHash, success: args.success }]),
-  )
-}
-
-function keyOf({ sender, nonce }: { sender: Address; nonce: bigint }): string {
-  return `${sender.toLowerCase()}|${nonce}`
 }

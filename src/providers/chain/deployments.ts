@@ -33,6 +33,8 @@ export interface Deployments {
   isDeployed(address: Address): Promise<boolean>
   /** Makes ready whatever Safe an operation needs. Safe to call at any time, by several processes at once. */
   prepare(operation: AuthorizedOperation): Promise<void>
+  /** Drops what is remembered of wallets. */
+  forget(): void
 }
 
 /** Deployments on a node that is set up. */
@@ -80,7 +82,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     const plan = {
       safe,
       id: `hand-over ${randomToken(16)}`,
-      call: { to: contracts.walletSetup, data: wallets.handOver(wallet.owner), byDelegate: true },
+      call: { to: contracts.walletSetup, data: wallets.handOver(wallet), byDelegate: true },
       validUntil,
       signer: 'key',
     } as const
@@ -103,6 +105,10 @@ export function createDeployments(options: DeploymentOptions): Deployments {
 
   return {
     isDeployed,
+    forget() {
+      deployed.clear()
+      ready.clear()
+    },
     async prepare({ wallet, authorization, validUntil }) {
       const needed = authorization.kind === 'allowance' ? [wallet, wallets.delegate] : [wallet]
       await Promise.all(needed.map((each) => prepareWallet(each, validUntil)))

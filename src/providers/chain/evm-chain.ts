@@ -4,7 +4,7 @@ import { Failure } from '../../failure.ts'
 import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
 import { safeAbi, tokenAbi } from './abi.ts'
 import { readAllowance } from './allowances.ts'
-import { authorizationOutcome } from './authorizations.ts'
+import { readAuthorizationState } from './authorizations.ts'
 import type { EvmSession } from './evm-session.ts'
 import type { Gate } from './gate.ts'
 import { mintTokens } from './mint.ts'
@@ -17,6 +17,9 @@ import {
 } from './networks.ts'
 import { isConnectionError } from './refusal.ts'
 import type { Relayer } from './relayer.ts'
+import { readBlock } from './seen-blocks.ts'
+import { findTransfers, readTransaction } from './transfers.ts'
+import { allowancePrices } from './wallets.ts'
 
 /** What the chain is made from, beside its gate, which is open already. */
 export interface EvmChainOptions {
@@ -112,10 +115,23 @@ export function createEvmChain({ gate, first, tokens, rpcUrl, suspect, close }: 
         }),
       ),
     submit: (operation) => once((session) => session.operations.submit(operation)),
-    outcomeOf: (operation, waitMs) =>
-      repeatable((session) => session.operations.outcomeOf(operation, waitMs)),
-    authorizationOutcome: (authorization) =>
-      repeatable(({ client, logSearch }) => authorizationOutcome(client, authorization, logSearch)),
+    operationHashOf: (operation) => first.operations.operationHashOf(operation),
+    executionOf: (operation, waitMs) =>
+      repeatable((session) => session.operations.executionOf(operation, waitMs)),
+    authorizationState: (authorization) =>
+      repeatable(({ client, logSearch }) => readAuthorizationState(client, authorization, logSearch)),
+    transaction: (hash) =>
+      repeatable(({ client, readReceipt }) => readTransaction(client, hash, readReceipt)),
+    findTransfers: (search) => repeatable(({ client }) => findTransfers(client, tokens, search)),
+    block: (number) => repeatable(({ client }) => readBlock(client, number)),
+    areBlocksReplaced: () => once((session) => session.seenBlocks.areReplaced()),
+    forget: () => once(async (session) => session.forget()),
+    identity: () =>
+      repeatable(async ({ client, isDevelopment }) =>
+        // A public chain is the one that its id names; a development node's first block is its own.
+        isDevelopment ? ((await readBlock(client, 1n))?.hash ?? 'empty') : `chain ${baseSepolia.id}`,
+      ),
+    allowancePrices,
     allowanceOf: async (wallet, agentId) =>
       wallet.owner.kind === 'gateway'
         ? null

@@ -1,6 +1,7 @@
 /** One connection to one node that is set up: everything that is remembered of it ends with it. */
+import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
-import type { EvmSigner } from '../chain.ts'
+import type { Address, EvmSigner } from '../chain.ts'
 import { safeAbi } from './abi.ts'
 import { createBundler } from './bundler.ts'
 import type { NodeClient } from './client.ts'
@@ -9,8 +10,15 @@ import { createEvmSigner } from './evm-signer.ts'
 import type { LogSearch } from './executions.ts'
 import type { AccountContracts, TokenAddresses } from './networks.ts'
 import { createOperations, type Operations } from './operations.ts'
+import { type ReadReceipt, readReceipt } from './read-receipt.ts'
 import type { Relayer } from './relayer.ts'
-import { createWallets, DEVELOPMENT_STARTER_MICROS, type Wallets } from './wallets.ts'
+import { createSeenBlocks, type SeenBlocks } from './seen-blocks.ts'
+import {
+  createWallets,
+  DEVELOPMENT_CARDS_MICROS,
+  DEVELOPMENT_STARTER_MICROS,
+  type Wallets,
+} from './wallets.ts'
 
 /** Bundles on their way at once. A development node executes one at a time; two keep it busy. */
 const BUNDLES = { development: 2, public: 8 } as const
@@ -36,8 +44,15 @@ export interface EvmSession {
   readonly logSearch: LogSearch | undefined
   readonly wallets: Wallets
   readonly deployments: Deployments
+  readonly gatewayOwner: Address
   readonly operations: Operations
   readonly signer: EvmSigner
+  /** Blocks that evidence was read from. */
+  readonly seenBlocks: SeenBlocks
+  /** Reads a receipt and notes its block. */
+  readonly readReceipt: (receipt: TransactionReceipt) => ReadReceipt
+  /** Drops what is remembered of transactions, contracts and the sponsor's nonces. */
+  forget(): void
 }
 
 /** Opens a session on a node that is set up. */
@@ -57,11 +72,29 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     proxyCode,
     gatewayOwner: gatewayOwner.address,
     starterMicros,
+    // Nothing of worth before its owner has signed for it.
+    cardsMicros: isDevelopment ? DEVELOPMENT_CARDS_MICROS : 0n,
   })
   const { entryPoint } = contracts
-  const bundler = createBundler({ client, relayer, entryPoint }, BUNDLES[kind])
+  const seenBlocks = createSeenBlocks(client)
+  const read = (receipt: TransactionReceipt) => {
+    seenBlocks.note(receipt)
+    return readReceipt(receipt, entryPoint)
+  }
+  const bundler = createBundler({ client, relayer, entryPoint, read }, BUNDLES[kind])
   const deployments = createDeployments({ client, relayer, bundler, wallets, contracts, gatewayOwner })
   const { prepare } = deployments
+  const operations = createOperations({
+    client,
+    bundler,
+    wallets,
+    contracts,
+    tokens,
+    gatewayOwner,
+    logSearch,
+    read,
+    prepare,
+  })
   return {
     client,
     contracts,
@@ -70,16 +103,15 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     logSearch,
     wallets,
     deployments,
-    operations: createOperations({
-      client,
-      bundler,
-      wallets,
-      contracts,
-      tokens,
-      gatewayOwner,
-      logSearch,
-      prepare,
-    }),
+    gatewayOwner: gatewayOwner.address,
+    operations,
+    seenBlocks,
+    readReceipt: read,
     signer: createEvmSigner(client, relayer),
+    forget() {
+      deployments.forget()
+      operations.forget()
+      relayer.forget()
+    },
   }
 }

@@ -1,34 +1,88 @@
 /** What an x402 facilitator asks of a chain, on a real node; the sponsor pays for what it writes. */
-import { concat, encodeFunctionData } from 'viem'
-import { type Address, type ContractCall, type EvmSigner, type Hex, refusedCall } from '../chain.ts'
+import {
+  BaseError,
+  concat,
+  decodeFunctionResult,
+  encodeFunctionData,
+  hexToBigInt,
+  parseAbi,
+  slice,
+} from 'viem'
+import {
+  type Address,
+  type ContractCall,
+  type EvmSigner,
+  type Hex,
+  isRefusedCall,
+  refusedCall,
+} from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { awaitReceipt } from './receipts.ts'
-import { refusalOf } from './refusal.ts'
+import { isConnectionError, refusalOf } from './refusal.ts'
 import { BRIEFLY_MS, type Relayer, type SponsoredCall } from './relayer.ts'
 import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
+
+/**
+ * The most gas that a stranger's payment may use, in simulation and on the chain. A payer that is a contract judges its own
+ * signature (EIP-1271) with whatever gas it likes: a token transfer by authorization takes 60,000 to 120,000, a contract
+ * wallet's signature check 100,000 to 200,000 more.
+ */
+const MAX_SPONSORED_GAS = 400_000n
+
+const signatureAbi = parseAbi([
+  'function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)',
+])
+/** The answer of {@link signatureAbi} to a valid signature. @see https://eips.ethereum.org/EIPS/eip-1271 */
+const VALID_SIGNATURE = 0x1626ba7en
 
 /** The signer of one session. */
 export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner {
   /** A refusal in words: what viem makes of one is a page, and names no error that the caller's interface lacks. */
   function refuse(error: unknown): never {
     const refusal = refusalOf(error)
-    throw refusal === undefined ? error : refusedCall(refusal, { cause: error })
+    if (refusal !== undefined) throw refusedCall(refusal, { cause: error })
+    // Nothing was broadcast: what the node answers about gas is about the ceiling.
+    if (error instanceof BaseError && !isConnectionError(error) && /gas/i.test(error.details))
+      throw refusedCall(`it uses more than ${MAX_SPONSORED_GAS} gas`, { cause: error })
+    throw error
+  }
+
+  /** Simulates a call within the ceiling. */
+  async function simulated(to: Address, data: Hex): Promise<Hex> {
+    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
+    const { data: result = '0x' } = await client.call(call).catch(refuse)
+    return result
   }
 
   /** Estimated first, so that what would revert is refused before it costs gas. */
   async function estimated(to: Address, data: Hex): Promise<SponsoredCall> {
-    const estimate = await client.estimateGas({ account: relayer.address, to, data }).catch(refuse)
-    return { to, data, gas: (estimate * 13n) / 10n }
+    const call = { account: relayer.address, to, data, gas: MAX_SPONSORED_GAS }
+    const estimate = await client.estimateGas(call).catch(refuse)
+    if (estimate > MAX_SPONSORED_GAS) throw refusedCall(`it uses more than ${MAX_SPONSORED_GAS} gas`)
+    const withMargin = (estimate * 13n) / 10n
+    return { to, data, gas: withMargin < MAX_SPONSORED_GAS ? withMargin : MAX_SPONSORED_GAS }
   }
 
   return {
     address: relayer.address,
-    readContract: (call) => client.readContract(call).catch(refuse),
+    async readContract(call) {
+      const { address, abi, functionName } = call
+      const data = await simulated(address, calldataOf(call))
+      return decodeFunctionResult({ abi, functionName, args: call.args, data })
+    },
     async verifyTypedData(input) {
       // Most signers are plain keys, checked without asking the node; a contract's own answer counts otherwise (EIP-1271).
       if (await isSignedByKey(input)) return true
       const { address, signature } = input
-      return client.verifyHash({ address, hash: typedDataHashOf(input), signature })
+      const args = [typedDataHashOf(input), signature] as const
+      const data = encodeFunctionData({ abi: signatureAbi, functionName: 'isValidSignature', args })
+      try {
+        const answer = await simulated(address, data)
+        return answer.length === 66 && hexToBigInt(slice(answer, 0, 4)) === VALID_SIGNATURE
+      } catch (error) {
+        if (isRefusedCall(error)) return false
+        throw error
+      }
     },
     async writeContract(call) {
       const sponsored = await estimated(call.address, calldataOf(call))

@@ -1,13 +1,16 @@
-/** What the EntryPoint says of an operation: executed or not, and in which transaction. */
-import { parseEventLogs, type TransactionReceipt } from 'viem'
-import type { Address, Hex } from '../chain.ts'
+/** What was executed under an operation's nonce, and in which transaction. */
+import type { TransactionReceipt } from 'viem'
+import type { Address, Hex, MinedTransaction } from '../chain.ts'
 import { entryPointAbi, userOperationEvent } from './abi.ts'
 import type { NodeClient } from './client.ts'
+import { plainAddress } from './networks.ts'
+import type { ReadReceipt } from './read-receipt.ts'
 
-/** An executed operation. @property success false where the token refused: the nonce is used, nothing has moved. */
+/** An executed operation. @property succeeded false where its call reverted: the nonce is used, nothing has moved. */
 export interface Execution {
-  readonly transactionHash: Hex
-  readonly success: boolean
+  readonly operationHash: Hex
+  readonly succeeded: boolean
+  readonly transaction: MinedTransaction
 }
 
 /** One operation by its sender and full nonce. */
@@ -23,19 +26,14 @@ export interface LogSearch {
   readonly pages: number
 }
 
-/** The operation's execution inside one transaction, if it is there. */
+/** The execution of a nonce inside one transaction, if it is there. */
 export function executionIn(
-  receipt: TransactionReceipt,
-  { entryPoint, sender, nonce }: OperationKey,
+  { transaction, operations }: ReadReceipt,
+  { sender, nonce }: Pick<OperationKey, 'sender' | 'nonce'>,
 ): Execution | undefined {
-  const event = parseEventLogs({
-    abi: [userOperationEvent],
-    eventName: 'UserOperationEvent',
-    logs: receipt.logs,
-  }).find(
-    ({ address, args }) => args.nonce === nonce && isSame(args.sender, sender) && isSame(address, entryPoint),
-  )
-  return event && { transactionHash: event.transactionHash, success: event.args.success }
+  const plain = plainAddress(sender)
+  const executed = operations.find((operation) => operation.nonce === nonce && operation.sender === plain)
+  return executed && { operationHash: executed.hash, succeeded: executed.succeeded, transaction }
 }
 
 /** Whether the operation's nonce is used, counting what is pending where `when` says so. */
@@ -55,16 +53,14 @@ export async function isExecuted(
   return next > nonce
 }
 
-/** Searches the chain's events for the operation, latest first. @throws where the search ends before it is found. */
+/** Searches the chain's events for the nonce, latest first. @throws where the search ends before it is found. */
 export async function findExecution(
   client: NodeClient,
-  { entryPoint, sender, nonce }: OperationKey,
-  search: LogSearch | undefined,
+  key: OperationKey,
+  { search, read }: { search: LogSearch | undefined; read: (receipt: TransactionReceipt) => ReadReceipt },
 ): Promise<Execution> {
-  let toBlock = await client.getBlockNumber()
-  for (let page = 0; page < (search?.pages ?? 1) && toBlock >= 0n; page += 1) {
-    const fromBlock =
-      search === undefined || toBlock < search.pageBlocks ? 0n : toBlock - search.pageBlocks + 1n
+  const { entryPoint, sender, nonce } = key
+  for await (const { fromBlock, toBlock } of pagesBack(client, search)) {
     const logs = await client.getLogs({
       address: entryPoint,
       event: userOperationEvent,
@@ -74,12 +70,24 @@ export async function findExecution(
       toBlock,
     })
     const event = logs.find(({ args }) => args.nonce === nonce)
-    if (event !== undefined) return { transactionHash: event.transactionHash, success: event.args.success }
-    toBlock = fromBlock - 1n
+    if (event === undefined) continue
+    const receipt = await client.getTransactionReceipt({ hash: event.transactionHash })
+    const execution = executionIn(read(receipt), key)
+    if (execution !== undefined) return execution
   }
-  throw new Error(`The operation of ${sender} with nonce ${nonce} is executed, but its event was not found.`)
+  throw new Error(`The nonce ${nonce} of ${sender} is used, but the operation that used it was not found.`)
 }
 
-function isSame(one: Address, other: Address): boolean {
-  return one.toLowerCase() === other.toLowerCase()
+/** Ranges of blocks that a search goes through, latest first. */
+export async function* pagesBack(
+  client: NodeClient,
+  search: LogSearch | undefined,
+): AsyncGenerator<{ readonly fromBlock: bigint; readonly toBlock: bigint }, void> {
+  let toBlock = await client.getBlockNumber()
+  for (let page = 0; page < (search?.pages ?? 1) && toBlock >= 0n; page += 1) {
+    const fromBlock =
+      search === undefined || toBlock < search.pageBlocks ? 0n : toBlock - search.pageBlocks + 1n
+    yield { fromBlock, toBlock }
+    toBlock = fromBlock - 1n
+  }
 }

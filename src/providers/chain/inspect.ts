@@ -1,5 +1,7 @@
 /** A look at a chain from outside: asks its node and changes nothing, unlike connecting to it. */
+
 import { z } from 'zod'
+import { callProvider } from '../http-client.ts'
 import { findAnvil } from './anvil-process.ts'
 import { baseSepolia, canonicalContracts } from './networks.ts'
 
@@ -32,13 +34,13 @@ export async function inspectChain(
   const ask = async (method: string, params: readonly unknown[] = []): Promise<unknown> => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const headers = { 'content-type': 'application/json' }
-    const response = await fetch(url, { method: 'POST', headers, body, signal })
+    const response = await callProvider({ url, method: 'POST', headers, body, signal })
     const told = response.headers.get('date')
     date = told === null ? null : new Date(told)
     if (!response.ok) throw new Error(`it answers ${response.status}`)
     const { result, error } = z
       .looseObject({ result: z.unknown(), error: z.looseObject({ message: z.string() }).optional() })
-      .parse(await response.json())
+      .parse(JSON.parse(response.text))
     if (error !== undefined) throw new Error(`${method}: ${error.message.slice(0, 120)}`)
     return result
   }

@@ -19,8 +19,8 @@ const LANES = 32
 /** How long a caller waits for its transaction to be mined, unless it says otherwise. */
 const MINING_TIMEOUT_MS = 10_000
 
-/** How long a lane waits for its transaction before it is used again. */
-const LANE_TIMEOUT_MS = 120_000
+/** How long a lane waits for its transaction before it asks the node for its nonce and is used again. */
+const LANE_TIMEOUT_MS = 15_000
 
 interface Lane {
   readonly account: LocalAccount
@@ -33,19 +33,27 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
   const accountOf = (index: number) =>
     privateKeyToAccount(keccak256(`${seed}${index.toString(16).padStart(4, '0')}`))
   const sponsor = accountOf(0)
-  const any = createPool(LANES, (index) => openLane(client, accountOf(index + 1)))
-  const own = createPool(1, () => openLane(client, sponsor))
+  const lanes: Lane[] = []
+  let forgotten = 0
+  const opened = async (account: LocalAccount) => {
+    const lane = await openLane(client, account)
+    lanes.push(lane)
+    return lane
+  }
+  const any = createPool(LANES, (index) => opened(accountOf(index + 1)))
+  const own = createPool(1, () => opened(sponsor))
 
   async function sendThrough(pool: Pool<Lane>, call: SponsoredCall, waitMs: number): Promise<Sent> {
     const lane = await pool.take()
     try {
-      const nonce = lane.nonce ?? (await client.getTransactionCount({ address: lane.account.address }))
+      const nonce = lane.nonce ?? (await nonceOf(lane))
+      const epoch = forgotten
       lane.nonce = undefined
       const hash = await broadcast(client, lane.account, nonce, call)
       const confirming = awaitReceipt(client, hash, LANE_TIMEOUT_MS).catch(() => undefined)
       // The lane is busy until its transaction is mined; whoever asked need not wait for a node that takes its time.
       void confirming.then((receipt) => {
-        if (receipt !== undefined) lane.nonce = nonce + 1
+        if (receipt !== undefined && epoch === forgotten) lane.nonce = nonce + 1
         pool.giveBack(lane)
       })
       return {
@@ -58,8 +66,16 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
     }
   }
 
+  // What is pending counts: after a reorganization a lost transaction leaves a gap, which the next one fills.
+  const nonceOf = ({ account: { address } }: Lane) =>
+    client.getTransactionCount({ address, blockTag: 'pending' })
+
   return {
     address: sponsor.address,
+    forget() {
+      forgotten += 1
+      for (const lane of lanes) lane.nonce = undefined
+    },
     send: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(any, call, waitMs),
     sendAsSponsor: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(own, call, waitMs),
   }

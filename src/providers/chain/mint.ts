@@ -1,7 +1,7 @@
 /** Sandbox tokens from the sandbox's minters. */
-import { encodeFunctionData } from 'viem'
+import { concat, encodeFunctionData } from 'viem'
 import { stablecoins } from '../../money.ts'
-import type { Mint } from '../chain.ts'
+import { MINT_MARK, type Mint } from '../chain.ts'
 import { tokenAbi } from './abi.ts'
 import { plainAddress, sandboxTokenAddresses } from './networks.ts'
 import type { Relayer } from './relayer.ts'
@@ -23,7 +23,7 @@ async function mintBatch(relayer: Relayer, batch: readonly Mint[]): Promise<void
   const [first] = batch
   if (first === undefined) return
   const args = [batch.map(({ to }) => plainAddress(to)), batch.map(({ units }) => units)] as const
-  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args })
+  const data = concat([encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args }), MINT_MARK])
   const gas = GAS_BASE + GAS_EACH * BigInt(batch.length)
   const { receipt } = await relayer.send({ to: sandboxTokenAddresses[first.token], data, gas })
   if (receipt?.status !== 'success')

@@ -1,13 +1,13 @@
 /** Operations on one node: simulated, broadcast at most once, and looked up. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BaseError, TransactionNotFoundError } from 'viem'
+import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
 import { Failure } from '../../failure.ts'
 import type {
   AuthorizedOperation,
   ChainOperation,
   Hex,
-  OperationOutcome,
+  OperationExecution,
   SignableOperation,
   Submission,
 } from '../chain.ts'
@@ -24,9 +24,17 @@ import {
 } from './executions.ts'
 import type { AccountContracts, TokenAddresses } from './networks.ts'
 import { passkeySignature } from './owner-signature.ts'
+import type { ReadReceipt } from './read-receipt.ts'
 import { findReceipt, pausesOf } from './receipts.ts'
 import { causeOf, refusalOf } from './refusal.ts'
-import { nonceOf, type OperationPlan, packOperation, safeCallOf, signableOf } from './user-operation.ts'
+import {
+  nonceOf,
+  type OperationPlan,
+  operationHashOf,
+  packOperation,
+  safeCallOf,
+  signableOf,
+} from './user-operation.ts'
 import type { Wallets } from './wallets.ts'
 
 /** What operations are made with. @property prepare makes a wallet ready for its next operation. */
@@ -38,6 +46,7 @@ export interface OperationOptions {
   readonly tokens: TokenAddresses
   readonly gatewayOwner: LocalAccount
   readonly logSearch: LogSearch | undefined
+  readonly read: (receipt: TransactionReceipt) => ReadReceipt
   prepare(operation: AuthorizedOperation): Promise<void>
 }
 
@@ -45,7 +54,10 @@ export interface OperationOptions {
 export interface Operations {
   operationOf(operation: ChainOperation): SignableOperation
   submit(operation: AuthorizedOperation): Promise<Submission>
-  outcomeOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationOutcome>
+  operationHashOf(operation: AuthorizedOperation): Hex
+  /** Drops what is remembered of broadcasts. */
+  forget(): void
+  executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution>
 }
 
 /** A transaction that carried an operation, and what came of it where that is known. */
@@ -59,21 +71,27 @@ const REMEMBERED = 20_000
 
 /** Operations on a node that is set up. */
 export function createOperations(options: OperationOptions): Operations {
-  const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, prepare } = options
+  const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, read, prepare } = options
   const broadcast = new Map<string, Broadcast>()
   const running = new Map<string, Promise<Submission>>()
   const delegate = wallets.safeOf(wallets.delegate).address
 
-  function planOf({ wallet, id, call, validUntil }: ChainOperation): OperationPlan {
+  function planOf(
+    { wallet, id, call, validUntil }: ChainOperation,
+    signedBy: AuthorizedOperation['authorization']['kind'],
+  ): OperationPlan {
     const safe = wallets.safeOf(wallet).address
-    const signer = wallet.owner.kind === 'passkey' ? 'passkey' : 'key'
+    const signer = signedBy === 'passkey' ? 'passkey' : 'key'
     return { safe, id, validUntil, signer, call: safeCallOf({ contracts, tokens, delegate }, call) }
   }
 
-  /** What is executed: by the wallet itself, or by the gateway's Safe through the allowance module. */
+  /**
+   * What is executed: by the wallet itself, or by the gateway's Safe through the allowance module. It follows from who has
+   * signed for it alone: the wallet may have another owner by now.
+   */
   function executedPlanOf(operation: AuthorizedOperation): OperationPlan {
     const { authorization, wallet, call } = operation
-    const plan = planOf(operation)
+    const plan = planOf(operation, authorization.kind)
     if (authorization.kind !== 'allowance') return plan
     const transfer = allowanceCallOf({ contracts, tokens }, { safe: plan.safe, ...authorization, call })
     return { ...plan, safe: delegate, signer: 'key', call: transfer, id: `${wallet.accountId}|${plan.id}` }
@@ -110,9 +128,9 @@ export function createOperations(options: OperationOptions): Operations {
   async function submitOnce(operation: AuthorizedOperation): Promise<Submission> {
     const known = broadcast.get(operation.id)
     if (known !== undefined) {
-      const outcome = await outcomeOf(operation, 0)
-      if (outcome.status !== 'absent')
-        return { status: 'submitted', transactionHash: hashOf(outcome) ?? known.hash }
+      const execution = await executionOf(operation, 0)
+      if (execution.status !== 'absent')
+        return { status: 'submitted', transactionHash: hashOf(execution) ?? known.hash }
     }
     await prepare(operation)
     const plan = executedPlanOf(operation)
@@ -137,9 +155,9 @@ export function createOperations(options: OperationOptions): Operations {
     plan: OperationPlan,
     reason: string,
   ): Promise<Submission> {
-    const executed = await executionOf(keyOf(plan))
+    const executed = await findExecuted(keyOf(plan))
     if (executed === 'pending') throw new Error(`Operation ${id} is pending from an earlier submission.`)
-    if (executed !== undefined) return { status: 'submitted', transactionHash: executed.transactionHash }
+    if (executed !== undefined) return { status: 'submitted', transactionHash: executed.transaction.hash }
     return { status: 'refused', reason, cause: causeOf(reason) }
   }
 
@@ -159,34 +177,35 @@ export function createOperations(options: OperationOptions): Operations {
     }
   }
 
-  async function executionOf(key: OperationKey): Promise<Execution | 'pending' | undefined> {
-    if (await isExecuted(client, key, 'latest')) return findExecution(client, key, logSearch)
+  async function findExecuted(key: OperationKey): Promise<Execution | 'pending' | undefined> {
+    if (await isExecuted(client, key, 'latest'))
+      return findExecution(client, key, { search: logSearch, read })
     return (await isExecuted(client, key, 'pending')) ? 'pending' : undefined
   }
 
-  async function outcomeOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationOutcome> {
+  async function executionOf(operation: AuthorizedOperation, waitMs: number): Promise<OperationExecution> {
     const key = keyOf(executedPlanOf(operation))
     const deadline = AbortSignal.timeout(waitMs)
     for (const pauseMs of pausesOf(client)) {
-      const outcome = await outcomeNow(operation.id, key)
-      if (outcome.status !== 'pending' || deadline.aborted) return outcome
+      const execution = await executionNow(operation.id, key)
+      if (execution.status !== 'pending' || deadline.aborted) return execution
       await sleep(pauseMs)
     }
     return { status: 'pending' }
   }
 
-  async function outcomeNow(id: string, key: OperationKey): Promise<OperationOutcome> {
+  async function executionNow(id: string, key: OperationKey): Promise<OperationExecution> {
     const made = broadcast.get(id)
     const receipt = made && !made.execution ? await findReceipt(client, made.hash) : undefined
     if (made && !made.execution && !receipt && (await isPending(made.hash))) return { status: 'pending' }
-    const known = made?.execution ?? (receipt && executionIn(receipt, key))
-    const execution = known ?? (await executionOf(key))
+    const known = made?.execution ?? (receipt && executionIn(read(receipt), key))
+    const execution = known ?? (await findExecuted(key))
     if (execution === 'pending') return { status: 'pending' }
     if (execution === undefined) {
       broadcast.delete(id)
       return { status: 'absent' }
     }
-    return { status: execution.success ? 'confirmed' : 'failed', transactionHash: execution.transactionHash }
+    return { status: 'executed', ...execution }
   }
 
   async function isPending(hash: Hex): Promise<boolean> {
@@ -207,11 +226,17 @@ export function createOperations(options: OperationOptions): Operations {
     }
   }
 
-  return { operationOf: (operation) => signableOf(contracts, planOf(operation)), submit, outcomeOf }
+  return {
+    operationOf: (operation) => signableOf(contracts, planOf(operation, operation.wallet.owner.kind)),
+    operationHashOf: (operation) => operationHashOf(contracts.entryPoint, executedPlanOf(operation)),
+    submit,
+    executionOf,
+    forget: () => broadcast.clear(),
+  }
 }
 
-function hashOf(outcome: OperationOutcome): Hex | undefined {
-  return 'transactionHash' in outcome ? outcome.transactionHash : undefined
+function hashOf(execution: OperationExecution): Hex | undefined {
+  return execution.status === 'executed' ? execution.transaction.hash : undefined
 }
 
 function unavailable(detail: string, cause?: unknown): Failure {

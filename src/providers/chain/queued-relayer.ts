@@ -95,7 +95,15 @@ export function createQueuedRelayer(
   }
 
   const sendOne = async (call: SponsoredCall) => ({ hash: await send(call, true) })
-  return { address: account.address, send: sendOne, sendAsSponsor: sendOne }
+  return {
+    address: account.address,
+    send: sendOne,
+    sendAsSponsor: sendOne,
+    forget() {
+      free.length = 0
+      next = undefined
+    },
+  }
 }
 
 function isNonceUsed(error: unknown): boolean {

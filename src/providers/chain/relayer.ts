@@ -26,6 +26,8 @@ export interface Relayer {
   send(call: SponsoredCall, waitMs?: number): Promise<Sent>
   /** Sends from {@link address} itself. */
   sendAsSponsor(call: SponsoredCall, waitMs?: number): Promise<Sent>
+  /** Drops the nonces that are remembered: the node is asked for them again. */
+  forget(): void
 }
 
 /** For callers that go on without the receipt: a development node that mines at once needs a few milliseconds. */

@@ -4,7 +4,6 @@ import { type Stablecoin, stablecoins } from '../../money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../chain.ts'
 import { calldataOf } from './evm-signer.ts'
 import { multicallAddress, plainAddress, sandboxTokens } from './networks.ts'
-import { fakeHash } from './simulated-state.ts'
 import { type CallContext, type JudgedCall, judgeTokenCall } from './simulated-token.ts'
 import { isSignedByKey } from './typed-data.ts'
 
@@ -14,17 +13,11 @@ const multicallAbi = parseAbi([
   'function tryAggregate(bool requireSuccess, Call[] calls) payable returns (Result[] results)',
 ])
 
-/** How many receipts are kept for whoever asks late. */
-const RECEIPTS = 10_000
-
 /** Any code at all: it only matters that there is some. */
 const someCode: Hex = '0x00'
 
 /** The signer over the simulated books. */
 export function createSimulatedSigner(context: CallContext): EvmSigner {
-  const receipts = new Set<Hex>()
-  let sent = 0
-
   async function write(to: Address, data: Hex): Promise<Hex> {
     const judged = await judge(context, to, data)
     try {
@@ -32,15 +25,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     } catch (error) {
       throw refused(error)
     }
-    context.state.mine()
-    sent += 1
-    const hash = fakeHash(`signer transaction ${sent}`)
-    receipts.add(hash)
-    for (const oldest of receipts) {
-      if (receipts.size <= RECEIPTS) break
-      receipts.delete(oldest)
-    }
-    return hash
+    return context.state.mine({ calldata: data })
   }
 
   return {
@@ -55,7 +40,8 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     writeContract: (call) => write(call.address, calldataOf(call)),
     sendTransaction: ({ to, data }) => write(to, data),
     async waitForTransactionReceipt({ hash }) {
-      if (!receipts.has(hash)) throw new Error(`The simulated chain has no transaction ${hash}.`)
+      if (context.state.transaction(hash) === undefined)
+        throw new Error(`The simulated chain has no transaction ${hash}.`)
       return { status: 'success' }
     },
     async getCode({ address }) {

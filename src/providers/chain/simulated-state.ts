@@ -1,18 +1,26 @@
 /** The simulated chain's books: who has what, and which operations, authorizations and permits are used up. */
 import { createHash } from 'node:crypto'
+import { randomToken } from '../../ids.ts'
 import type { Stablecoin } from '../../money.ts'
-import type { Address, Hex } from '../chain.ts'
-import { plainAddress } from './networks.ts'
+import type { Address, CalledTransaction, Hex, TransferLog } from '../chain.ts'
+import { plainAddress, sandboxTokens } from './networks.ts'
 import { tokenRefusals } from './refusal.ts'
 
 /** The books. Every change is one synchronous step, so that nothing can come between a check and what it allowed. */
 export interface SimulatedState {
+  /** Another one for each run. */
+  readonly identity: string
   blockNumber(): bigint
   balanceOf(token: Stablecoin, address: Address): bigint
   allowanceOf(token: Stablecoin, owner: Address, spender: Address): bigint
   /** The next number that a permit of the owner must carry. */
   permitsOf(token: Stablecoin, owner: Address): bigint
   isUsed(mark: string): boolean
+  /** The transaction that used a mark up. */
+  transactionOf(mark: string): CalledTransaction | undefined
+  transaction(hash: Hex): CalledTransaction | undefined
+  /** Transactions by block, of which each holds one; both ends included. */
+  transactionsBetween(fromBlock: bigint, toBlock: bigint): readonly CalledTransaction[]
   mint(token: Stablecoin, to: Address, units: bigint): void
   /** Why the transfer cannot be made, or undefined. */
   refusalOf(token: Stablecoin, from: Address, units: bigint): string | undefined
@@ -21,47 +29,74 @@ export interface SimulatedState {
   allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
   countPermit(token: Stablecoin, owner: Address): void
   use(mark: string): void
-  /** Closes a block around what was just done. */
-  mine(): void
+  /** Closes a block around what was just done, as one transaction. @returns its hash. */
+  mine(transaction?: { hash?: Hex; calldata?: Hex; operationHash?: Hex }): Hex
 }
 
-/** One movement of units. @property mark what is used up with it. */
+/** One movement of units. @property mark what is used up with it. @property authorization the EIP-3009 nonce that moves it. */
 export interface Move {
   readonly from: Address
   readonly to: Address
   readonly units: bigint
   readonly mark?: string | undefined
+  readonly authorization?: TransferLog['authorization'] | undefined
 }
+
+const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
 /** Empty books. */
 export function createSimulatedState(): SimulatedState {
   const balances = perToken(() => new Map<Address, bigint>())
   const allowances = perToken(() => new Map<string, bigint>())
   const permits = perToken(() => new Map<Address, bigint>())
-  const used = new Set<string>()
-  let blocks = 0n
+  const used = new Map<string, CalledTransaction | undefined>()
+  const byHash = new Map<Hex, CalledTransaction>()
+  const mined: CalledTransaction[] = []
+  const identity = randomToken(16)
+  let moved: TransferLog[] = []
+  let marks: string[] = []
 
   const balanceOf = (token: Stablecoin, address: Address) => balances[token].get(plainAddress(address)) ?? 0n
   const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
     balances[token].set(plainAddress(address), units)
   }
+  const log = (token: Stablecoin, { from, to, units, authorization = null }: Move) => {
+    const position = moved.length
+    const ends = { from: plainAddress(from), to: plainAddress(to) }
+    const address = plainAddress(sandboxTokens[token].address)
+    moved.push({ token: address, ...ends, units, position, operationHash: null, authorization })
+  }
+  const use = (mark: string) => {
+    used.set(mark, undefined)
+    marks.push(mark)
+  }
   const refusalOf = (token: Stablecoin, from: Address, units: bigint) =>
     balanceOf(token, from) < units ? tokenRefusals.ERC20InsufficientBalance : undefined
 
   return {
-    blockNumber: () => blocks,
+    identity,
+    blockNumber: () => BigInt(mined.length),
     balanceOf,
     allowanceOf: (token, owner, spender) => allowances[token].get(pairOf(owner, spender)) ?? 0n,
     permitsOf: (token, owner) => permits[token].get(plainAddress(owner)) ?? 0n,
     isUsed: (mark) => used.has(mark),
-    mint: (token, to, units) => setBalance(token, to, balanceOf(token, to) + units),
+    transactionOf: (mark) => used.get(mark),
+    transaction: (hash) => byHash.get(hash),
+    transactionsBetween: (fromBlock, toBlock) =>
+      mined.slice(Math.max(0, Number(fromBlock) - 1), Math.max(0, Number(toBlock))),
+    mint(token, to, units) {
+      setBalance(token, to, balanceOf(token, to) + units)
+      log(token, { from: ZERO, to, units })
+    },
     refusalOf,
-    move(token, { from, to, units, mark }) {
+    move(token, move) {
+      const { from, to, units, mark } = move
       const refusal = refusalOf(token, from, units)
       if (refusal !== undefined) throw new Error(refusal)
       setBalance(token, from, balanceOf(token, from) - units)
       setBalance(token, to, balanceOf(token, to) + units)
-      if (mark !== undefined) used.add(mark)
+      log(token, move)
+      if (mark !== undefined) use(mark)
     },
     allow(token, owner, spender, units) {
       allowances[token].set(pairOf(owner, spender), units)
@@ -69,9 +104,22 @@ export function createSimulatedState(): SimulatedState {
     countPermit(token, owner) {
       permits[token].set(plainAddress(owner), (permits[token].get(plainAddress(owner)) ?? 0n) + 1n)
     },
-    use: (mark) => void used.add(mark),
-    mine() {
-      blocks += 1n
+    use,
+    mine({ hash, calldata = '0x', operationHash } = {}) {
+      const blockNumber = BigInt(mined.length + 1)
+      const transaction = {
+        hash: hash ?? fakeHash(`transaction ${identity} ${blockNumber}`),
+        blockNumber,
+        succeeded: true,
+        transfers: moved.map((each) => ({ ...each, operationHash: operationHash ?? null })),
+        calldata,
+      }
+      mined.push(transaction)
+      byHash.set(transaction.hash, transaction)
+      for (const mark of marks) used.set(mark, transaction)
+      moved = []
+      marks = []
+      return transaction.hash
     },
   }
 }

@@ -12,7 +12,7 @@ import {
 import type { Clock } from '../../clock.ts'
 import type { Stablecoin } from '../../money.ts'
 import { signedPaymentTypes as types } from '../../signed-payment-types.ts'
-import type { Address, Hex } from '../chain.ts'
+import type { Address, Hex, TokenAuthorization } from '../chain.ts'
 import { baseSepolia, plainAddress, sandboxTokens } from './networks.ts'
 import { tokenRefusals } from './refusal.ts'
 import type { SimulatedState } from './simulated-state.ts'
@@ -126,7 +126,8 @@ async function judgeAuthorization(
   }
   const hash = hashTypedData({ domain: domainOf(symbol), types, primaryType, message })
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
-  return written(check, () => state.move(symbol, { from, to, units: value, mark }))
+  const authorization = { authorizer: plainAddress(from), nonce }
+  return written(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
 }
 
 async function judgePermit(
@@ -216,5 +217,10 @@ function domainOf(symbol: Stablecoin) {
 }
 
 function markOf(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
-  return `${symbol}|${plainAddress(authorizer)}|${nonce}`
+  return authorizationMark({ token: sandboxTokens[symbol].address, authorizer, nonce })
+}
+
+/** Names an authorization in the simulated books. */
+export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
+  return `${plainAddress(token)}|${plainAddress(authorizer)}|${nonce}`
 }

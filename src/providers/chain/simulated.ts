@@ -2,29 +2,32 @@
 import { getAddress } from 'viem'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type {
-  Address,
-  AuthorizedOperation,
-  Chain,
-  ChainOperation,
-  Hex,
-  SignableOperation,
-  Submission,
-  Wallet,
-  WalletModule,
+import {
+  type Address,
+  type AuthorizedOperation,
+  type Chain,
+  type ChainOperation,
+  type Hex,
+  MINT_MARK,
+  type SignableOperation,
+  type Submission,
+  type Wallet,
+  type WalletModule,
 } from '../chain.ts'
-import { authorizationAbi } from './authorizations.ts'
 import {
   allowanceModule,
   baseSepolia,
   canonicalContracts,
+  plainAddress,
   safe4337Module,
   sandboxTokenAddresses,
 } from './networks.ts'
 import { createSimulatedAllowances } from './simulated-allowances.ts'
 import { createSimulatedSigner } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
+import { authorizationMark } from './simulated-token.ts'
 import { safeCallOf, signableOf } from './user-operation.ts'
+import { allowancePrices } from './wallets.ts'
 
 /** What it needs. */
 export interface SimulatedChainOptions {
@@ -44,17 +47,17 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
 
   function submit(operation: AuthorizedOperation): Submission {
     const { authorization, wallet, validUntil } = operation
-    const submitted: Submission = { status: 'submitted', transactionHash: hashOf(operation) }
-    if (state.isUsed(markOf(operation))) return submitted
+    const used = state.transactionOf(markOf(operation))
+    if (used !== undefined) return { status: 'submitted', transactionHash: used.hash }
     if (validUntil <= clock())
       return { status: 'refused', reason: 'AA22 expired or not due', cause: 'authorization' }
     if (authorization.kind === 'gateway' && wallet.owner.kind !== 'gateway')
       return { status: 'refused', reason: 'AA24 signature error', cause: 'authorization' }
     const refusal = execute(operation)
     if (refusal !== undefined) return refusal
-    state.mine()
+    const transactionHash = state.mine({ hash: hashOf(operation), operationHash: operationHashOf(operation) })
     deployed.add(wallet.accountId)
-    return submitted
+    return { status: 'submitted', transactionHash }
   }
 
   function execute(operation: AuthorizedOperation): Submission | undefined {
@@ -69,9 +72,7 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     const refusal = state.refusalOf(call.token, from, call.units)
     if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
     const exceeded =
-      authorization.kind === 'allowance'
-        ? allowances.spend(wallet.accountId, authorization.agentId, call)
-        : undefined
+      authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
     if (exceeded !== undefined) return { status: 'refused', reason: exceeded, cause: 'authorization' }
     state.move(call.token, { from, to: call.to, units: call.units, mark })
     return undefined
@@ -103,21 +104,42 @@ export async function createSimulatedChain({ clock, log }: SimulatedChainOptions
     operationOf: signable,
     balanceOf: async (token, address) => state.balanceOf(token, address),
     submit: async (operation) => submit(operation),
-    async outcomeOf(operation) {
-      if (!state.isUsed(markOf(operation))) return { status: 'absent' }
-      return { status: 'confirmed', transactionHash: hashOf(operation) }
+    operationHashOf,
+    async executionOf(operation) {
+      const transaction = state.transactionOf(markOf(operation))
+      if (transaction === undefined) return { status: 'absent' }
+      // Nobody else can use a nonce here: what was executed under it is told by what its transaction moved.
+      const operationHash = transaction.transfers[0]?.operationHash ?? operationHashOf(operation)
+      return { status: 'executed', operationHash, succeeded: true, transaction }
     },
-    // Nothing takes an authorization back here, and transactions are not kept by what they spend.
-    authorizationOutcome: async ({ token, authorizer, nonce }) => {
-      const call = { address: token, abi: authorizationAbi, functionName: 'authorizationState' }
-      const isSpent = await signer.readContract({ ...call, args: [authorizer, nonce] })
-      return isSpent === true ? { status: 'used', transactionHash: null } : { status: 'unused' }
+    // Nothing cancels an authorization here.
+    authorizationState: async (authorization) => {
+      const used = state.transactionOf(authorizationMark(authorization))
+      return used === undefined ? { status: 'unused' } : { status: 'used', transactionHash: used.hash }
     },
-    allowanceOf: async ({ accountId, owner }, agentId) =>
-      owner.kind === 'gateway' ? null : allowances.of(accountId, agentId),
+    transaction: async (hash) => state.transaction(hash),
+    findTransfers: async ({ fromBlock, toBlock, to }) =>
+      state
+        .transactionsBetween(fromBlock, toBlock)
+        .flatMap(({ hash, transfers }) =>
+          transfers
+            .filter((transfer) => to === undefined || transfer.to === plainAddress(to))
+            .map((transfer) => ({ ...transfer, transactionHash: hash })),
+        ),
+    block: async (number) =>
+      number > state.blockNumber()
+        ? undefined
+        : { number, hash: fakeHash(`block ${state.identity} ${number}`) },
+    identity: async () => state.identity,
+    // No block is ever replaced here.
+    areBlocksReplaced: async () => false,
+    forget: async () => undefined,
+    allowancePrices,
+    allowanceOf: async (wallet, agentId) =>
+      wallet.owner.kind === 'gateway' ? null : allowances.of(wallet, agentId),
     async mint(mints) {
       for (const { token, to, units } of mints) state.mint(token, to, units)
-      state.mine()
+      state.mine({ calldata: MINT_MARK })
     },
     // Nobody can send a transaction of their own here, so nobody needs gas.
     fundGas: async () => undefined,
@@ -148,6 +170,13 @@ function walletOf(accountId: string): Address {
 
 function markOf({ wallet, id }: ChainOperation): string {
   return `${wallet.accountId}|${id}`
+}
+
+function operationHashOf({ wallet, id, call }: ChainOperation): Hex {
+  const parts = { wallet: wallet.accountId, id, ...call }
+  return fakeHash(
+    `operation ${JSON.stringify(parts, (_name, value) => (typeof value === 'bigint' ? `${value}` : value))}`,
+  )
 }
 
 function hashOf(operation: ChainOperation): Hex {

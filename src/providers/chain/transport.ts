@@ -91,6 +91,7 @@ async function post(
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(batchSize === 1 ? only : bodies),
+      redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
     })
     const text = await textOf(response, LARGEST_BYTES)

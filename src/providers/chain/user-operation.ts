@@ -1,6 +1,7 @@
 /** An operation of a Safe: what is signed, and what the EntryPoint takes. @see https://eips.ethereum.org/EIPS/eip-4337 */
 import {
   concat,
+  encodeAbiParameters,
   encodeFunctionData,
   hashTypedData,
   keccak256,
@@ -154,6 +155,39 @@ export function packOperation(plan: OperationPlan, signature: Hex): PackedOperat
       ]),
     },
   }
+}
+
+/** The hash by which the EntryPoint knows an operation. Its signature, and the time in it, are not covered. */
+export function operationHashOf(entryPoint: Address, plan: OperationPlan): Hex {
+  const { packed } = packOperation(plan, '0x')
+  const encoded = encodeAbiParameters(
+    [
+      { type: 'address' },
+      { type: 'uint256' },
+      { type: 'bytes32' },
+      { type: 'bytes32' },
+      { type: 'bytes32' },
+      { type: 'uint256' },
+      { type: 'bytes32' },
+      { type: 'bytes32' },
+    ],
+    [
+      packed.sender,
+      packed.nonce,
+      keccak256(packed.initCode),
+      keccak256(packed.callData),
+      packed.accountGasLimits,
+      packed.preVerificationGas,
+      packed.gasFees,
+      keccak256(packed.paymasterAndData),
+    ],
+  )
+  return keccak256(
+    encodeAbiParameters(
+      [{ type: 'bytes32' }, { type: 'address' }, { type: 'uint256' }],
+      [keccak256(encoded), entryPoint, BigInt(baseSepolia.id)],
+    ),
+  )
 }
 
 /** The transaction that makes the EntryPoint execute operations. */

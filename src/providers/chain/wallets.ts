@@ -15,7 +15,14 @@ import {
   zeroAddress,
 } from 'viem'
 import { type Stablecoin, stablecoins } from '../../money.ts'
-import type { Address, Hex, Wallet, WalletOwner } from '../chain.ts'
+import {
+  type Address,
+  CARDS_AGENT,
+  type ChainAllowance,
+  type Hex,
+  type Wallet,
+  type WalletOwner,
+} from '../chain.ts'
 import { allowanceAbi, safeAbi, walletSetupAbi } from './abi.ts'
 import { intentSignerCode } from './contracts/account-contracts.artifact.ts'
 import { type AccountContracts, type OwnContract, ownContract, type TokenAddresses } from './networks.ts'
@@ -24,7 +31,12 @@ import { type AccountContracts, type OwnContract, ownContract, type TokenAddress
 const P256_PRECOMPILE = 0x100n
 
 /** What one whole token counts as in an allowance, in millionths of a US dollar. A euro is taken dear: the owner set a limit. */
-const allowancePrices = { USDC: 1_000_000n, USDT: 1_000_000n, PYUSD: 1_000_000n, EURC: 1_250_000n } as const
+export const allowancePrices = {
+  USDC: 1_000_000n,
+  USDT: 1_000_000n,
+  PYUSD: 1_000_000n,
+  EURC: 1_250_000n,
+} as const
 
 /**
  * What agents may spend a day of a wallet before its owner has said anything, in millionths of a US dollar: enough to try
@@ -32,16 +44,20 @@ const allowancePrices = { USDC: 1_000_000n, USDT: 1_000_000n, PYUSD: 1_000_000n,
  */
 export const DEVELOPMENT_STARTER_MICROS = 1_000_000_000n
 
+/** What cards may spend a day of a wallet that its owner holds, before that owner has said anything: as much, of their own. */
+export const DEVELOPMENT_CARDS_MICROS = 1_000_000_000n
+
 /** The account whose Safe spends for agents. No account of a person can have this id. */
 const DELEGATE = 'bursar:delegate'
 
-/** Whose keys and contracts wallets are made of. @property starterMicros what agents may spend a day before an owner said. */
+/** Whose keys and contracts wallets are made of. @property starterMicros what agents may spend a day before an owner said, and cards. */
 export interface WalletMaker {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   readonly proxyCode: Hex
   readonly gatewayOwner: Address
   readonly starterMicros: bigint
+  readonly cardsMicros: bigint
 }
 
 /** A Safe, deployed or not. @property creation the data that makes the proxy factory create it. */
@@ -55,17 +71,17 @@ export interface Wallets {
   safeOf(wallet: Pick<Wallet, 'accountId' | 'origin'>): SafeAccount
   /** The Safe by which the gateway spends from others' allowances. */
   readonly delegate: Wallet
-  /** What agents may spend a day of a new wallet. */
-  readonly starterMicros: bigint
+  /** What an agent may spend of a wallet once its owner has it, as its setup or its hand-over says. */
+  firstAllowance(wallet: Pick<Wallet, 'cardCover'>, agentId: string): ChainAllowance
   /** The address that stands for an owner in a Safe, and the contract to be deployed there, if it is one. */
   signerOf(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
   /** The call that a Safe of the gateway's makes of itself, to belong to another owner. */
-  handOver(owner: WalletOwner): Hex
+  handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>): Hex
 }
 
 /** Computes wallets. */
 export function createWallets(maker: WalletMaker): Wallets {
-  const { contracts, tokens, proxyCode, gatewayOwner, starterMicros } = maker
+  const { contracts, tokens, proxyCode, gatewayOwner, starterMicros, cardsMicros } = maker
   const bytecodeHash = keccak256(concat([proxyCode, pad(contracts.safe, { size: 32 })]))
   const gatewaySetup = setupCall(contracts, gatewayOwner, {
     to: contracts.moduleSetup,
@@ -76,10 +92,13 @@ export function createWallets(maker: WalletMaker): Wallets {
     origin: { kind: 'gateway' },
     owner: { kind: 'gateway' },
   }
-  const allowances = () => ({
+  const allowances = (cardCover = 0n) => ({
     module: contracts.allowances,
     delegate: safeOf(delegate).address,
     daily: starterMicros,
+    cards: agentHash(CARDS_AGENT),
+    cardsDaily: cardsMicros,
+    cardsOnce: cardCover,
     tokens: stablecoins.map((token) => tokens[token]),
     prices: stablecoins.map((token) => allowancePrices[token]),
   })
@@ -121,13 +140,16 @@ export function createWallets(maker: WalletMaker): Wallets {
   return {
     safeOf,
     delegate,
-    starterMicros,
     signerOf,
-    handOver: (owner) =>
+    firstAllowance: ({ cardCover = 0n }, agentId) =>
+      agentId === CARDS_AGENT
+        ? { dailyMicros: cardsMicros, spentMicros: 0n, onceMicros: cardCover, isOwn: true }
+        : { dailyMicros: starterMicros, spentMicros: 0n, onceMicros: 0n, isOwn: false },
+    handOver: ({ owner, cardCover }) =>
       encodeFunctionData({
         abi: walletSetupAbi,
         functionName: 'handOver',
-        args: [[contracts.allowances], allowances(), gatewayOwner, signerOf(owner).address],
+        args: [[contracts.allowances], allowances(cardCover), gatewayOwner, signerOf(owner).address],
       }),
   }
 }

@@ -7,8 +7,8 @@
 import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
-import { textOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
+import { callProvider } from '../http-client.ts'
 import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
 
 /** Us, as a provider knows us. @property scope null: what tells a person's name, where the provider can. */
@@ -141,9 +141,15 @@ function askingAt(issuer: string, origin: () => string): CustomFetch {
 
 /** Asks, and reads no more than any document of theirs can have. */
 const bounded: CustomFetch = async (url, options) => {
-  const response = await fetch(url, { ...options, body: options.body ?? null })
-  const text = await textOf(response)
-  return new Response(text === '' ? null : text, response)
+  const { method, headers, body, signal } = options
+  const answer = await callProvider({
+    url,
+    method,
+    headers,
+    body: body ?? null,
+    signal,
+  })
+  return new Response(answer.text === '' ? null : answer.text, answer)
 }
 
 /** Whether a URL is the issuer's own or leads nowhere but here. */

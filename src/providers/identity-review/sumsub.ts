@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
-import { jsonOf } from '../../read-body.ts'
+import { callProvider, type ProviderAnswer } from '../http-client.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
 import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'
 
@@ -21,6 +21,7 @@ export interface SumsubOptions {
 const TIMEOUT_MS = 8_000
 
 const applicant = z.object({
+  externalUserId: z.string().nullish(),
   id: z.string().regex(/^[0-9a-zA-Z]{1,64}$/),
   review: z
     .object({
@@ -45,14 +46,15 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     method: 'GET' | 'POST',
     path: string,
     content?: object,
-  ): Promise<Response> {
+  ): Promise<ProviderAnswer> {
     const body = content === undefined ? '' : JSON.stringify(content)
     const seconds = Math.floor(clock().getTime() / 1000)
     const signature = createHmac('sha256', secretKey)
       .update(`${seconds}${method}${path}${body}`)
       .digest('hex')
     try {
-      return await fetch(new URL(path, url), {
+      return await callProvider({
+        url: new URL(path, url),
         method,
         headers: {
           'x-app-token': appToken,
@@ -62,7 +64,7 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
           ...(body === '' ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === '' ? {} : { body }),
-        redirect: 'error',
+        timeoutMs: TIMEOUT_MS,
         signal,
       })
     } catch (cause) {
@@ -70,10 +72,10 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
     }
   }
 
-  async function applicantOf(response: Response): Promise<z.output<typeof applicant>> {
+  async function applicantOf(response: ProviderAnswer): Promise<z.output<typeof applicant>> {
     // What it says of a person is not repeated: it may hold their data.
     if (!response.ok) throw unavailable(`The provider of identity reviews answered ${response.status}.`)
-    const parsed = applicant.safeParse(await jsonOf(response).catch(() => null))
+    const parsed = applicant.safeParse(jsonOr(response.text))
     if (!parsed.success) throw unavailable('The provider of identity reviews answered something else.')
     return parsed.data
   }
@@ -129,7 +131,12 @@ export function createSumsubReview(options: SumsubOptions): IdentityReview {
 }
 
 /** GREEN is a yes; RED is a no, for good or until the person tries again. Anything that is not completed is pending. */
-function reviewOf({ review }: z.output<typeof applicant>): Review {
+function reviewOf(found: z.output<typeof applicant>): Review {
+  const subject = { reference: found.id, applicationId: found.externalUserId ?? null }
+  return { ...verdictOf(found), subject }
+}
+
+function verdictOf({ review }: z.output<typeof applicant>): Review {
   const { reviewAnswer, reviewRejectType, rejectLabels = [] } = review?.reviewResult ?? {}
   if (review?.reviewStatus !== 'completed') return { status: 'pending', labels: rejectLabels }
   if (reviewAnswer === 'GREEN') return { status: 'approved', labels: [] }
@@ -139,4 +146,12 @@ function reviewOf({ review }: z.output<typeof applicant>): Review {
 
 function unavailable(detail: string, cause?: unknown): Failure {
   return new Failure('provider_unavailable', detail, { retryAfter: 30 }, { cause })
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
-import { jsonOf } from '../../read-body.ts'
+import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { Messages } from '../messages.ts'
 import { notSent } from './not-sent.ts'
 
@@ -32,20 +32,20 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
     channels: ['sms'],
     send: async ({ destination, text }) => {
       try {
-        const response = await fetch(endpoint, {
+        const response = await callProvider({
+          url: endpoint,
           method: 'POST',
           headers: { authorization, accept: 'application/json' },
           body: new URLSearchParams({ To: destination, From: from, Body: text }),
-          redirect: 'error',
-          signal: AbortSignal.timeout(timeoutMs),
+          timeoutMs,
         })
-        const answer: unknown = await jsonOf(response).catch(() => null)
+        const answer = jsonOr(response.text)
         if (!response.ok)
           throw notSent(
             log,
             'twilio',
             `${response.status} ${refused.safeParse(answer).data?.code ?? ''}`.trim(),
-            wholeSeconds(response.headers.get('retry-after')),
+            retryAfterOf(response),
           )
         const { status } = created.parse(answer)
         if (givenUp.has(status)) throw notSent(log, 'twilio', status)
@@ -57,6 +57,10 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
   }
 }
 
-function wholeSeconds(text: string | null): number | undefined {
-  return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }

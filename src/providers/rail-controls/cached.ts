@@ -32,8 +32,8 @@ export function cachedRailControls(
   }
   return {
     read: (rail) => answers.get(rail) ?? ask(rail),
-    write: async (control, at) => {
-      await controls.write(control, at)
+    write: async (control, at, also) => {
+      await controls.write(control, at, also)
       answers.delete(control.rail)
     },
   }

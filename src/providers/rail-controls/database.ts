@@ -11,7 +11,7 @@ export function createDatabaseRailControls({
   database,
   defaultEnabled,
 }: {
-  readonly database: Pick<Database, 'kysely'>
+  readonly database: Pick<Database, 'kysely' | 'transaction'>
   readonly defaultEnabled: boolean
 }): RailControls {
   const withoutRow = (rail: RailId): RailControl => ({
@@ -32,13 +32,15 @@ export function createDatabaseRailControls({
         throw controlsUnavailable('the database did not answer', { cause })
       }
     },
-    write: async ({ rail, enabled, reason }, at) => {
-      const values = { enabled, reason, updated_at: at }
-      await database.kysely
-        .insertInto('rail_control')
-        .values({ rail, ...values })
-        .onConflict((conflict) => conflict.column('rail').doUpdateSet(values))
-        .execute()
-    },
+    write: ({ rail, enabled, reason }, at, also) =>
+      database.transaction(async (transaction) => {
+        const values = { enabled, reason, updated_at: at }
+        await transaction.kysely
+          .insertInto('rail_control')
+          .values({ rail, ...values })
+          .onConflict((conflict) => conflict.column('rail').doUpdateSet(values))
+          .execute()
+        await also?.(transaction)
+      }),
   }
 }

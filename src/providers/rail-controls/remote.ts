@@ -1,7 +1,7 @@
 /** Rail controls of a control plane elsewhere (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }] }`. */
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
-import { jsonOf } from '../../read-body.ts'
+import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { RailControls } from '../rail-controls.ts'
 import { controlsUnavailable } from './unavailable.ts'
 
@@ -40,19 +40,13 @@ export function createRemoteRailControls({
 }
 
 async function readRails(url: string, timeoutMs: number): Promise<Rails> {
-  const signal = AbortSignal.timeout(timeoutMs)
   try {
-    const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal })
-    if (response.ok) return document.parse(await jsonOf(response)).rails
-    const retryAfter = wholeSeconds(response.headers.get('retry-after'))
-    await response.body?.cancel()
+    const response = await callProvider({ url, headers: { accept: 'application/json' }, timeoutMs })
+    if (response.ok) return document.parse(JSON.parse(response.text)).rails
+    const retryAfter = retryAfterOf(response)
     throw controlsUnavailable(`the control plane answered ${response.status}`, { retryAfter })
   } catch (cause) {
     if (cause instanceof Failure) throw cause
     throw controlsUnavailable(`the control plane gave no usable answer in ${timeoutMs} ms`, { cause })
   }
-}
-
-function wholeSeconds(text: string | null): number | undefined {
-  return text !== null && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined
 }

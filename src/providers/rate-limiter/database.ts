@@ -4,18 +4,19 @@ import type { Database, Statement } from '../../storage/database.ts'
 import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
-/** $1 key, $2 count, $3 seconds, $4 now. A count over the limit means: refused, and the window started anew by that. */
+/** $1 key, $2 count, $3 seconds, $4 now, $5 whether refused requests restart the window; the first of them never does. */
 const take: Statement = {
   name: 'rate_window_take',
   text: `
     insert into rate_window as w (key, opened_at, count) values ($1::text, $4::timestamptz, 1)
     on conflict (key) do update set
       opened_at = case
-        when $4::timestamptz < w.opened_at + make_interval(secs => $3::int) and w.count < $2::int then w.opened_at
+        when $4::timestamptz < w.opened_at + make_interval(secs => $3::int) and not ($5::boolean and w.count > $2::int)
+          then w.opened_at
         else $4::timestamptz end,
       count = case
         when $4::timestamptz >= w.opened_at + make_interval(secs => $3::int) then 1
-        else least(w.count, $2::int) + 1 end
+        else least(w.count, $2::int + 1) + 1 end
     returning opened_at, count`,
 }
 
@@ -29,7 +30,9 @@ export function createDatabaseRateLimiter({
 }): RateLimiter {
   return {
     take: async (key, limit, now) => {
-      const [row] = rows.parse(await database.call<unknown>(take, [key, limit.count, limit.seconds, now]))
+      const restarts = limit.restarts !== false
+      const given = [key, limit.count, limit.seconds, now, restarts]
+      const [row] = rows.parse(await database.call<unknown>(take, given))
       return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
     },
   }

@@ -18,10 +18,11 @@ export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
   }
 }
 
-/** The window after one more request. A count over the limit means: refused, and started anew by that. */
+/** The window after one more request: restarted by every refused one but the first, where the limit restarts. */
 function after(window: Window | undefined, limit: RateLimit, nowMs: number): Window {
   if (window === undefined || nowMs >= window.openedMs + limit.seconds * 1000)
     return { openedMs: nowMs, count: 1 }
-  if (window.count >= limit.count) return { openedMs: nowMs, count: limit.count + 1 }
-  return { openedMs: window.openedMs, count: window.count + 1 }
+  const isRestarted = window.count > limit.count && limit.restarts !== false
+  const count = Math.min(window.count, limit.count + 1) + 1
+  return { openedMs: isRestarted ? nowMs : window.openedMs, count }
 }

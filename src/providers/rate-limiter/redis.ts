@@ -6,8 +6,8 @@ import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
 /**
- * KEYS[1] window; ARGV count, window ms, now ms, expiry ms. Answers when the window opened and its count; a count over the
- * limit means: refused, and the window started anew by that.
+ * KEYS[1] window; ARGV count, window ms, now ms, expiry ms, whether refused requests restart the window. Answers when the
+ * window opened and its count: over the limit means refused, over limit + 1 that an earlier refusal was not heeded.
  */
 const TAKE = `
 local limit, length, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -15,10 +15,9 @@ local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
 local opened, count = tonumber(state[1]), tonumber(state[2])
 if not opened or not count or now >= opened + length then
   opened, count = now, 1
-elseif count >= limit then
-  opened, count = now, limit + 1
 else
-  count = count + 1
+  if count > limit and ARGV[5] == 'restarts' then opened = now end
+  count = math.min(count, limit + 1) + 1
 end
 redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', count)
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
@@ -51,7 +50,8 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
       const windowMs = limit.seconds * 1000
       // Generous, because the windows are reckoned in the gateway's time and only the clean-up in that of Redis.
       const expiryMs = 2 * windowMs + 60_000
-      const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs] as const
+      const restarts = limit.restarts === false ? 'stays' : 'restarts'
+      const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
       const reply = await redis.evalsha(TAKE_SHA, ...given).catch((error: unknown) => {
         if (!isUnknownScript(error)) throw error
         return redis.eval(TAKE, ...given)

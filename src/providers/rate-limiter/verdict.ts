@@ -1,6 +1,6 @@
 import type { RateLimit, RateVerdict } from '../rate-limiter.ts'
 
-/** A window as every store keeps it. @property openedMs milliseconds since 1970. @property count limit + 1 after a refusal. */
+/** A window as every store keeps it. @property openedMs milliseconds since 1970. @property count limit + 1 after the first refusal, limit + 2 after further ones. */
 export interface Window {
   readonly openedMs: number
   readonly count: number

@@ -7,7 +7,7 @@
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
 import type { RateTable } from '../../rate-table.ts'
-import { textOf } from '../../read-body.ts'
+import { callProvider } from '../http-client.ts'
 import type { Rates } from '../rates.ts'
 
 /** Where the bank publishes. */
@@ -28,7 +28,7 @@ const FEWEST_CURRENCIES = 20
 
 const PUBLICATION = /<Cube\s+time\s*=\s*(['"])(\d{4}-\d{2}-\d{2})\1\s*>([\s\S]*?)<\/Cube>/g
 const RATE =
-  /<Cube\s+currency\s*=\s*(['"])([A-Z]{3})\1\s+rate\s*=\s*(['"])((?:0|[1-9]\d*)(?:\.\d+)?)\3\s*\/>/g
+  /<Cube\s+currency\s*=\s*(['"])([A-Z]{3})\1\s+rate\s*=\s*(['"])((?:0|[1-9]\d{0,8})(?:\.\d{1,10})?)\3\s*\/>/g
 
 /** The rates port over the feed. Those who ask while it is being fetched share that fetch. */
 export function createEcbRates(
@@ -42,6 +42,7 @@ export function createEcbRates(
   const refresh = async (now: Date): Promise<void> => {
     try {
       const newest = await fetchTable(url, timeoutMs)
+      requirePlausible(newest, table, now)
       // A mirror may serve an older publication than the one that is known.
       if (table === undefined || newest.asOf >= table.asOf) table = newest
       dueMs = now.getTime() + freshMs
@@ -66,13 +67,37 @@ export function createEcbRates(
 
 /** @throws Error where it does not come in time or is not what the bank publishes. */
 async function fetchTable(url: string, timeoutMs: number): Promise<RateTable> {
-  const signal = AbortSignal.timeout(timeoutMs)
-  const response = await fetch(url, { headers: { accept: 'application/xml, text/xml' }, signal })
-  if (!response.ok) {
-    await response.body?.cancel()
-    throw new Error(`the publisher of rates answered ${response.status}`)
+  const headers = { accept: 'application/xml, text/xml' }
+  const { ok, status, text } = await callProvider({ url, headers, timeoutMs, maxBytes: LARGEST_BYTES })
+  if (!ok) throw new Error(`the publisher of rates answered ${status}`)
+  return parseEcb(text)
+}
+
+/** Rates for one euro that no crisis has left since the euro exists, and far from a decimal point in the wrong place. */
+const ranges: ReadonlyMap<string, readonly [least: number, most: number]> = new Map([
+  ['USD', [0.5, 2.5]],
+  ['GBP', [0.4, 1.5]],
+  ['INR', [30, 300]],
+])
+/** A publication is of the day that it is fetched on, or earlier; clocks and time zones differ by less than a day. */
+const AHEAD_MS = 24 * HOUR_MS
+/** No rate of these has moved by a fifth between two publications that follow each other within days. */
+const MAX_JUMP = 0.2
+
+/**
+ * Judges a publication against the calendar, against what rates can be, and against the last one that was believed. Numbers are
+ * compared, never reckoned with. @throws Error saying what does not fit: the last publication serves until it is too old.
+ */
+function requirePlausible(newest: RateTable, last: RateTable | undefined, now: Date): void {
+  if (newest.asOf.getTime() > now.getTime() + AHEAD_MS)
+    throw new Error(`the publication is of ${newest.asOf.toISOString().slice(0, 10)}, which is yet to come`)
+  for (const [code, [least, most]] of ranges) {
+    const rate = Number(newest.perEuro.get(code))
+    if (!(rate >= least && rate <= most)) throw new Error(`the publication says ${rate} ${code} for one euro`)
+    const before = Number(last?.perEuro.get(code) ?? rate)
+    if (Math.abs(rate / before - 1) > MAX_JUMP)
+      throw new Error(`the publication has ${code} move from ${before} to ${rate} for one euro`)
   }
-  return parseEcb(await textOf(response, LARGEST_BYTES))
 }
 
 /** The table of a publication. @throws Error where it is not what the bank publishes. */

@@ -6,9 +6,9 @@
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
-import { jsonOf } from '../../read-body.ts'
 import { rootCause } from '../../root-cause.ts'
 import type { Address } from '../chain.ts'
+import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { AddressScreening } from '../screening.ts'
 
 const answer = z.object({ identifications: z.array(z.object({ category: z.string() })) })
@@ -35,15 +35,13 @@ export function createChainalysisScreening(options: ChainalysisOptions): Address
 
 async function ask({ url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions, address: Address) {
   try {
-    const response = await fetch(`${url.replace(/\/+$/, '')}/api/v1/address/${address}`, {
+    const response = await callProvider({
+      url: `${url.replace(/\/+$/, '')}/api/v1/address/${address}`,
       headers: { accept: 'application/json', ...(apiKey === null ? {} : { 'x-api-key': apiKey }) },
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+      timeoutMs,
     })
-    if (response.status === 200) return answer.parse(await jsonOf(response))
-    const retryAfter = response.headers.get('retry-after')
-    await response.body?.cancel()
-    throw unavailable(`answered ${response.status}`, { retryAfter })
+    if (response.status === 200) return answer.parse(JSON.parse(response.text))
+    throw unavailable(`answered ${response.status}`, { retryAfter: retryAfterOf(response) })
   } catch (cause) {
     const failure =
       cause instanceof Failure ? cause : unavailable(`gave no usable answer in ${timeoutMs} ms`, { cause })
@@ -54,13 +52,13 @@ async function ask({ url, apiKey, log, timeoutMs = 2_000 }: ChainalysisOptions, 
 
 function unavailable(
   why: string,
-  { retryAfter = null, cause }: { retryAfter?: string | null; cause?: unknown },
+  { retryAfter = 5, cause }: { retryAfter?: number | undefined; cause?: unknown },
 ): Failure {
   return new Failure(
     'screening_unavailable',
     `The provider of AML screening ${why}; nothing was sent.`,
     {
-      retryAfter: retryAfter !== null && /^[1-9]\d{0,4}$/.test(retryAfter) ? Number(retryAfter) : 5,
+      retryAfter,
       hint: 'Send the same request again later.',
     },
     cause === undefined ? undefined : { cause },

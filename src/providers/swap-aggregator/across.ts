@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { decimalOfUnits } from '../../money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, units } from './ask.ts'
+import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
 
 const fee = z.object({
   amount: units,
@@ -13,7 +13,7 @@ const fee = z.object({
 const quote = z.object({
   expectedOutputAmount: units,
   minOutputAmount: units,
-  expectedFillTime: z.number().nonnegative(),
+  expectedFillTime: seconds,
   fees: z.object({ total: fee, originGas: fee }),
 })
 

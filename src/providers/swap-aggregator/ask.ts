@@ -1,6 +1,6 @@
 /** How live aggregators are asked: JSON over HTTP within the caller's time, with one more try of what is safe to repeat. */
 import { z } from 'zod'
-import { textOf } from '../../read-body.ts'
+import { callProvider } from '../http-client.ts'
 import type { SwapAnswer } from '../swap-aggregator.ts'
 
 /** A question. @property body of a POST. */
@@ -41,7 +41,8 @@ async function send(question: Question): Promise<{ status: number; body: unknown
 }
 
 async function sendOnce({ url, headers = {}, body, signal }: Question) {
-  const response = await fetch(url, {
+  const response = await callProvider({
+    url,
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       accept: 'application/json',
@@ -49,11 +50,9 @@ async function sendOnce({ url, headers = {}, body, signal }: Question) {
       ...headers,
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    redirect: 'error',
     signal,
   })
-  const text = await textOf(response)
-  return { status: response.status, body: parsedOr(text) }
+  return { status: response.status, body: parsedOr(response.text) }
 }
 
 function parsedOr(text: string): unknown {
@@ -65,12 +64,18 @@ function parsedOr(text: string): unknown {
   }
 }
 
-/** Smallest units as text. */
-export const units = z.string().regex(/^\d+$/).transform(BigInt)
+/** Smallest units as text. No token has more digits than a chain's word. */
+export const units = z
+  .string()
+  .regex(/^\d{1,78}$/)
+  .transform(BigInt)
+
+/** Seconds that a swap may take. */
+export const seconds = z.number().nonnegative().max(1_000_000)
 
 /** Dollars as a decimal text or number, to millionths, rounded up: a fee is never told as less than it is. */
 export const dollars = z
-  .union([z.string().regex(/^\d+(\.\d+)?$/), z.number().nonnegative()])
+  .union([z.string().regex(/^\d{1,12}(\.\d{1,36})?$/), z.number().nonnegative().max(999_999_999_999)])
   .transform((value) => {
     const [whole = '0', fraction = ''] = (typeof value === 'number' ? value.toFixed(12) : value).split('.')
     const micros = BigInt(whole + fraction.slice(0, 6).padEnd(6, '0'))

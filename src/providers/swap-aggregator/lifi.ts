@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { decimalOfUnits } from '../../money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, units } from './ask.ts'
+import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
 
 const cost = z.object({
   name: z.string().optional(),
@@ -18,7 +18,7 @@ const quote = z.object({
     toAmount: units,
     toAmountMin: units,
     toAmountUSD: dollars.nullish(),
-    executionDuration: z.number().nonnegative(),
+    executionDuration: seconds,
     feeCosts: z.array(cost).nullish(),
     gasCosts: z.array(cost).nullish(),
   }),

@@ -1,9 +1,9 @@
 /** Relay: `POST /quote/v2`. @see https://docs.relay.link/references/api/get-quote-v2 */
 import { z } from 'zod'
 import type { SwapAggregator, SwapFee } from '../swap-aggregator.ts'
-import { ask, dollars, isEvmRoute, units } from './ask.ts'
+import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
 
-const decimal = z.string().regex(/^-?\d+(\.\d+)?$/)
+const decimal = z.string().regex(/^-?\d{1,36}(\.\d{1,36})?$/)
 
 const fee = z.object({
   currency: z.object({ symbol: z.string() }),
@@ -15,7 +15,7 @@ const quote = z.object({
   fees: z.object({ gas: fee.optional(), relayer: fee.optional(), app: fee.optional() }),
   details: z.object({
     currencyOut: z.object({ amount: units, amountUsd: dollars.nullish(), minimumAmount: units.nullish() }),
-    timeEstimate: z.number().nonnegative().nullish(),
+    timeEstimate: seconds.nullish(),
     totalImpact: z.object({ percent: decimal }).nullish(),
   }),
 })

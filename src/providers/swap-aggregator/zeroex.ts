@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { decimalOfUnits } from '../../money.ts'
 import { type SwapToken, swapTokenOf, worthInMicros } from '../../swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from '../swap-aggregator.ts'
-import { ask, isEvmRoute, units } from './ask.ts'
+import { ask, isEvmRoute, seconds, units } from './ask.ts'
 
 const fee = z.object({ amount: units, token: z.string() }).nullish()
 
 const one = z.object({
   buyAmount: units,
   minBuyAmount: units,
-  estimatedTimeSeconds: z.number().nonnegative().nullish(),
+  estimatedTimeSeconds: seconds.nullish(),
   fees: z.object({ integratorFee: fee, zeroExFee: fee, bridgeNativeFee: fee }),
   gasCosts: z.object({ gasPrice: units.nullish(), gasLimit: units.nullish() }).nullish(),
 })

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import { callProvider } from '../http-client.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
 
 /** How to reach it. */
@@ -31,20 +32,23 @@ export function createHttpTravelRule({
   timeoutMs = 5_000,
 }: TravelRuleHttpOptions): TravelRuleNetwork {
   const base = url.replace(/\/+$/, '')
-  const ask = async (path: string, request: RequestInit & { headers?: Record<string, string> } = {}) => {
+  const ask = async (
+    path: string,
+    request: { method?: string; headers?: Record<string, string>; body?: string } = {},
+  ) => {
     try {
-      const response = await fetch(`${base}${path}`, {
+      const response = await callProvider({
         ...request,
+        url: `${base}${path}`,
         headers: {
           accept: 'application/json',
           ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
           ...request.headers,
         },
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
+        timeoutMs,
       })
       if (!response.ok) throw unavailable(`answered ${response.status}`)
-      const parsed = answer.safeParse(await response.json())
+      const parsed = answer.safeParse(JSON.parse(response.text))
       // What it says may hold what it was told of people: it is not repeated.
       if (!parsed.success) throw unavailable('answered something else')
       return parsed.data
@@ -69,7 +73,10 @@ export function createHttpTravelRule({
       })
       return { reference: told.reference, ...answerOf(told) }
     },
-    read: async (reference) => answerOf(await ask(`/transfers/${encodeURIComponent(reference)}`)),
+    read: async (reference) => {
+      const told = await ask(`/transfers/${encodeURIComponent(reference)}`)
+      return { reference: told.reference, ...answerOf(told) }
+    },
   }
 }
 

@@ -24,6 +24,6 @@ export function createSandboxTravelRule(clock: Clock): TravelRuleNetwork {
       const reference = `${behaviour}.${clock().getTime()}`
       return { reference, ...(await readNow(reference)) }
     },
-    read: readNow,
+    read: async (reference) => ({ reference, ...(await readNow(reference)) }),
   }
 }

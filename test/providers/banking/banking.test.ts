@@ -27,7 +27,7 @@ const deliveryOf = (signature: string | undefined, body: string) => ({
 })
 const holds = (signature: string | undefined, body: string, now: Date, key = published.key) => {
   try {
-    verifyBankingWebhook(deliveryOf(signature, body), key, now)
+    verifyBankingWebhook(deliveryOf(signature, body), [key], now)
     return true
   } catch {
     return false
@@ -133,7 +133,7 @@ describe('Bridge', () => {
       address: '0x000000000000000000000000000000000000dEaD' as const,
     },
   }
-  const bridge = () => createBridgeBanking({ url, apiKey: 'secret', webhookKey: null, log: silentLog })
+  const bridge = () => createBridgeBanking({ url, apiKey: 'secret', webhookKeys: [], log: silentLog })
 
   it('opens an account for a customer, each by an idempotency key', async () => {
     expect(await bridge().open(order)).toEqual({

@@ -77,6 +77,7 @@ describe('Lithic', () => {
     expect(lithic().read(request)).toEqual({
       kind: 'authorization',
       token: request.token,
+      fingerprint: expect.stringMatching(/^[\w-]{43}$/),
       cardToken: 'card',
       type: 'purchase',
       units: 1250n,
@@ -84,6 +85,17 @@ describe('Lithic', () => {
       channel: 'contactless',
       allowsPartial: true,
     })
+  })
+
+  it('tells requests apart by everything in them, and not by the order of their members', () => {
+    const fingerprintOf = (message: object) => {
+      const read = lithic().read(message)
+      return read.kind === 'authorization' ? read.fingerprint : null
+    }
+    const same = Object.fromEntries(Object.entries(request).toReversed())
+    expect(fingerprintOf(same)).toBe(fingerprintOf(request))
+    for (const more of [{ amount: 1251 }, { events: [] }, { a_member_of_tomorrow: 1 }])
+      expect(fingerprintOf({ ...request, ...more })).not.toBe(fingerprintOf(request))
   })
 
   it.each([

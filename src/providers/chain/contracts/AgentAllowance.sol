@@ -17,6 +17,7 @@ contract AgentAllowance {
         uint96 spent;
         uint32 day;
         bool isSet;
+        uint96 once;
     }
 
     /// @dev The agent that stands for all who have no allowance of their own: they share one.
@@ -26,17 +27,24 @@ contract AgentAllowance {
     mapping(address safe => mapping(address token => uint96 price)) private _prices;
 
     event AllowanceSet(address indexed safe, address indexed delegate, bytes32 indexed agent, uint96 daily);
+    event OnceSet(address indexed safe, address indexed delegate, bytes32 indexed agent, uint96 once);
     event Spent(address indexed safe, address indexed delegate, bytes32 indexed agent, uint96 value);
 
     error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value);
     error UnknownPrice(address token);
     error TransferFailed(bytes reason);
 
-    /// @notice Called by the Safe.
+    /// @notice Called by the Safe. Ends what the agent could spend once.
     function setAllowance(address delegate, bytes32 agent, uint96 daily) external {
         Allowance storage allowance = _allowances[msg.sender][delegate][agent];
-        (allowance.daily, allowance.isSet) = (daily, true);
+        (allowance.daily, allowance.isSet, allowance.once) = (daily, true, 0);
         emit AllowanceSet(msg.sender, delegate, agent, daily);
+    }
+
+    /// @notice Called by the Safe: what the agent may spend on any day, before its daily limit is touched.
+    function setOnce(address delegate, bytes32 agent, uint96 once) external {
+        _allowances[msg.sender][delegate][agent].once = once;
+        emit OnceSet(msg.sender, delegate, agent, once);
     }
 
     /// @notice Called by the Safe.
@@ -53,8 +61,11 @@ contract AgentAllowance {
         bytes32 payer = _payerOf(safe, msg.sender, agent);
         Allowance storage allowance = _allowances[safe][msg.sender][payer];
         uint256 spent = _spentOn(allowance, block.timestamp / 1 days);
-        require(spent + value <= allowance.daily, AllowanceExceeded(allowance.daily, spent, value));
-        (allowance.spent, allowance.day) = (uint96(spent + value), uint32(block.timestamp / 1 days));
+        uint256 fromOnce = value < allowance.once ? value : allowance.once;
+        uint256 fromDay = value - fromOnce;
+        require(fromDay == 0 || spent + fromDay <= allowance.daily, AllowanceExceeded(allowance.daily, spent, value));
+        if (fromOnce > 0) allowance.once -= uint96(fromOnce);
+        (allowance.spent, allowance.day) = (uint96(spent + fromDay), uint32(block.timestamp / 1 days));
         emit Spent(safe, msg.sender, payer, uint96(value));
         (bool success, bytes memory answer) = IModuleSafe(safe).execTransactionFromModuleReturnData(
             token, 0, abi.encodeWithSignature("transfer(address,uint256)", to, units), 0
@@ -63,15 +74,18 @@ contract AgentAllowance {
         require(success && (answer.length == 0 ? token.code.length > 0 : abi.decode(answer, (bool))), TransferFailed(answer));
     }
 
-    /// @return daily the limit. @return spent what was spent of it today. @return isOwn whether it is the agent's own.
+    /// @return daily the limit.
+    /// @return spent what was spent of it today.
+    /// @return isOwn whether it is the agent's own.
+    /// @return once what may be spent besides, on any day.
     function allowanceOf(address safe, address delegate, bytes32 agent)
         external
         view
-        returns (uint256 daily, uint256 spent, bool isOwn)
+        returns (uint256 daily, uint256 spent, bool isOwn, uint256 once)
     {
         bytes32 payer = _payerOf(safe, delegate, agent);
         Allowance storage allowance = _allowances[safe][delegate][payer];
-        return (allowance.daily, _spentOn(allowance, block.timestamp / 1 days), payer == agent);
+        return (allowance.daily, _spentOn(allowance, block.timestamp / 1 days), payer == agent, allowance.once);
     }
 
     function _payerOf(address safe, address delegate, bytes32 agent) private view returns (bytes32) {

@@ -18,15 +18,21 @@ contract WalletSetup {
         AgentAllowance module;
         address delegate;
         uint96 daily;
+        bytes32 cards;
+        uint96 cardsDaily;
+        uint96 cardsOnce;
         address[] tokens;
         uint96[] prices;
     }
 
-    /// @notice Switches modules on and lets agents spend.
+    /// @notice Switches modules on, and lets agents spend and cards, which share nothing.
     function setUp(address[] calldata modules, Allowances calldata allowances) public {
         for (uint256 i = 0; i < modules.length; ++i) IOwnSafe(address(this)).enableModule(modules[i]);
         allowances.module.setPrices(allowances.tokens, allowances.prices);
         allowances.module.setAllowance(allowances.delegate, allowances.module.ANY_AGENT(), allowances.daily);
+        allowances.module.setAllowance(allowances.delegate, allowances.cards, allowances.cardsDaily);
+        if (allowances.cardsOnce > 0)
+            allowances.module.setOnce(allowances.delegate, allowances.cards, allowances.cardsOnce);
     }
 
     /// @notice The same for a Safe of one owner, which then belongs to another.

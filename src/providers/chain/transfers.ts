@@ -1,0 +1,48 @@
+/** Transactions and transfers of stablecoins, read from one node. */
+import { TransactionNotFoundError, type TransactionReceipt } from 'viem'
+import type { Address, CalledTransaction, FoundTransfer, Hex } from '../chain.ts'
+import { transferEvent } from './abi.ts'
+import type { NodeClient } from './client.ts'
+import { plainAddress, type TokenAddresses } from './networks.ts'
+import type { ReadReceipt } from './read-receipt.ts'
+import { findReceipt } from './receipts.ts'
+
+/** A transaction with its calldata; undefined while it is in no block. */
+export async function readTransaction(
+  client: NodeClient,
+  hash: Hex,
+  read: (receipt: TransactionReceipt) => ReadReceipt,
+): Promise<CalledTransaction | undefined> {
+  const [receipt, sent] = await Promise.all([
+    findReceipt(client, hash),
+    client.getTransaction({ hash }).catch((error: unknown) => {
+      if (error instanceof TransactionNotFoundError) return undefined
+      throw error
+    }),
+  ])
+  if (receipt === undefined || sent === undefined) return undefined
+  return { ...read(receipt).transaction, calldata: sent.input }
+}
+
+/** Searches a range of blocks, both ends included, for transfers of any of the tokens. */
+export async function findTransfers(
+  client: NodeClient,
+  tokens: TokenAddresses,
+  { fromBlock, toBlock, to }: { fromBlock: bigint; toBlock: bigint; to?: Address },
+): Promise<FoundTransfer[]> {
+  const logs = await client.getLogs({
+    address: Object.values(tokens),
+    event: transferEvent,
+    ...(to === undefined ? {} : { args: { to } }),
+    strict: true,
+    fromBlock,
+    toBlock,
+  })
+  return logs.map(({ address, transactionHash, args }) => ({
+    transactionHash,
+    token: plainAddress(address),
+    units: args.value,
+    from: plainAddress(args.from),
+    to: plainAddress(args.to),
+  }))
+}
