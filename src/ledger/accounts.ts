@@ -1,13 +1,13 @@
 /**
- * Names of ledger accounts. An owner has two for each place: what is available and what is held. Places and revenues are
+ * Names of ledger accounts. An owner has three for each place: what is available, what is held, and what is frozen. Places and revenues are
  * the system's: money comes from and goes to them, and their balance may be below zero.
  */
 
-/** A ledger account of an owner: `acct_…:<place>:available` or `…:held`. Never below zero. */
-export type OwnerAccount = `acct_${string}:${string}:${'available' | 'held'}`
+/** A ledger account of an owner: `acct_…:<place>:available`, `…:held` or `…:frozen`. Never below zero. */
+export type OwnerAccount = `acct_${string}:${string}:${'available' | 'held' | 'frozen'}`
 
 /** A ledger account of the system. */
-export type SystemAccount = `external:${string}` | `revenue:${string}`
+export type SystemAccount = `external:${string}` | `revenue:${string}` | `receivable:${string}`
 
 /** Any ledger account. */
 export type LedgerAccount = OwnerAccount | SystemAccount
@@ -22,9 +22,19 @@ export function held(accountId: string, place: string): OwnerAccount {
   return `${ownerId(accountId)}:${place}:held`
 }
 
+/** An owner's money that the books have and the chain no longer holds: nothing spends it. */
+export function frozen(accountId: string, place: string): OwnerAccount {
+  return `${ownerId(accountId)}:${place}:frozen`
+}
+
 /** The world outside the books at a place: a chain, or the banks. */
 export function external(place: string): SystemAccount {
   return `external:${place}`
+}
+
+/** What owners owe the gateway: below zero by as much. */
+export function receivable(source: string): SystemAccount {
+  return `receivable:${source}`
 }
 
 /** What the gateway earned, such as fees. */

@@ -10,6 +10,8 @@ export interface Balance {
   readonly asset: Asset
   readonly available: bigint
   readonly held: bigint
+  /** What the place no longer holds; see `frozen` of accounts.ts. */
+  readonly frozen: bigint
 }
 
 /** All balances of an owner's money that ever were above zero, by place and asset; shares are not money. */
@@ -18,7 +20,8 @@ export async function balances(connection: Connection, accountId: string): Promi
   const { rows } = await sql<Balance>`
     select split_part(account, ':', 2) as place, asset,
       coalesce(sum(units) filter (where account like '%:available'), 0)::bigint as available,
-      coalesce(sum(units) filter (where account like '%:held'), 0)::bigint as held
+      coalesce(sum(units) filter (where account like '%:held'), 0)::bigint as held,
+      coalesce(sum(units) filter (where account like '%:frozen'), 0)::bigint as frozen
     from balance
     where account > ${`${accountId}:`} and account < ${`${accountId};`} and asset not like 'equity:%'
     group by 1, 2

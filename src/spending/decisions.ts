@@ -1,4 +1,5 @@
 /** The record of decisions, read. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
 import type { IdempotentCall } from './idempotency.ts'
@@ -48,7 +49,12 @@ export async function isSpendDecided(
     .where('idempotency.principal', '=', principal)
     .where('idempotency.key', '=', key)
     .where('idempotency.fingerprint', '=', fingerprint)
-    .where('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS))
+    .where(({ or, eb }) =>
+      or([
+        eb('idempotency.created_at', '>=', new Date(now.getTime() - KEPT_MS)),
+        sql<boolean>`spend_is_open(decision.id, ${now})`,
+      ]),
+    )
     .where('decision.verdict', 'in', ['allow', 'approval_required'])
     .executeTakeFirst()
   return row !== undefined

@@ -29,10 +29,12 @@ const lockStatement: Statement = {
 
 const findStatement: Statement = {
   name: 'idempotency_find',
-  text: `select fingerprint, answer is not null as answered, answer from idempotency
+  text: `select fingerprint, answer is not null as answered, answer, created_at,
+      answer is null and decision_id is null and payment_id is null as claimed
+    from idempotency
     where principal = $1 and key = $2
       and (created_at >= $3::timestamptz - interval '24 hours'
-        or exists (select 1 from reservation r where r.decision_id = idempotency.decision_id and r.status = 'reserved'))`,
+        or spend_is_open(idempotency.decision_id, $3::timestamptz))`,
 }
 
 const keepStatement: Statement = {
@@ -42,7 +44,7 @@ const keepStatement: Statement = {
     set fingerprint = excluded.fingerprint, decision_id = null, payment_id = null, answer = excluded.answer,
       created_at = excluded.created_at
     where i.created_at < excluded.created_at - interval '24 hours'
-      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+      and not spend_is_open(i.decision_id, excluded.created_at)
     returning 1`,
 }
 
@@ -54,7 +56,7 @@ const claimStatement: Statement = {
     set fingerprint = excluded.fingerprint, decision_id = null, payment_id = null, answer = null,
       created_at = excluded.created_at
     where (i.created_at < excluded.created_at - interval '24 hours'
-        and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved'))
+        and not spend_is_open(i.decision_id, excluded.created_at))
       or (i.answer is null and i.decision_id is null and i.payment_id is null and i.fingerprint = excluded.fingerprint
         and i.created_at < excluded.created_at - interval '2 minutes')
     returning 1`,
@@ -78,8 +80,29 @@ const sweepStatement: Statement = {
   text: `delete from idempotency where (principal, key) in (
     select i.principal, i.key from idempotency i
     where i.created_at < $1::timestamptz - interval '24 hours'
-      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+      and not spend_is_open(i.decision_id, $1::timestamptz)
     for update skip locked)`,
+}
+
+/** A key as it was found. @property claimed a call has it that has neither answered nor decided. */
+interface Found {
+  readonly fingerprint: string
+  readonly answered: boolean
+  readonly answer: Json
+  readonly created_at: Date
+  readonly claimed: boolean
+}
+
+/** A claim is free again after this, by {@link claimStatement}. */
+const CLAIM_MS = 2 * 60_000
+/** Calls usually answer sooner. */
+const USUAL_MS = 5_000
+
+/** Whole seconds until it makes sense to ask again: an older claim is probably that of a process that ended. */
+function waitFor(found: Found | undefined, at: Date): number {
+  if (found === undefined || !found.claimed) return 1
+  const ageMs = at.getTime() - found.created_at.getTime()
+  return ageMs < USUAL_MS ? 1 : Math.max(1, Math.floor((CLAIM_MS - ageMs) / 1000) + 1)
 }
 
 /**
@@ -95,13 +118,10 @@ export function withIdempotency(
   return database.transaction(async (connection) => {
     const [lock] = await connection.call<{ locked: boolean }>(lockStatement, [principal, key])
     if (lock?.locked !== true) throw idempotencyInProgress()
-    const [found] = await connection.call<{ fingerprint: string; answered: boolean; answer: Json }>(
-      findStatement,
-      [principal, key, at],
-    )
+    const [found] = await connection.call<Found>(findStatement, [principal, key, at])
     if (found !== undefined) {
       if (found.fingerprint !== fingerprint) throw idempotencyKeyReused()
-      if (!found.answered) throw idempotencyInProgress()
+      if (!found.answered) throw idempotencyInProgress(waitFor(found, at))
       return { replayed: true, answer: found.answer }
     }
     const answer = await work(connection)
@@ -130,12 +150,9 @@ export async function claimingIdempotency(
 ): Promise<IdempotentAnswer> {
   const claimed = await database.call(claimStatement, [principal, key, fingerprint, at])
   if (claimed.length === 0) {
-    const [found] = await database.call<{ fingerprint: string; answered: boolean; answer: Json }>(
-      findStatement,
-      [principal, key, at],
-    )
+    const [found] = await database.call<Found>(findStatement, [principal, key, at])
     if (found !== undefined && found.fingerprint !== fingerprint) throw idempotencyKeyReused()
-    if (found === undefined || !found.answered) throw idempotencyInProgress()
+    if (found === undefined || !found.answered) throw idempotencyInProgress(waitFor(found, at))
     return { replayed: true, answer: found.answer }
   }
   try {
@@ -148,7 +165,7 @@ export async function claimingIdempotency(
   }
 }
 
-/** Forgets keys that are older than 24 hours and whose spend, if any, is resolved. */
+/** Forgets keys that are older than 24 hours and whose spend, if any, is resolved and waits for nobody. */
 export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
   await connection.call(sweepStatement, [at])
 }

@@ -21,7 +21,7 @@ const text = z.string().nullable()
 
 /** A violation that is no matter of the key's policy. */
 const beside = z.object({
-  rule: z.enum(['paused', 'owner_budget']),
+  rule: z.enum(['paused', 'owner_budget', 'aml_screening']),
   limit: text,
   used: text,
   requested: text,

@@ -26,9 +26,9 @@ export async function reserveSpends(
 
 /** A request as the text of a JSON object. Its JSON parts are text already, and a bigint is digits. */
 function objectOf(request: SpendRequest): string {
-  const { facts, violations, ...plain } = parametersOf(request)
+  const { facts, violations, windows, ...plain } = parametersOf(request)
   const text = JSON.stringify(plain, (_name, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   )
-  return `${text.slice(0, -1)},"facts":${facts},"violations":${violations}}`
+  return `${text.slice(0, -1)},"facts":${facts},"violations":${violations},"windows":${windows}}`
 }

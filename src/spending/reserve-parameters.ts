@@ -1,10 +1,11 @@
 /** The parameters of the database's spend functions: one list of names for the single call and for a batch. */
 import { available, held } from '../ledger/accounts.ts'
+import { windowsText } from './outflows.ts'
 import type { SpendRequest } from './reserve.ts'
 
 /** The parameters of a request under their names, without the prefix `p_`. JSON is its text. */
 export function parametersOf(request: SpendRequest) {
-  const { key, idempotency, money, place } = request
+  const { key, idempotency, money, place, windows = [] } = request
   return {
     decision: request.decisionId,
     account: request.accountId,
@@ -29,6 +30,10 @@ export function parametersOf(request: SpendRequest) {
     idempotency_key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,
     at: request.at,
+    windows: windows.length === 0 ? null : windowsText(windows),
+    mac: request.mac ?? null,
+    subject: request.review?.subject ?? null,
+    released: request.review?.released ?? null,
   }
 }
 
@@ -57,4 +62,8 @@ export const parameterNames = [
   'idempotency_key',
   'fingerprint',
   'at',
+  'windows',
+  'mac',
+  'subject',
+  'released',
 ] as const satisfies readonly (keyof ReturnType<typeof parametersOf>)[]

@@ -4,6 +4,7 @@
  * money and its share of the budget until it is resolved; what was used of a day's budget is the sum of its reservations
  * that were not released; the same idempotency key never reserves twice.
  */
+import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import type { Violation } from '../failure.ts'
 import type { Json } from '../json.ts'
 import type { Value } from '../shares.ts'
@@ -50,6 +51,12 @@ export interface SpendRequest {
   readonly place: string | null
   readonly idempotency: IdempotentCall | null
   readonly at: Date
+  /** The AML windows that it is judged by and counted in; none where it is absent. */
+  readonly windows?: readonly OutflowWindow[]
+  /** The name that reviews of exactly this spend are kept by, and the released one that it uses up; absent where AML has no say. */
+  readonly review?: { readonly subject: string; readonly released: string | null } | null
+  /** Authenticates the decision that the request leads to by itself. @see authenticatedReserve */
+  readonly mac?: string
 }
 
 /**

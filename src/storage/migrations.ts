@@ -14,7 +14,10 @@ import { investing } from './migrations/0012-investing.ts'
 import { swaps } from './migrations/0013-swaps.ts'
 import { cardApply } from './migrations/0014-card-apply.ts'
 import { cardAuthorize } from './migrations/0014-card-authorize.ts'
+import { cardCoverage } from './migrations/0014-card-coverage.ts'
 import { cards } from './migrations/0014-cards.ts'
+import { debtFunctions, debtTables } from './migrations/0014-debts.ts'
+import { settlementFunctions, settlementTables } from './migrations/0014-settlements.ts'
 import { banking } from './migrations/0015-banking.ts'
 import { kyc } from './migrations/0016-kyc.ts'
 import { relayRejections } from './migrations/0017-relays.ts'
@@ -24,9 +27,11 @@ import { relaysByAccount } from './migrations/0021-relays-by-account.ts'
 import { intentions } from './migrations/0023-intentions.ts'
 import { verdicts } from './migrations/0024-verdicts.ts'
 import { purchases } from './migrations/0025-purchases.ts'
-import { cardApplyForced } from './migrations/0026-card-apply.ts'
-import { returns } from './migrations/0027-returns.ts'
 import { listedParties } from './migrations/0028-listed-parties.ts'
+import { outflows } from './migrations/0029-outflows.ts'
+import { alarms } from './migrations/0030-alarms.ts'
+import { reviews } from './migrations/0031-reviews.ts'
+import { journal } from './migrations/0032-journal.ts'
 
 /** The SQL of each migration, for PostgreSQL 15 and PGlite alike. */
 export const migrations: Readonly<Record<string, string>> = {
@@ -43,7 +48,15 @@ export const migrations: Readonly<Record<string, string>> = {
   '0011-relays': relays,
   '0012-investing': investing,
   '0013-swaps': swaps,
-  '0014-cards': cards + cardAuthorize + cardApply,
+  '0014-cards':
+    cards +
+    settlementTables +
+    debtTables +
+    settlementFunctions +
+    debtFunctions +
+    cardCoverage +
+    cardAuthorize +
+    cardApply,
   '0015-banking': banking,
   '0016-kyc': kyc,
   '0017-relays': relayRejections,
@@ -53,7 +66,9 @@ export const migrations: Readonly<Record<string, string>> = {
   '0023-intentions': intentions,
   '0024-verdicts': verdicts,
   '0025-purchases': purchases,
-  '0026-card-apply': cardApplyForced,
-  '0027-returns': returns,
   '0028-listed-parties': listedParties,
+  '0029-outflows': outflows,
+  '0030-alarms': alarms,
+  '0031-reviews': reviews,
+  '0032-journal': journal,
 }

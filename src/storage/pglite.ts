@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { makePrivate } from '../private-directory.ts'
 import { clusterSnapshot } from './cluster-snapshot.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
@@ -37,11 +38,13 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
     )
     return databaseOnPool('pglite', sessionsOf(pglite))
   }
+  makePrivate(directory)
   const unlock = lockDirectory(directory, start)
   try {
     const requireRoom = roomIn(directory)
     requireRoom()
     const { pglite, origin } = await openCluster(directory)
+    makePrivate(directory)
     log.info(
       { directory, snapshot: origin, ms: now().getTime() - start.getTime() },
       'embedded database opened',

@@ -36,7 +36,10 @@ function startOf(pid: number): string | undefined {
 
 function startByPs(pid: number): string {
   try {
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    }).trim()
   } catch {
     // No such program, or no such process: whether it answers signals is then all that is known.
     return ''

@@ -36,17 +36,17 @@ export interface VirtualAccountOrderTable {
   tried_at: Date
 }
 
-/** A deposit by the provider's name, its state, and what was booked for it. `owed`: what is still to be collected of one that was taken back. */
+/** A deposit by the provider's name, its state, and what was booked for it. */
 export interface DepositTable {
   id: string
   virtual_account_id: string
   account_id: string
   state: string
   rank: number
+  said_units: bigint | null
   place: string | null
   asset: string | null
   units: bigint | null
-  owed: bigint | null
   created_at: Date
   updated_at: Date
 }

@@ -45,6 +45,7 @@ export interface CardAuthorizationTable {
   id: string
   processor_token: string
   webhook_id: string | null
+  fingerprint: string | null
   card_id: string
   account_id: string
   key_id: string | null
@@ -72,14 +73,41 @@ export interface CardHoldTable {
   micros: bigint
 }
 
-/** Spent stablecoins on their way to the treasury. */
+/** Spent stablecoins on their way to the treasury. `decision_id` is that of the last try. */
 export interface CardSettlementTable {
-  decision_id: string
-  authorization_id: string
+  id: string
+  account_id: string
+  authorization_id: string | null
+  card_id: string | null
   place: string
   asset: string
   units: bigint
-  retried_by: string | null
+  owed_asset: string
+  owed_units: bigint
+  paid_to: string
+  status: 'sending' | 'refused' | 'settled' | 'freed'
+  decision_id: string
+  tries: number
+  refused_by: 'authorization' | 'transfer' | null
+  next_try_at: Date | null
+  ended_at: Date | null
+  created_at: Date
+}
+
+/** What the gateway has paid for an owner, and what of it is still owed. Smallest units of `asset`. */
+export interface DebtTable {
+  id: string
+  account_id: string
+  kind: 'card' | 'settlement' | 'deposit'
+  reference: string
+  card_id: string | null
+  asset: string
+  units: bigint
+  owed: bigint
+  paid_to: string
+  created_at: Date
+  tried_at: Date
+  paid_at: Date | null
 }
 
 /** A transaction's message that came before its authorization. */

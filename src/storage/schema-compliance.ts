@@ -64,8 +64,24 @@ interface TravelRuleDecisionTable {
   decided_at: Date
 }
 
+/** A spend that AML wants a person to look at. */
+interface AmlReviewTable {
+  id: string
+  account_id: string
+  decision_id: string
+  subject: string
+  lists: readonly string[]
+  status: 'open' | 'released' | 'blocked'
+  created_at: Date
+  decided_by: string | null
+  reason: string | null
+  decided_at: Date | null
+  used_by: string | null
+}
+
 /** The tables, by name. */
 export interface ComplianceTables {
+  aml_review: AmlReviewTable
   blocked_address: BlockedAddressTable
   travel_rule: TravelRuleTable
   travel_rule_decision: TravelRuleDecisionTable

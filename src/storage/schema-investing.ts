@@ -27,6 +27,7 @@ interface InvestingOrderTable {
   /** What a sell gives up at most. */
   qty: bigint | null
   limit_price: bigint | null
+  reference_price: bigint
   status: 'new' | 'accepted' | 'partially_filled' | 'filled' | 'canceled' | 'rejected' | 'expired'
   reject_reason: string | null
   filled_qty: Generated<bigint>
@@ -61,6 +62,8 @@ interface DividendTable {
   account_id: string
   symbol: string
   record_date: string
+  /** Of several with one record date. */
+  ordinal: number
   pay_date: string
   qty: bigint
   per_share: bigint

@@ -9,6 +9,9 @@ export interface PaymentTable {
   token: string
   payer: string
   nonce: string
+  pay_to: string
+  /** Null: the gateway carries it itself. */
+  since_block: bigint | null
   identifier: string | null
   request: string
   signature_hash: string
@@ -26,6 +29,8 @@ export interface PaymentTable {
   created_at: Date
   sent_at: Date
   updated_at: Date
+  /** When a reorganization took its settlement back; null: it stands. */
+  reversed_at: Generated<Date | null>
 }
 
 /** What was sold for a payment: one row for each that is settled, written by the database's own function. */

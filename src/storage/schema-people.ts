@@ -28,11 +28,12 @@ export interface PasskeyTable {
   last_used_at: Date | null
 }
 
-/** An e-mail address or phone number that signs an account in, as its keyed hash. */
+/** An e-mail address or phone number that signs an account in: its keyed hash, and the address itself, sealed. */
 export interface LoginDestinationTable {
   destination_hash: string
   account_id: string
   channel: 'email' | 'sms'
+  sealed_address: Uint8Array
   created_at: Date
 }
 
@@ -61,7 +62,7 @@ export interface MfaRecoveryCodeTable {
   used_at: Date | null
 }
 
-/** A wrong one-time code against an account. */
+/** A wrong second factor on a session of an account. */
 export interface FailedFactorTable {
   account_id: string
   at: Date

@@ -1,4 +1,5 @@
 /** The tables of wallets and what they send, as Kysely sees them. */
+import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 
 /** An account's smart account. `address` is lower case. */
@@ -9,6 +10,7 @@ export interface WalletTable {
   created_at: Date
   origin: JsonColumn
   owner: JsonColumn
+  card_cover: Generated<bigint>
 }
 
 /** An externally owned account that signs for a wallet. `address` is lower case. */
@@ -49,6 +51,26 @@ export interface WalletDriftTable {
   last_seen_at: Date
 }
 
+/** Money in the books that the chain no longer holds, in smallest units. */
+export interface WalletShortfallTable {
+  account_id: string
+  token: string
+  frozen: bigint
+  uncovered: bigint
+  first_seen_at: Date
+  updated_at: Date
+}
+
+/** How far a chain's transfers were searched for deposits. */
+export interface ChainCursorTable {
+  chain: string
+  identity: string
+  block_number: bigint
+  block_hash: string
+  adopted_at: Date
+  updated_at: Date
+}
+
 /** A transfer on a chain and how far it came. `destination` is lower case. */
 export interface TransferTable {
   id: string
@@ -67,6 +89,7 @@ export interface TransferTable {
   authorized: JsonColumn
   signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
   valid_until: Date
+  mac: string | null
 }
 
 /** A payment that others have signed on their own tokens, carried to the chain. Addresses are lower case. */

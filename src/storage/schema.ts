@@ -1,6 +1,7 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
+import type { AlarmTables } from './schema-alarms.ts'
 import type {
   DepositTable,
   PayoutTable,
@@ -14,10 +15,12 @@ import type {
   CardOrderTable,
   CardSettlementTable,
   CardTable,
+  DebtTable,
   WebhookEventTable,
 } from './schema-cards.ts'
 import type { ComplianceTables } from './schema-compliance.ts'
 import type { InvestingTables } from './schema-investing.ts'
+import type { JournalTables } from './schema-journal.ts'
 import type { McpTables } from './schema-mcp.ts'
 import type { DocsFeedbackTable, MeteringTable, PaymentTable } from './schema-payments.ts'
 import type {
@@ -31,12 +34,15 @@ import type {
   PasskeyTable,
   SandboxMessageTable,
 } from './schema-people.ts'
+import type { OutflowSlotTable, ReservationTable } from './schema-spending.ts'
 import type {
+  ChainCursorTable,
   IntentTable,
   OwedMintTable,
   RelayTable,
   TransferTable,
   WalletDriftTable,
+  WalletShortfallTable,
   WalletSignerTable,
   WalletTable,
 } from './schema-wallets.ts'
@@ -45,7 +51,7 @@ import type {
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
 /** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
-export interface Schema extends ComplianceTables, InvestingTables, McpTables {
+export interface Schema extends AlarmTables, ComplianceTables, InvestingTables, JournalTables, McpTables {
   account: AccountTable
   session: SessionTable
   access_key: AccessKeyTable
@@ -63,6 +69,8 @@ export interface Schema extends ComplianceTables, InvestingTables, McpTables {
   intent: IntentTable
   relay: RelayTable
   wallet_drift: WalletDriftTable
+  wallet_shortfall: WalletShortfallTable
+  chain_cursor: ChainCursorTable
   owed_mint: OwedMintTable
   signature_nonce: SignatureNonceTable
   rate_window: RateWindowTable
@@ -76,6 +84,7 @@ export interface Schema extends ComplianceTables, InvestingTables, McpTables {
   decision_seal: DecisionSealTable
   approval: ApprovalTable
   reservation: ReservationTable
+  outflow_slot: OutflowSlotTable
   budget_usage: BudgetUsageTable
   payee: PayeeTable
   card: CardTable
@@ -83,6 +92,7 @@ export interface Schema extends ComplianceTables, InvestingTables, McpTables {
   card_authorization: CardAuthorizationTable
   card_hold: CardHoldTable
   card_settlement: CardSettlementTable
+  debt: DebtTable
   card_early: CardEarlyTable
   webhook_event: WebhookEventTable
   virtual_account: VirtualAccountTable
@@ -208,6 +218,8 @@ export interface DecisionTable {
   operation: string
   facts: JsonColumn
   verdict: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
+  /** HMAC of the process that took it; null until that has authenticated it. */
+  mac: Generated<string | null>
   violations: JsonColumn
   /** What was available, where the verdict is `insufficient_funds`. */
   available_units: bigint | null
@@ -224,24 +236,6 @@ export interface DecisionSealTable {
   /** A compact JWS. */
   receipt: string
   sealed_at: Date
-}
-
-/** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. Without a source it holds nothing. */
-export interface ReservationTable {
-  decision_id: string
-  account_id: string
-  key_id: string | null
-  day: string
-  usd_micros: bigint
-  source: string | null
-  held: string | null
-  asset: string
-  units: bigint
-  status: 'reserved' | 'settled' | 'released'
-  reserved_at: Date
-  resolved_at: Date | null
-  /** What of the units has gone already, where they go in parts. */
-  taken: Generated<bigint>
 }
 
 /** What a key used of its budget on a UTC day: the sum and number of its spends that were not released. */

@@ -22,11 +22,11 @@ onBothEngines('post', (database) => {
       { source: available(bob, 'base'), destination: revenue('fees'), money: usdc(1n) },
     ])
     expect(await balances(database(), ann)).toEqual([
-      { place: 'bank', asset: 'EUR', available: 500n, held: 0n },
-      { place: 'base', asset: 'USDC', available: 10n, held: 0n },
+      { place: 'bank', asset: 'EUR', available: 500n, held: 0n, frozen: 0n },
+      { place: 'base', asset: 'USDC', available: 10n, held: 0n, frozen: 0n },
     ])
     expect(await balances(database(), bob)).toEqual([
-      { place: 'base', asset: 'USDC', available: 89n, held: 0n },
+      { place: 'base', asset: 'USDC', available: 89n, held: 0n, frozen: 0n },
     ])
     expect(await balanceOfSystem(database(), external('base'), 'USDC')).toBe(-100n)
     expect(await balanceOfSystem(database(), revenue('fees'), 'USDC')).toBe(1n)
@@ -105,6 +105,14 @@ onBothEngines('post', (database) => {
   })
 
   it.each(['ledger_transaction', 'posting', 'decision'])('refuses to change or empty %s', async (table) => {
+    await database().call(
+      {
+        name: 'test_decision',
+        text: `insert into decision (id, at, account_id, operation, facts, verdict, violations)
+        values ('dec_1', now(), 'acct_1', 'test', '{}', 'allow', '[]') on conflict do nothing`,
+      },
+      [],
+    )
     for (const text of [
       `update ${table} set asset = ''`,
       `delete from ${table}`,

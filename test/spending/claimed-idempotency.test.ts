@@ -84,6 +84,8 @@ onBothEngines('claimingIdempotency', (database) => {
     const { finish, ended } = await begin('d')
     const again = (at: Date, fingerprint = 'same') =>
       claimingIdempotency(database(), call('d', { at, fingerprint }), async () => 'second')
+    await expect(again(after(4))).rejects.toMatchObject(inProgress)
+    await expect(again(after(30))).rejects.toMatchObject({ members: { retryAfter: 91 } })
     await expect(again(after(120))).rejects.toMatchObject(inProgress)
     await expect(again(after(121), 'other')).rejects.toMatchObject(reused)
     expect(await again(after(121))).toEqual({ replayed: false, answer: 'second' })

@@ -29,7 +29,7 @@ onBothEngines('reserveSpend', (database) => {
       decisionId: request.decisionId,
     })
     expect(await balances(database(), scene.accountId)).toEqual([
-      { place: 'base-sepolia', asset: 'USDC', available: 87_500_000n, held: 12_500_000n },
+      { place: 'base-sepolia', asset: 'USDC', available: 87_500_000n, held: 12_500_000n, frozen: 0n },
     ])
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 12_500_000n, count: 1 })
     const decision = await database()

@@ -1,6 +1,6 @@
 /**
- * People: every way to sign in, the second factor, locks. Addresses (e-mail, phone) are kept only as keyed hashes: a person
- * types theirs, we look it up. Challenges of every kind are single-use rows that all processes share.
+ * People: every way to sign in, the second factor, locks. Addresses (e-mail, phone) are looked up by keyed hashes and kept
+ * sealed, for security notices to their owner. Challenges of every kind are single-use rows that all processes share.
  */
 export const people = `
 alter table account
@@ -45,6 +45,7 @@ create table login_destination (
   destination_hash text primary key,
   account_id text not null references account,
   channel text not null check (channel in ('email', 'sms')),
+  sealed_address bytea not null,
   created_at timestamptz not null
 );
 create index login_destination_of_account on login_destination (account_id);

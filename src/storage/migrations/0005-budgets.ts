@@ -10,7 +10,8 @@
  * A batch takes each level whole, for all of its requests, before the next; a single call needs at most one of 1 to 3, and
  * takes its balances in order. Under 2 lie the rows of idempotency, under 3 the budget_usage and payee of the account's keys:
  * whoever holds the level is alone with them, so they may be touched in any order and never add a wait. Sorted by hash and not by
- * name, because two names with one hash are one lock. What else is written is new rows under new ids, for which nobody waits.
+ * name, because two names with one hash are one lock. Under 3 lie the outflow_slot rows of the account, too (0029-outflows), and its aml_review rows (0031-reviews),
+ * which a person decides on with a lock on that row alone. What else is written is new rows under new ids, for which nobody waits.
  * Two outsiders meet these locks and add no edge: a write that spends nothing only tries for its pair and never waits for it;
  * the sweep of old pairs skips whatever is locked.
  */
@@ -29,15 +30,13 @@ create table payee (
   primary key (key_id, counterparty)
 );
 
-drop function spend_reserve(text, text, text, int, text, text, jsonb, jsonb, text, bigint, bigint, bigint, int, bigint,
-  text, text, text, text, text, timestamptz);
-
 create function spend_reserve(
   p_decision text, p_account text, p_key text, p_policy_version int, p_policy_hash text, p_operation text,
   p_facts jsonb, p_violations jsonb, p_asset text, p_units bigint, p_usd_micros bigint,
   p_daily_max bigint, p_daily_count int, p_counterparty text, p_cooldown_seconds int,
   p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
   p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
+  p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
   out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -51,6 +50,7 @@ declare
   v_owner_max bigint;
   v_paid_from timestamptz;
   v_too_new jsonb := '[]';
+  v_screening jsonb;
 begin
   replayed := false;
   decision_id := p_decision;
@@ -63,7 +63,7 @@ begin
     on conflict (principal, key) do update
     set fingerprint = excluded.fingerprint, decision_id = excluded.decision_id, answer = null, created_at = excluded.created_at
     where i.created_at < excluded.created_at - interval '24 hours'
-        and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+        and not spend_is_open(i.decision_id, p_at)
       -- The approved call takes the place of the one that asked, once: a second approval finds its decision.
       or p_is_approved and i.fingerprint = excluded.fingerprint
         and exists (select 1 from decision d where d.id = i.decision_id and d.verdict = 'approval_required');
@@ -92,6 +92,15 @@ begin
     decision_id := null;
     violations := '[]';
     return;
+  end if;
+  if p_violations <> '[]' then
+    v_screening := jsonb_path_query_first(p_violations, '$[*] ? (@.rule == "aml_screening")');
+  end if;
+  if v_screening is null and (p_windows is not null or p_released is not null) then
+    v_screening := aml_objection(p_account, p_windows, p_released, p_at);
+    if v_screening is not null then
+      violations := violations || v_screening;
+    end if;
   end if;
 
   if p_key is not null then
@@ -152,6 +161,10 @@ begin
   end if;
 
   while verdict is null loop
+    if p_source is null then
+      verdict := case when p_needs_approval then 'approval_required' else 'allow' end;
+      exit;
+    end if;
     if not p_needs_approval then
       update balance b set units = b.units - p_units
       where b.account = p_source and b.asset = p_asset and b.units >= p_units;
@@ -182,20 +195,35 @@ begin
       insert into budget_usage as u (key_id, day, used_micros, count) values (p_key, v_day, coalesce(p_usd_micros, 0), 1)
       on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
     end if;
-    update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
-    if not found then
-      insert into balance as b (account, asset, units) values (p_held, p_asset, p_units)
-      on conflict (account, asset) do update set units = b.units + excluded.units;
+    if p_source is not null then
+      update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
+      if not found then
+        insert into balance as b (account, asset, units) values (p_held, p_asset, p_units)
+        on conflict (account, asset) do update set units = b.units + excluded.units;
+      end if;
+      insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':hold', 'hold', p_decision, p_at);
+      insert into posting (transaction_id, ordinal, source, destination, asset, units)
+      values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
     end if;
-    insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':hold', 'hold', p_decision, p_at);
-    insert into posting (transaction_id, ordinal, source, destination, asset, units)
-    values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
-    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at)
-    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at);
+    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at, windows)
+    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at, p_windows);
+    if p_windows is not null then
+      perform outflow_count(p_account, p_windows, p_at);
+    end if;
   end if;
 
-  insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
-  values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units);
+  -- The authentication code covers the decision that the request leads to unless a counter or the balance objects.
+  insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units, mac)
+  values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units,
+    case when violations = p_violations and verdict <> 'insufficient_funds' then p_mac end);
+
+  if v_screening is not null then
+    -- The same call may be sent again once it has its data, its window has passed or a person has looked at it.
+    delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
+    perform aml_ask_review(p_account, p_decision, p_subject, v_screening, p_at);
+  elsif verdict = 'allow' and p_released is not null then
+    update aml_review r set used_by = p_decision where r.id = p_released;
+  end if;
 end $$;
 
 -- Decides a batch of requests one after the other, in one transaction, and answers a row for each, in their order. A request
@@ -245,55 +273,12 @@ begin
     decision text, account text, key text, policy_version int, policy_hash text, operation text, facts jsonb,
     violations jsonb, asset text, units bigint, usd_micros bigint, daily_max bigint, daily_count int, counterparty text,
     cooldown_seconds int, needs_approval boolean, is_approved boolean, source text, held text, principal text,
-    idempotency_key text, fingerprint text, at timestamptz
+    idempotency_key text, fingerprint text, at timestamptz, windows jsonb, mac text, subject text, released text
   )) with ordinality as q
   cross join lateral spend_reserve(
     q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation, q.facts, q.violations, q.asset, q.units,
     q.usd_micros, q.daily_max, q.daily_count, q.counterparty, q.cooldown_seconds, q.needs_approval, q.is_approved,
-    q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at) r
+    q.source, q.held, q.principal, q.idempotency_key, q.fingerprint, q.at, q.windows, q.mac, q.subject, q.released) r
   order by q.ordinality;
-end $$;
-
--- Settles (held to the destination) or releases (held back to its source; the budget of its day gets it back), once.
-create or replace function spend_resolve(
-  p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text
-) language plpgsql as $$
-#variable_conflict use_column
-declare
-  r reservation;
-  v_destination text;
-  v_kind text := case p_status when 'settled' then 'settle' else 'release' end;
-begin
-  select * into r from reservation where decision_id = p_decision for update;
-  if not found then
-    verdict := 'not_reserved';
-    return;
-  elsif r.status <> 'reserved' then
-    verdict := 'already_' || r.status;
-    return;
-  end if;
-
-  verdict := p_status;
-  v_destination := case p_status when 'settled' then p_destination else r.source end;
-  update reservation set status = p_status, resolved_at = p_at where decision_id = p_decision;
-  if p_status = 'released' and r.key_id is not null then
-    perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
-    update budget_usage set used_micros = used_micros - r.usd_micros, count = count - 1
-    where key_id = r.key_id and day = r.day;
-  end if;
-
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-  update balance set units = units - r.units where account = r.held and asset = r.asset;
-  if left(v_destination, 5) = 'acct_' and v_destination collate "C" > r.held then
-    insert into balance as b (account, asset, units) values (v_destination, r.asset, r.units)
-    on conflict (account, asset) do update set units = b.units + excluded.units;
-  end if;
-
-  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
-  insert into posting (transaction_id, ordinal, source, destination, asset, units)
-  values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, r.units);
 end $$;
 `

@@ -49,8 +49,10 @@ alter table transfer
   -- The chain does not execute it after this.
   add column valid_until timestamptz not null default now() + interval '10 minutes';
 alter table transfer alter column valid_until drop default;
+-- HMAC of what is sent, by the process that wrote it, hex.
+alter table transfer add column mac text;
 
--- Where a wallet has something else on the chain than in the books, and nothing is under way that would explain it.
+-- Where a wallet holds something else on the chain than in the books, and nothing pending explains it.
 create table wallet_drift (
   account_id text not null references account,
   token text not null,
@@ -59,5 +61,31 @@ create table wallet_drift (
   first_seen_at timestamptz not null,
   last_seen_at timestamptz not null,
   primary key (account_id, token)
+);
+
+-- Money in the books that the chain no longer holds. \`frozen\`: moved from available to frozen, so that nothing spends it.
+-- \`uncovered\`: what is held for pending spends and not backed by the chain; it cannot be frozen while they are open.
+create table wallet_shortfall (
+  account_id text not null references account,
+  token text not null,
+  frozen bigint not null check (frozen >= 0),
+  uncovered bigint not null check (uncovered >= 0),
+  first_seen_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (account_id, token)
+);
+
+-- By which a transaction's transfers are told from deposits and withdrawals.
+create index transfer_of_transaction on transfer (transaction_hash) where state = 'confirmed';
+
+-- How far a chain's transfers were searched for deposits. \`identity\` names the very chain: a development node may be replaced.
+create table chain_cursor (
+  chain text primary key,
+  identity text not null,
+  block_number bigint not null,
+  block_hash text not null,
+  -- Since when the books are those of this very chain: what was settled before happened on another.
+  adopted_at timestamptz not null,
+  updated_at timestamptz not null
 );
 `

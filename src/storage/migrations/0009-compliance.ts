@@ -27,7 +27,4 @@ create table travel_rule (
   check ((sealed is null) = (erased_at is not null))
 );
 create index travel_rule_of_transfer on travel_rule (account_id, destination, token, units, id);
-
--- Velocity and structuring count money, so dust (below one whole token) is not looked at, and costs nothing.
-create index transfer_history on transfer (account_id, created_at) where units >= 1000000;
 `

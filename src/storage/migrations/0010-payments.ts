@@ -10,6 +10,10 @@ create table payment (
   token text collate "C" not null check (token = lower(token)),
   payer text collate "C" not null check (payer = lower(payer)),
   nonce text collate "C" not null check (nonce = lower(nonce)),
+  -- The payee's address, and the block before which no transaction of a remote facilitator counts; null: this gateway
+  -- carries the payment itself, in a transaction that bears its mark.
+  pay_to text collate "C" not null check (pay_to = lower(pay_to)),
+  since_block bigint,
   -- What the client itself calls the purchase, where it does: a second authorization under it is not taken.
   identifier text collate "C",
   -- SHA-256 of what is bought, and of the signature that pays for it.
@@ -32,11 +36,13 @@ create table payment (
   -- When it was last handed to the facilitator, and when anybody last looked into it.
   sent_at timestamptz not null,
   updated_at timestamptz not null,
+  reversed_at timestamptz,
   unique (chain, token, payer, nonce),
   check ((state = 'settled') = (receipt is not null)),
   check ((state = 'failed') = (failure is not null))
 ) with (fillfactor = 80);
 create unique index payment_identified on payment (payer, identifier) where identifier is not null;
+create index payment_settled on payment (updated_at) where state = 'settled';
 create index payment_open on payment (updated_at) where state in ('taking', 'pending');
 
 create table metering (
@@ -64,6 +70,20 @@ begin
   values (v.id, v.operation, v.payer, v.asset, v.units, p_at);
   perform ledger_post(v.id, 'x402_payment', v.id, p_at, array['external:' || v.chain],
     array['revenue:' || v.operation], array[v.asset], array[v.units]);
+  return true;
+end $$;
+
+-- The chain lost the block that paid it: what was booked is booked back. The purchase stays delivered; the loss is in the books.
+create function payment_reverse(p_id text, p_at timestamptz) returns boolean language plpgsql as $$
+declare
+  v payment;
+begin
+  update payment set reversed_at = p_at where id = p_id and state = 'settled' and reversed_at is null returning * into v;
+  if not found then
+    return false;
+  end if;
+  perform ledger_post(v.id || ':reversed', 'x402_reversal', v.id, p_at, array['revenue:' || v.operation],
+    array['external:' || v.chain], array[v.asset], array[v.units]);
   return true;
 end $$;
 

@@ -50,8 +50,9 @@ begin
   values (p_id, 1, r.held, p_destination, r.asset, p_units);
 end $$;
 
--- As before, of what was not taken. A spend of which a part went is settled by its release: it counts for that part.
-create or replace function spend_resolve(
+-- Settles (held to the destination) or releases (held back to its source; the budget of its day gets it back) what was not
+-- taken, once. A spend of which a part went is settled by its release: it counts for that part.
+create function spend_resolve(
   p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -84,14 +85,17 @@ begin
     update reservation set status = 'settled', resolved_at = p_at, units = r.taken, usd_micros = r.usd_micros - v_unused
     where decision_id = p_decision;
   end if;
-  if p_status = 'released' and r.key_id is not null then
+  if p_status = 'released' and (r.key_id is not null or r.windows is not null) then
     perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
+    if r.taken = 0 and r.windows is not null then
+      perform outflow_return(r.account_id, r.windows, r.reserved_at);
+    end if;
     update budget_usage set used_micros = used_micros - v_unused, count = count - (case r.taken when 0 then 1 else 0 end)
     where key_id = r.key_id and day = r.day;
   end if;
 
-  -- Somebody else's money was never held.
-  if r.source is null then
+  -- Somebody else's money was never held, and what was held before it was reserved stays held.
+  if r.source is null or v_destination = r.held then
     return;
   end if;
 
@@ -124,6 +128,8 @@ create table investing_order (
   -- What a sell gives up at most.
   qty bigint check (qty > 0),
   limit_price bigint check (limit_price > 0),
+  -- What a share was worth when it was ordered: reports of the broker are measured by it.
+  reference_price bigint not null check (reference_price > 0),
   -- 'new' until the broker is known to have it.
   status text not null check (status in ('new', 'accepted', 'partially_filled', 'filled', 'canceled', 'rejected', 'expired')),
   reject_reason text,
@@ -142,6 +148,23 @@ create table investing_order (
 );
 create index investing_order_of_account on investing_order (account_id, id);
 create index investing_order_open on investing_order (updated_at) where status in ('new', 'accepted', 'partially_filled');
+
+-- Open orders of a key that was stopped, and of an account that was locked, are to be canceled. One whose row is locked is
+-- being booked: the job that carries orders on finds it. Waiting for it here would turn the order of locks around.
+create function orders_stop() returns trigger language plpgsql as $$
+begin
+  update investing_order set cancel_requested_at = now() where id in (
+    select o.id from investing_order o join decision d on d.id = o.decision_id
+    where o.status in ('new', 'accepted', 'partially_filled') and o.cancel_requested_at is null
+      and o.account_id = coalesce(to_jsonb(new) ->> 'account_id', new.id)
+      and (tg_table_name = 'account' or d.key_id = new.id)
+    for update of o skip locked);
+  return null;
+end $$;
+create trigger orders_stop after update of status on account
+  for each row when (new.status = 'locked' and old.status <> 'locked') execute function orders_stop();
+create trigger orders_stop after update of status on access_key
+  for each row when (new.status <> 'active' and old.status = 'active') execute function orders_stop();
 
 -- Every change of a position, in the order of its ids: what was bought counts above zero, what was sold below.
 create table position_change (
@@ -169,13 +192,15 @@ create table dividend (
   account_id text not null references account,
   symbol text not null,
   record_date date not null,
+  -- Of several with one record date, such as a regular one and a special one.
+  ordinal int not null,
   pay_date date not null,
   qty bigint not null check (qty > 0),
   per_share bigint not null check (per_share > 0),
   amount bigint not null check (amount >= 0),
   status text not null check (status in ('announced', 'paid')),
   paid_at timestamptz,
-  primary key (account_id, symbol, record_date)
+  primary key (account_id, symbol, record_date, ordinal)
 );
 create index dividend_due on dividend (pay_date) where status = 'announced';
 

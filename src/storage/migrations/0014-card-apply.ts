@@ -1,19 +1,9 @@
-/** What became of a purchase, as one function of the database. Its locks: see 0014-cards. */
+/**
+ * What becomes of a purchase, as one function of the database: clearing, reversal, refund, reversal of a refund, and close
+ * (with its last status), each event once. What clears without an approval counts in the day's limit and the key's budget;
+ * the reversal of a refund first takes what was refunded, which was counted already. Its locks: see 0014-cards.
+ */
 export const cardApply = `
--- Reserves money that is held already for its way to the treasury.
-create function card_settle(p_decision text, a card_authorization, p_place text, p_asset text, p_units bigint, p_at timestamptz)
-returns void language sql as $$
-  insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
-  values (p_decision, p_at, a.account_id, null, null, null, 'cards.settle', jsonb_build_object('category', 'card',
-    'asset', p_asset, 'units', p_units::text, 'chain', p_place, 'authorization', a.id, 'authorizedBy', a.decision_id), 'allow', '[]', null);
-  insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at)
-  values (p_decision, a.account_id, null, a.day, 0, a.account_id || ':' || p_place || ':available',
-    a.account_id || ':' || p_place || ':held', p_asset, p_units, p_at);
-  insert into card_settlement (decision_id, authorization_id, place, asset, units)
-  values (p_decision, a.id, p_place, p_asset, p_units);
-$$;
-
--- Applies what became of an authorization, once an event: clearing, reversal, refund, or close (with its last status).
 create function card_apply(
   p_event text, p_token text, p_kind text, p_units bigint, p_status text, p_at timestamptz,
   p_places text[], p_assets text[], p_rates bigint[], p_ids text[],
@@ -26,7 +16,6 @@ declare
   v_left numeric := 0;
   v_worth numeric;
   v_take bigint;
-  v_units bigint;
   v_back numeric := 0;
   v_more numeric := 0;
   v_next int := 1;
@@ -35,6 +24,8 @@ declare
   v_assets text[] := '{}';
   v_takes bigint[] := '{}';
   v_posted text;
+  v_first int := 0;
+  v_again bigint := 0;
 begin
   shortfall := 0;
   select * into a from card_authorization where processor_token = p_token for update;
@@ -52,9 +43,10 @@ begin
   perform 1 from balance b where b.account > a.account_id || ':' and b.account < a.account_id || ';'
   order by b.account, b.asset for update;
 
-  if p_kind = 'clearing' then
+  if p_kind in ('clearing', 'return_reversal') then
+    v_first := case when a.cleared = 0 and (a.approved = 0 or a.status in ('voided', 'expired', 'declined')) then 1 else 0 end;
     v_left := p_units::numeric * 10000;
-    for h in select * from card_hold where authorization_id = a.id and micros > 0 order by ordinal loop
+    for h in select * from card_hold where authorization_id = a.id and micros > 0 and p_kind = 'clearing' order by ordinal loop
       exit when v_left = 0;
       v_worth := least(v_left, h.micros);
       v_take := div(h.units * v_worth + h.micros - 1, h.micros::numeric);
@@ -66,37 +58,33 @@ begin
         v_assets := v_assets || h.asset;
         v_takes := v_takes || v_take;
       elsif v_take > 0 then
-        perform card_settle(p_ids[v_next], a, h.place, h.asset, v_take, p_at);
+        perform card_settle(p_ids[v_next], a.account_id, a.id, a.card_id, h.place, h.asset, v_take, 'USD',
+          div(v_worth + 9999, 10000::numeric)::bigint, 'external:cards', p_at);
         v_next := v_next + 1;
       end if;
     end loop;
     -- More than was held: the network has moved it already, so it comes from wherever there is some.
-    v_more := v_left;
-    for h in select * from unnest(p_places, p_assets, p_rates) with ordinality as p (place, asset, rate, ordinal)
-      order by p.ordinal
-    loop
-      exit when v_left = 0;
-      select b.units into v_units from balance b where b.account = a.account_id || ':' || h.place || ':available' and b.asset = h.asset;
-      v_take := least(coalesce(v_units, 0), div(v_left * 10000000000 + h.rate - 1, h.rate::numeric));
-      v_worth := least(v_left, div(v_take::numeric * h.rate, 10000000000));
-      continue when v_worth = 0;
-      v_left := v_left - v_worth;
+    if p_kind = 'return_reversal' then
+      v_again := least(p_units, a.refunded);
+    end if;
+    v_more := v_left - v_again::numeric * 10000;
+    for h in select * from money_to_take(a.account_id, p_places, p_assets, p_rates, v_left) loop
+      v_left := v_left - h.micros;
       v_from := v_from || (a.account_id || ':' || h.place || ':available');
       v_to := v_to || case h.place when 'bank' then 'external:cards' else a.account_id || ':' || h.place || ':held' end;
       v_assets := v_assets || h.asset;
-      v_takes := v_takes || v_take;
+      v_takes := v_takes || h.units;
       if h.place <> 'bank' then
-        perform card_settle(p_ids[v_next], a, h.place, h.asset, v_take, p_at);
+        perform card_settle(p_ids[v_next], a.account_id, a.id, a.card_id, h.place, h.asset, h.units, 'USD',
+          div(h.micros + 9999, 10000::numeric)::bigint, 'external:cards', p_at);
         v_next := v_next + 1;
       end if;
     end loop;
-    -- And where there is none, the gateway has paid it.
+    -- And where there is none, the gateway has paid it, and its owner owes it.
     shortfall := div(v_left + 9999, 10000);
     if shortfall > 0 then
-      v_from := v_from || 'revenue:card-shortfall'::text;
-      v_to := v_to || 'external:cards'::text;
-      v_assets := v_assets || 'USD'::text;
-      v_takes := v_takes || shortfall;
+      perform debt_book('card:' || a.id || ':' || p_event, a.account_id, 'card', a.id, a.card_id, 'USD', shortfall,
+        'external:cards', p_at);
     end if;
   elsif p_kind = 'refund' and p_units > 0 then
     v_from := array['external:cards'];
@@ -126,14 +114,18 @@ begin
 
   if cardinality(v_takes) > 0 then
     select l.verdict into v_posted
-    from ledger_post('card:' || p_event, 'card_' || p_kind, a.id, p_at, v_from, v_to, v_assets, v_takes) l;
+    from ledger_post('card:' || a.id || ':' || p_event, 'card_' || p_kind, a.id, p_at, v_from, v_to, v_assets, v_takes) l;
     if v_posted <> 'posted' then
       raise exception 'a card event was not posted: %', v_posted;
     end if;
   end if;
   if v_back > 0 or v_more > 0 then
-    update card_usage set units = greatest(units + div(v_more - v_back, 10000), 0) where card_id = a.card_id and day = a.day;
-    update budget_usage set used_micros = greatest(used_micros + v_more - v_back, 0) where key_id = a.key_id and day = a.day;
+    insert into card_usage as u (card_id, day, units) values (a.card_id, a.day, greatest(div(v_more - v_back, 10000), 0))
+    on conflict (card_id, day) do update set units = greatest(u.units + div(v_more - v_back, 10000), 0);
+    -- What was not approved, or not any more, is not counted among the spends either.
+    insert into budget_usage as u (key_id, day, used_micros, count)
+    select a.key_id, a.day, greatest(v_more - v_back, 0), v_first where a.key_id is not null
+    on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first;
   end if;
   if p_kind = 'close' and a.status = 'pending' then
     update reservation set status = case a.cleared when 0 then 'released' else 'settled' end, resolved_at = p_at
@@ -143,31 +135,14 @@ begin
     end if;
   end if;
   update card_authorization set updated_at = p_at,
-    cleared = cleared + case p_kind when 'clearing' then p_units else 0 end,
-    refunded = refunded + case p_kind when 'refund' then p_units else 0 end,
+    cleared = cleared + case when p_kind in ('clearing', 'return_reversal') then p_units - v_again else 0 end,
+    refunded = refunded + case p_kind when 'refund' then p_units else -v_again end,
     shortfall = card_authorization.shortfall + card_apply.shortfall,
-    status = case when p_kind = 'close' and status in ('pending', 'voided', 'expired') then p_status else status end
+    status = case
+      -- Whatever was said of it before: it has cleared.
+      when p_kind in ('clearing', 'return_reversal') and status = 'declined' or p_status = 'declined' and cleared > 0 then 'settled'
+      when p_kind = 'close' and status in ('pending', 'voided', 'expired') then p_status
+      else status end
   where id = a.id;
-end $$;
-
--- Tries a settlement again that the chain refused: its money went back, and is taken anew as far as it is still there.
-create function card_settle_again(p_old text, p_new text, p_at timestamptz, out verdict text) language plpgsql as $$
-declare
-  o card_settlement;
-  a card_authorization;
-begin
-  select * into o from card_settlement where decision_id = p_old and retried_by is null for update;
-  if not found then
-    verdict := 'repeated';
-    return;
-  end if;
-  select * into a from card_authorization where id = o.authorization_id;
-  select l.verdict into verdict from ledger_post(p_new || ':hold', 'hold', p_new, p_at,
-    array[a.account_id || ':' || o.place || ':available'], array[a.account_id || ':' || o.place || ':held'],
-    array[o.asset], array[o.units]) l;
-  if verdict = 'posted' then
-    perform card_settle(p_new, a, o.place, o.asset, o.units, p_at);
-    update card_settlement set retried_by = p_new where decision_id = p_old;
-  end if;
 end $$;
 `

@@ -3,6 +3,10 @@ export const cardAuthorize = `
 create function card_authorize(
   p_id text, p_card text, p_version int, p_token text, p_webhook text, p_units bigint, p_partial boolean, p_refusal text,
   p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
+  -- The request's own, and whether the gateway owns the wallet. Where somebody else does: what is left of the allowance and
+  -- when the chain was asked (null: it was not), and of each token its price there, what is there and what was booked before.
+  p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
+  p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
   out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -15,7 +19,9 @@ declare
   v_day date;
   v_need numeric;
   v_total numeric := 0;
-  v_units bigint;
+  v_left bigint;
+  v_is_ours boolean;
+  v_caps bigint[];
   v_used bigint;
   v_worth numeric;
   v_take bigint;
@@ -25,8 +31,12 @@ declare
   v_worths bigint[] := '{}';
 begin
   perform pg_advisory_xact_lock(hashtext('card'), hashtext(p_token));
-  -- An approval that came too late was taken back: asked again, it is no approval.
-  select 'repeated', a.id, case when a.reason = 'approved' and a.status in ('voided', 'expired') then 'too_late' else a.reason end,
+  perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
+  -- Only the very same request is answered again; any other by a known name has no hold. An approval that came too late was
+  -- taken back, and what was declined after all is none either: asked again, it is no approval.
+  select case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
+      then 'repeated' else 'other' end,
+    a.id, case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end,
     a.approved, a.decision_id into verdict, authorization_id, reason, approved, decision_id
   from card_authorization a where a.processor_token = p_token or a.webhook_id = p_webhook
   order by a.processor_token = p_token desc limit 1;
@@ -44,7 +54,8 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(q.account, 0));
   -- Read after the lock: whatever the owner changed before this binds it.
   select * into c from card where id = p_card;
-  if c.version is distinct from p_version then
+  select w.owner->>'kind' = 'gateway' into v_is_ours from wallet w where w.account_id = q.account;
+  if c.version is distinct from p_version or coalesce(v_is_ours, false) <> p_is_ours then
     verdict := 'stale';
     return;
   end if;
@@ -54,6 +65,10 @@ begin
   approved := 0;
   reason := p_refusal;
   v_need := p_units;
+
+  if reason is null and p_units > 0 and exists (select 1 from debt d where d.account_id = q.account and d.owed > 0) then
+    reason := 'debt_owed';
+  end if;
 
   if reason is null and p_units > 0 and c.daily_max is not null then
     select coalesce(max(u.units), 0) into v_used from card_usage u where u.card_id = p_card and u.day = v_day;
@@ -66,20 +81,22 @@ begin
     perform 1 from balance b where b.account > q.account || ':' and b.account < q.account || ';'
     order by b.account, b.asset for update;
 
-    select coalesce(sum(div(b.units::numeric * p.rate, 10000000000)), 0) into v_total
-    from unnest(p_places, p_assets, p_rates) as p (place, asset, rate)
-    join balance b on b.account = q.account || ':' || p.place || ':available' and b.asset = p.asset;
+    if not p_is_ours then
+      v_left := coalesce(p_left - card_open_micros(q.account, p_place, p_tokens, p_prices, p_since), 0);
+    end if;
+    v_caps := card_caps(q.account, p_places, p_assets, v_left, p_tokens, p_prices, p_on_chain, p_booked);
+    select coalesce(sum(div(p.cap::numeric * p.rate, 10000000000)), 0) into v_total
+    from unnest(p_rates, v_caps) as p (rate, cap);
     if v_total < v_need * 10000 and p_partial and v_total >= 10000 then
       v_need := div(v_total, 10000);
     end if;
 
     v_worth := v_need * 10000;
-    for f in select * from unnest(p_places, p_assets, p_rates) with ordinality as p (place, asset, rate, ordinal)
+    for f in select * from unnest(p_places, p_assets, p_rates, v_caps) with ordinality as p (place, asset, rate, cap, ordinal)
       order by p.ordinal
     loop
       exit when v_worth = 0;
-      select b.units into v_units from balance b where b.account = q.account || ':' || f.place || ':available' and b.asset = f.asset;
-      v_take := least(coalesce(v_units, 0), div(v_worth * 10000000000 + f.rate - 1, f.rate::numeric));
+      v_take := least(f.cap, div(v_worth * 10000000000 + f.rate - 1, f.rate::numeric));
       continue when v_take = 0 or div(v_take::numeric * f.rate, 10000000000) = 0;
       v_places := v_places || f.place;
       v_assets := v_assets || f.asset;
@@ -91,7 +108,10 @@ begin
     if v_worth > 0 then
       v_places := p_places[1:1];
       v_assets := p_assets[1:1];
-      v_takes := array[div(v_need * 100000000000000 + p_rates[1] - 1, p_rates[1]::numeric)::bigint];
+      -- More than is booked, too: a source may be worth less to a card than to its owner.
+      select greatest(div(v_need * 100000000000000 + p_rates[1] - 1, p_rates[1]::numeric), coalesce(max(b.units), 0) + 1)::bigint
+      into v_take from balance b where b.account = q.account || ':' || p_places[1] || ':available' and b.asset = p_assets[1];
+      v_takes := array[v_take];
       v_worths := array[(v_need * 10000)::bigint];
     end if;
 
@@ -124,9 +144,9 @@ begin
     reason := 'approved';
     approved := v_need;
   end if;
-  insert into card_authorization (id, processor_token, webhook_id, card_id, account_id, key_id, decision_id, day, reason, status,
+  insert into card_authorization (id, processor_token, webhook_id, fingerprint, card_id, account_id, key_id, decision_id, day, reason, status,
     units, approved, about, created_at, updated_at)
-  values (p_id, p_token, p_webhook, p_card, q.account, q.key, decision_id, v_day, reason,
+  values (p_id, p_token, p_webhook, p_fingerprint, p_card, q.account, q.key, decision_id, v_day, reason,
     case reason when 'approved' then 'pending' else 'declined' end, p_units, approved, p_about, v_at, v_at);
   if approved = 0 then
     return;

@@ -4,10 +4,17 @@
  * transaction and one round trip.
  *
  * Locks are those of 0005-budgets, in its order; two are added. `card_apply` takes the row of its authorization first, as a
- * resolve takes its reservation. `card_authorize` takes the processor's token where others take an idempotency pair. Under
- * the account's lock lie card_usage and card_hold. Balances are taken all at once, in order, before any of them changes.
+ * resolve takes its reservation. `card_authorize` takes the processor's token and then its webhook's id where others take an
+ * idempotency pair. Under the account's lock lie card_usage, card_hold, card_settlement, debt and the owner of the wallet: what
+ * a wallet that its owner holds must still pay for cards is read under it. Balances are taken all at once, in order, before
+ * any of them changes.
  */
 export const cards = `
+alter table wallet
+  -- What cards held when the gateway gave the wallet to its owner, in millionths of a USD as the chain's allowances count:
+  -- the hand-over lets the gateway spend it once.
+  add column card_cover bigint not null default 0 check (card_cover >= 0);
+
 create table card (
   id text collate "C" primary key,
   account_id text not null references account,
@@ -47,6 +54,8 @@ create table card_authorization (
   id text collate "C" primary key,
   processor_token text collate "C" not null unique,
   webhook_id text collate "C" unique,
+  -- Of the whole request: only the very same one is a repetition. Null where nobody was asked.
+  fingerprint text,
   card_id text collate "C" not null,
   account_id text collate "C" not null,
   key_id text collate "C",
@@ -64,6 +73,7 @@ create table card_authorization (
   updated_at timestamptz not null
 ) with (fillfactor = 80);
 create index card_authorization_of_card on card_authorization (card_id, id);
+create index card_authorization_of_account on card_authorization (account_id) where status = 'pending';
 create index card_authorization_open on card_authorization (created_at) where status = 'pending';
 
 -- What is still held for an authorization, in the order in which it is spent; worth in millionths of a USD.
@@ -77,26 +87,15 @@ create table card_hold (
   primary key (authorization_id, ordinal)
 ) with (fillfactor = 80);
 
+-- An event is one of its authorization: another's event may have the same name.
 create table card_event (
-  id text collate "C" primary key,
+  id text collate "C" not null,
   authorization_id text collate "C" not null references card_authorization,
   kind text not null,
   units bigint not null,
-  at timestamptz not null
+  at timestamptz not null,
+  primary key (authorization_id, id)
 );
-create index card_event_of_authorization on card_event (authorization_id);
-
--- Stablecoins that were spent and must go to the treasury: each is a reservation under a decision of its own.
-create table card_settlement (
-  decision_id text collate "C" primary key references decision,
-  authorization_id text collate "C" not null references card_authorization,
-  place text not null,
-  asset text not null,
-  units bigint not null check (units > 0),
-  -- The decision that tries it again, where the chain refused.
-  retried_by text collate "C"
-);
-create index card_settlement_open on card_settlement (decision_id) where retried_by is null;
 
 -- What came of a transaction before its authorization, as the processor sent it.
 create table card_early (

@@ -31,6 +31,8 @@ create table deposit (
   account_id text not null,
   state text not null,
   rank int not null,
+  -- The amount that the events have named, where it is booked by them.
+  said_units bigint,
   -- What was booked, once it was.
   place text,
   asset text,

@@ -22,7 +22,7 @@ begin
   set fingerprint = excluded.fingerprint, decision_id = null, answer = null, payment_id = excluded.payment_id,
     created_at = excluded.created_at
   where i.created_at < excluded.created_at - interval '24 hours'
-      and not exists (select 1 from reservation r where r.decision_id = i.decision_id and r.status = 'reserved')
+      and not spend_is_open(i.decision_id, p_at)
     or i.fingerprint = excluded.fingerprint
       and exists (select 1 from decision d where d.id = i.decision_id and d.verdict in ('deny', 'insufficient_funds'))
     or i.fingerprint = excluded.fingerprint and i.payment_id is not null

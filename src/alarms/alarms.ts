@@ -1,0 +1,107 @@
+/**
+ * Alarms: reports and rows that do not fit what is known. What an alarm is about stops there, and its money stays held, until a
+ * person has looked at it and resolved the alarm. May import the base and ports. An alarm is raised once however often it recurs.
+ */
+import type { Json } from '../json.ts'
+import type { Log } from '../log.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+
+/** The parts of the gateway that raise alarms. */
+export const alarmDomains = ['audit', 'banking', 'investing', 'compliance'] as const
+
+/** One of {@link alarmDomains}. */
+export type AlarmDomain = (typeof alarmDomains)[number]
+
+/** What an alarm is known by. @property reason for programs, such as `quantity_beyond_order`. */
+export interface AlarmName {
+  readonly domain: AlarmDomain
+  readonly objectId: string
+  readonly reason: string
+}
+
+/** An open alarm. @property times how often it was raised. */
+export interface OpenAlarm extends AlarmName {
+  readonly reported: Json
+  readonly times: number
+  readonly firstSeenAt: Date
+  readonly lastSeenAt: Date
+}
+
+const raise: Statement = {
+  name: 'alarm_raise',
+  text: `insert into alarm as a (domain, object_id, reason, reported, first_seen_at, last_seen_at)
+    values ($1, $2, $3, $4, $5, $5)
+    on conflict (domain, object_id, reason) do update
+    set reported = excluded.reported, last_seen_at = excluded.last_seen_at,
+      times = case when a.resolved_at is null then a.times + 1 else 1 end,
+      first_seen_at = case when a.resolved_at is null then a.first_seen_at else excluded.first_seen_at end,
+      resolved_at = null, resolved_by = null, note = null
+    returning times`,
+}
+
+/** Raises an alarm, or counts one that is open. The first time is logged. */
+export async function raiseAlarm(
+  { database, log }: { readonly database: Connection; readonly log: Pick<Log, 'error'> },
+  { domain, objectId, reason, reported, at }: AlarmName & { readonly reported: Json; readonly at: Date },
+): Promise<void> {
+  const { times } = await callForRow<{ times: number }>(database, raise, [
+    domain,
+    objectId,
+    reason,
+    JSON.stringify(reported),
+    at,
+  ])
+  if (times === 1)
+    log.error({ domain, objectId, reason, reported }, 'alarm: something was stopped for a person')
+}
+
+/** Whether an object is stopped. */
+export async function isStopped(
+  database: Connection,
+  { domain, objectId }: Pick<AlarmName, 'domain' | 'objectId'>,
+): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('alarm')
+    .select('reason')
+    .where('domain', '=', domain)
+    .where('object_id', '=', objectId)
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Open alarms, oldest first; 200 at most. */
+export async function openAlarms(database: Connection): Promise<readonly OpenAlarm[]> {
+  const rows = await database.kysely
+    .selectFrom('alarm')
+    .select(['domain', 'object_id', 'reason', 'reported', 'times', 'first_seen_at', 'last_seen_at'])
+    .where('resolved_at', 'is', null)
+    .orderBy('first_seen_at')
+    .limit(200)
+    .execute()
+  return rows.map(({ domain, object_id, reason, reported, times, first_seen_at, last_seen_at }) => ({
+    domain,
+    objectId: object_id,
+    reason,
+    reported,
+    times,
+    firstSeenAt: first_seen_at,
+    lastSeenAt: last_seen_at,
+  }))
+}
+
+/** Resolves an open alarm: its object goes on, and stops again where the same is reported again. @returns false where none is open. */
+export async function resolveAlarm(
+  database: Connection,
+  { domain, objectId, reason, by, note, at }: AlarmName & { by: string; note: string; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await database.kysely
+    .updateTable('alarm')
+    .set({ resolved_at: at, resolved_by: by, note })
+    .where('domain', '=', domain)
+    .where('object_id', '=', objectId)
+    .where('reason', '=', reason)
+    .where('resolved_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}

@@ -1,0 +1,35 @@
+/** Lines of an export: one an entry of the journal, behind the decisions. */
+import { z } from 'zod'
+import { type ChainedEntry, entryContent } from './entry.ts'
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/)
+
+const line = z.strictObject({
+  journal: z.strictObject({ sequence: z.int().positive(), previous: hash, hash, entry: entryContent }),
+})
+
+/** An entry's line. */
+export function journalLine({ sequence, previous, hash, content }: ChainedEntry): string {
+  return `${JSON.stringify({ journal: { sequence: Number(sequence), previous, hash, entry: content } })}\n`
+}
+
+/** Whether a line is meant to be an entry's. */
+export function isJournalLine(text: string): boolean {
+  return text.startsWith('{"journal":')
+}
+
+/** The entry of a line; null where it is none. */
+export function parseJournalLine(text: string): ChainedEntry | null {
+  const { success, data } = line.safeParse(jsonOf(text))
+  if (!success) return null
+  const { sequence, entry, ...chained } = data.journal
+  return { ...chained, sequence: BigInt(sequence), mac: null, content: entry }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

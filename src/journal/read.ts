@@ -1,0 +1,68 @@
+/** Reading the journal: an account's own entries, and the whole chain. */
+import type { Selectable } from 'kysely'
+import { onePage, type Page } from '../page.ts'
+import type { Connection } from '../storage/database.ts'
+import type { JournalTables } from '../storage/schema-journal.ts'
+import { type ChainedEntry, FIRST_PREVIOUS } from './entry.ts'
+
+const PAGE = 500
+
+function entryOf(row: Selectable<JournalTables['journal_entry']>): ChainedEntry {
+  const { sequence, previous, hash, mac } = row
+  const content = {
+    id: row.id,
+    accountId: row.account_id,
+    at: row.at.toISOString(),
+    actor: { kind: row.actor_kind, id: row.actor_id },
+    action: row.action,
+    object: { kind: row.object_kind, id: row.object_id },
+    before: row.before,
+    after: row.after,
+  }
+  return { sequence, previous, hash, mac, content }
+}
+
+/** A page of an account's entries, newest first. */
+export async function listJournal(
+  database: Connection,
+  { accountId, page }: { accountId: string; page: Page },
+): Promise<{ entries: readonly ChainedEntry[]; nextCursor: string | null }> {
+  const query = database.kysely.selectFrom('journal_entry').selectAll().where('account_id', '=', accountId)
+  const found = await (page.after === null ? query : query.where('id', '<', page.after))
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  const { rows, nextCursor } = onePage(found, page)
+  return { entries: rows.map(entryOf), nextCursor }
+}
+
+/** The end of the journal. */
+export async function readJournalHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
+  const row = await database.kysely
+    .selectFrom('journal_entry')
+    .select(['sequence', 'hash'])
+    .orderBy('sequence', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+}
+
+/** The whole journal in pages, in its order. @param until the last sequence; all of them by default. */
+export async function* journalPages(database: Connection, until?: bigint): AsyncGenerator<ChainedEntry[]> {
+  let after = 0n
+  for (;;) {
+    const rows = await database.kysely
+      .selectFrom('journal_entry')
+      .selectAll()
+      .where('sequence', '>', after)
+      .orderBy('sequence')
+      .limit(PAGE)
+      .execute()
+    const last = rows.at(-1)
+    if (last === undefined) return
+    const page = rows.map(entryOf)
+    yield until === undefined ? page : page.filter(({ sequence }) => sequence <= until)
+    if (until !== undefined && last.sequence >= until) return
+    after = last.sequence
+  }
+}

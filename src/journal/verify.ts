@@ -1,0 +1,74 @@
+/** Verification of the journal, wherever its entries were read from. */
+
+import type { KeyObject } from 'node:crypto'
+import { CompactSign, compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import { canonicalJson } from '../json.ts'
+import { type ChainedEntry, entryHash, FIRST_PREVIOUS, isAuthenticEntry } from './entry.ts'
+
+/** Where a journal ends. */
+export interface JournalHead {
+  readonly sequence: bigint
+  readonly hash: string
+}
+
+/** What verification found. @property fault the first entry that is not as it must be; null: none. */
+export interface JournalReport {
+  readonly head: JournalHead
+  readonly fault: { readonly sequence: bigint; readonly detail: string } | null
+}
+
+/**
+ * Verifies a journal from its first entry, and stops at the first that is not as it must be.
+ * @param pages entries in their order; null stands for one that cannot be read. @param dataKey null: codes are not verified.
+ * @param expected where it must end, if that is known.
+ */
+export async function verifyJournal(
+  pages: AsyncIterable<readonly (ChainedEntry | null)[]> | Iterable<readonly (ChainedEntry | null)[]>,
+  { dataKey, expected = null }: { dataKey: Uint8Array | null; expected?: JournalHead | null },
+): Promise<JournalReport> {
+  let head: JournalHead = { sequence: 0n, hash: FIRST_PREVIOUS }
+  for await (const page of pages)
+    for (const entry of page) {
+      const detail = faultOf(entry, head, dataKey)
+      if (detail !== null) return { head, fault: { sequence: head.sequence + 1n, detail } }
+      if (entry !== null) head = { sequence: entry.sequence, hash: entry.hash }
+    }
+  const isWhole = expected === null || (expected.sequence === head.sequence && expected.hash === head.hash)
+  if (isWhole) return { head, fault: null }
+  return { head, fault: { sequence: head.sequence + 1n, detail: `it must end with ${expected.sequence}` } }
+}
+
+function faultOf(entry: ChainedEntry | null, head: JournalHead, dataKey: Uint8Array | null): string | null {
+  if (entry === null) return 'it cannot be parsed'
+  if (entry.sequence !== head.sequence + 1n) return `an entry is missing: the next one is ${entry.sequence}`
+  if (entry.previous !== head.hash) return 'its previous hash is not the hash of the entry before it'
+  if (entryHash(entry.previous, entry.content) !== entry.hash) return 'its content does not have its hash'
+  if (dataKey !== null && !isAuthenticEntry(dataKey, entry)) return 'no gateway has authenticated it'
+  return null
+}
+
+const HEAD_TYPE = 'bursar-journal+jws'
+
+/** Signs the end of a journal, for an export that is verified by the public keys alone. */
+export function signHead(
+  { privateKey, keyId }: { privateKey: KeyObject; keyId: string },
+  { sequence, hash }: JournalHead,
+): Promise<string> {
+  const text = canonicalJson({ sequence: sequence.toString(), hash })
+  return new CompactSign(Buffer.from(text))
+    .setProtectedHeader({ alg: 'EdDSA', typ: HEAD_TYPE, kid: keyId })
+    .sign(privateKey)
+}
+
+/** Whether a journal's end was signed by one of the keys. */
+export async function isSignedHead(
+  signature: string,
+  { sequence, hash }: JournalHead,
+  keys: JSONWebKeySet,
+): Promise<boolean> {
+  const verified = await compactVerify(signature, createLocalJWKSet(keys), { algorithms: ['EdDSA'] }).catch(
+    () => null,
+  )
+  if (verified === null || verified.protectedHeader.typ !== HEAD_TYPE) return false
+  return Buffer.from(verified.payload).toString() === canonicalJson({ sequence: sequence.toString(), hash })
+}

@@ -1,0 +1,178 @@
+/**
+ * Debts: what the gateway has paid for an owner who did not have it, and how it is collected. A debt is never forgiven by
+ * the gateway itself, and never more than what it paid.
+ */
+import { sql } from 'kysely'
+import type { NewId } from '../ids.ts'
+import { type Asset, assetDecimals, type Money, stablecoins } from '../money.ts'
+import type { RateTable } from '../rate-table.ts'
+import { type Connection, callForRow } from '../storage/database.ts'
+import type { Vouch } from './authenticate.ts'
+import type { ContentRow } from './decision-content.ts'
+import { allAssets, sourcesOf } from './sources.ts'
+
+/** As many settlements as one collection can make: each stablecoin once. */
+const MAX_SETTLEMENTS = stablecoins.length
+
+/** Cash first, in the debt's own currency; then what the card would be paid from; then everything else. */
+function orderOf({ asset, priority }: Pick<DueDebt, 'asset' | 'priority'>): readonly Asset[] {
+  const cash = allAssets([asset]).filter((name) => !stablecoins.some((symbol) => symbol === name))
+  return allAssets([...cash, ...priority])
+}
+
+/** A debt to be collected. @property priority of the card that it comes from, where it comes from one. */
+export interface DueDebt {
+  readonly id: string
+  readonly asset: Asset
+  readonly priority: readonly Asset[]
+}
+
+/** What collecting needs. */
+export interface DebtCollecting {
+  readonly database: Connection
+  readonly chain: { readonly name: string }
+  readonly newId: NewId
+  readonly vouch: Vouch
+}
+
+/** Debts of an account wait, and its spends. Within a transaction, before any balance is locked: see 0014-cards. */
+export async function lockDebts(database: Connection, accountId: string): Promise<void> {
+  await database.call({ name: 'debt_lock', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [
+    accountId,
+  ])
+}
+
+/**
+ * Books what the gateway has paid for an account to a system account, within the transaction of its database and after
+ * {@link lockDebts}.
+ */
+export async function bookDebt(
+  database: Connection,
+  debt: {
+    readonly id: string
+    readonly accountId: string
+    readonly kind: 'deposit'
+    readonly reference: string
+    readonly owed: Money
+    readonly paidTo: string
+    readonly at: Date
+  },
+): Promise<void> {
+  await database.call(
+    {
+      name: 'debt_book',
+      text: 'select debt_book($1, $2, $3, $4, null, $5, $6, $7, $8)',
+    },
+    [
+      debt.id,
+      debt.accountId,
+      debt.kind,
+      debt.reference,
+      debt.owed.asset,
+      debt.owed.units,
+      debt.paidTo,
+      debt.at,
+    ],
+  )
+}
+
+/** Debts whose owner has anything, those first that were tried longest ago. */
+export async function dueDebts(database: Connection, limit: number): Promise<readonly DueDebt[]> {
+  const { rows } = await sql<{ id: string; asset: Asset; priority: Asset[] | null }>`
+    select d.id, d.asset, c.priority from debt d left join card c on c.id = d.card_id
+    where d.owed > 0 and exists (
+      select from balance b
+      where b.account > d.account_id || ':' and b.account < d.account_id || ';' and b.account like '%:available'
+        and b.units > 0 and b.asset not like 'equity:%')
+    order by d.tried_at, d.id limit ${limit}`.execute(database.kysely)
+  return rows.map(({ priority, ...row }) => ({ ...row, priority: priority ?? [] }))
+}
+
+/**
+ * Collects as much of a debt as its owner has, at the rates in force. Stablecoins leave by a card settlement. Safe to
+ * repeat, and to be done by two at once.
+ * @returns what was collected, in the debt's smallest units.
+ */
+export async function collectDebt(
+  { database, chain, newId, vouch }: DebtCollecting,
+  debt: DueDebt,
+  { table, at }: { table: RateTable; at: Date },
+): Promise<bigint> {
+  const sources = sourcesOf(orderOf(debt), { table, currency: debt.asset, chain: chain.name })
+  const { collected, made } = await callForRow<{ collected: bigint; made: readonly ContentRow[] }>(
+    database,
+    {
+      name: 'debt_collect',
+      text: 'select collected, decisions_made($5) as made from debt_collect($1, $2, $3, $4, $5, $6)',
+    },
+    [
+      debt.id,
+      sources.map(({ place }) => place),
+      sources.map(({ asset }) => asset),
+      sources.map(({ rate }) => rate.toString()),
+      Array.from({ length: MAX_SETTLEMENTS }, () => newId('dec', at)),
+      at,
+    ],
+  )
+  await vouch(database, made)
+  return collected
+}
+
+/** What an account owes, by asset. */
+export async function owedBy(database: Connection, accountId: string): Promise<readonly Money[]> {
+  const { rows } = await sql<{ asset: Asset; units: bigint }>`
+    select asset, sum(owed)::bigint as units from debt where account_id = ${accountId} and owed > 0
+    group by asset order by asset`.execute(database.kysely)
+  return rows
+}
+
+/** A debt that an operator sees. @property settlement the one that the chain refuses, where it comes from one. */
+export interface OpenDebt {
+  readonly id: string
+  readonly accountId: string
+  readonly kind: 'card' | 'settlement' | 'deposit'
+  readonly reference: string
+  readonly asset: Asset
+  readonly units: bigint
+  readonly owed: bigint
+  readonly createdAt: Date
+  readonly tries: number | null
+  readonly nextTryAt: Date | null
+}
+
+/** Open debts of all accounts, the oldest first. */
+export async function openDebts(database: Connection, limit: number): Promise<readonly OpenDebt[]> {
+  const rows = await database.kysely
+    .selectFrom('debt')
+    .leftJoin('card_settlement', (join) =>
+      join.onRef('card_settlement.id', '=', 'debt.reference').on('debt.kind', '=', 'settlement'),
+    )
+    .selectAll('debt')
+    .select(['card_settlement.tries', 'card_settlement.next_try_at'])
+    .where('debt.owed', '>', 0n)
+    .orderBy('debt.created_at')
+    .orderBy('debt.id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    accountId: row.account_id,
+    kind: row.kind,
+    reference: row.reference,
+    asset: assetOf(row.asset),
+    units: row.units,
+    owed: row.owed,
+    createdAt: row.created_at,
+    tries: row.tries,
+    nextTryAt: row.next_try_at,
+  }))
+}
+
+function assetOf(text: string): Asset {
+  if (!isAsset(text)) throw new Error(`a debt of ${text} is stored, which is no asset of ours`)
+  return text
+}
+
+function isAsset(text: string): text is Asset {
+  return Object.hasOwn(assetDecimals, text)
+}

@@ -1,0 +1,31 @@
+/** Alarms, and the values that the database belongs to, as Kysely sees them. */
+import type { Generated } from 'kysely'
+import type { Json } from '../json.ts'
+import type { JsonColumn } from './schema.ts'
+
+/** The tables. */
+export interface AlarmTables {
+  alarm: AlarmTable
+  deployment: DeploymentTable
+}
+
+/** What was reported and does not fit. `resolved_at` null: its object is stopped. */
+interface AlarmTable {
+  domain: 'audit' | 'banking' | 'investing' | 'compliance'
+  object_id: string
+  reason: string
+  reported: JsonColumn<Json>
+  times: Generated<number>
+  first_seen_at: Date
+  last_seen_at: Date
+  resolved_at: Date | null
+  resolved_by: string | null
+  note: string | null
+}
+
+/** One of the values that every gateway on this database must have. */
+interface DeploymentTable {
+  name: 'data_key' | 'chain_id' | 'chain_owner'
+  value: string
+  written_at: Date
+}
