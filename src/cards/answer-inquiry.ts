@@ -4,6 +4,8 @@ import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
 import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
+import type { Coverage } from '../spending/coverage.ts'
+import { owedBy } from '../spending/debts.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { fundedCents, fundingsOf } from './fundings.ts'
 import { kycLimitsOf, type Refusing, refusedBy } from './refused-by.ts'
@@ -15,6 +17,8 @@ export interface Inquiring extends Refusing, Spending {
   readonly database: Connection
   readonly chain: { readonly name: string }
   readonly rates: Rates
+  /** What the chain lets cards take of a wallet that its owner holds; null where it cannot be read. */
+  readonly readCoverage: (accountId: string) => Promise<Coverage | null>
 }
 
 /** Answers an inquiry; holds nothing. */
@@ -30,7 +34,9 @@ export async function answerInquiry(
   if (card === undefined) return declined('unknown_card')
   const refusal = await refusedBy(parts, card, { ...request, units: 0n }, now)
   if (refusal !== null) return declined(refusal)
-  const all = fundingsOf(card, await rates.latest(now), chain.name)
+  if ((await owedBy(database, card.accountId)).length > 0) return { ...declined('approved'), balance: 0n }
+  const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
+  const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
   const { fundings, spend } = spendOf(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await usedToday(database, card, now)
@@ -43,7 +49,7 @@ export async function answerInquiry(
     card.dailyMax === null ? null : card.dailyMax - used.cardCents,
     ...micros.map((most) => (most === null ? null : most / 10_000n)),
   ]
-  const funded = await fundedCents(database, { accountId: card.accountId, fundings })
+  const funded = await fundedCents(database, { accountId: card.accountId, fundings, coverage })
   const balance = limits.reduce<bigint>(
     (least, each) => (each !== null && each < least ? each : least),
     funded,

@@ -4,8 +4,11 @@ import type { NewId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { CardEvent, CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
+import type { Vouch } from '../spending/authenticate.ts'
+import type { ContentRow } from '../spending/decision-content.ts'
+import type { Source } from '../spending/sources.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
-import { type Funding, fundingsOf } from './fundings.ts'
+import { clearingSources } from './fundings.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
 
 /** What applying needs. */
@@ -16,6 +19,7 @@ export interface Applying {
   readonly newId: NewId
   readonly clock: Clock
   readonly log: Log
+  readonly vouch: Vouch
 }
 
 /** What takes money, and so needs to know from where. */
@@ -36,12 +40,13 @@ const open: Statement = {
 
 const statement: Statement = {
   name: 'card_apply',
-  text: 'select * from card_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  text: `select c.*, decisions_made($10) as made from card_apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) c`,
 }
 
 interface Row {
   readonly verdict: 'applied' | 'repeated' | 'unknown'
   readonly shortfall: bigint
+  readonly made: readonly ContentRow[]
 }
 
 /**
@@ -72,7 +77,10 @@ export async function applyTransaction(
   const table = events.some(({ kind }) => takers.has(kind)) ? await rates.latest(clock()) : null
   for (const event of events) {
     const payer = event.kind === 'return_reversal' ? { ...card, priority: cashFirst(card.priority) } : card
-    const fundings = table === null || !takers.has(event.kind) ? [] : fundingsOf(payer, table, chain.name)
+    const fundings =
+      table === null || !takers.has(event.kind)
+        ? []
+        : clearingSources(payer.priority, { table, chain: chain.name })
     const { shortfall } = await apply(parts, {
       ...event,
       event: event.token,
@@ -82,7 +90,10 @@ export async function applyTransaction(
       at: clock(),
     })
     if (shortfall > 0n)
-      log.error({ token, cents: shortfall.toString() }, 'a clearing was not covered: the gateway paid it')
+      log.error(
+        { token, accountId: card.accountId, cents: shortfall.toString() },
+        'a clearing was not covered: the gateway paid it, and its owner owes it',
+      )
   }
   if (status !== 'pending') await closeAuthorization(parts, { token, status, at: clock() })
   return 'applied'
@@ -90,7 +101,7 @@ export async function applyTransaction(
 
 /** Ends an authorization: what it still holds goes back. Twice changes nothing. */
 export async function closeAuthorization(
-  parts: Pick<Applying, 'database' | 'newId'>,
+  parts: Pick<Applying, 'database' | 'newId' | 'vouch'>,
   { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
 ): Promise<void> {
   const event = `${token}:${status}`
@@ -98,14 +109,14 @@ export async function closeAuthorization(
 }
 
 async function apply(
-  { database, newId }: Pick<Applying, 'database' | 'newId'>,
+  { database, newId, vouch }: Pick<Applying, 'database' | 'newId' | 'vouch'>,
   change: {
     readonly event: string
     readonly token: string
     readonly kind: string
     readonly units: bigint
     readonly status: string | null
-    readonly fundings: readonly Funding[]
+    readonly fundings: readonly Source[]
     readonly at: Date
   },
 ): Promise<Row> {
@@ -122,6 +133,7 @@ async function apply(
     fundings.map(({ rate }) => rate.toString()),
     Array.from({ length: MOST_SETTLEMENTS }, () => newId('dec', at)),
   ])
+  await vouch(database, row.made)
   return row
 }
 

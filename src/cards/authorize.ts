@@ -3,10 +3,12 @@ import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
 import type { Log } from '../log.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
-import type { Rates } from '../providers/rates.ts'
+import type { Vouch } from '../spending/authenticate.ts'
+import { coverageParameters } from '../spending/coverage.ts'
+import type { ContentRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
-import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
-import { answerInquiry } from './answer-inquiry.ts'
+import { callForRow, type Database, type Statement } from '../storage/database.ts'
+import { answerInquiry, type Inquiring } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
 import { type Refusing, refusedBy } from './refused-by.ts'
@@ -14,12 +16,11 @@ import { type Spending, spendOf } from './spend.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
 
 /** What deciding needs. */
-export interface Authorizing extends Refusing, Spending {
+export interface Authorizing extends Refusing, Spending, Inquiring {
   readonly database: Database
-  readonly chain: { readonly name: string }
-  readonly rates: Rates
   readonly clock: Clock
   readonly log: Log
+  readonly vouch: Vouch
 }
 
 /** The processor declines by itself after six seconds: what was approved later than this is taken back. */
@@ -29,14 +30,17 @@ const MOST_TRIES = 5
 
 const statement: Statement = {
   name: 'card_authorize',
-  text: 'select * from card_authorize($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+  text: `select c.*, decisions_made(array[c.decision_id]) as made
+    from card_authorize($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+      $14, $15, $16, $17, $18, $19, $20, $21, $22) c`,
 }
 
 interface Row {
-  readonly verdict: 'decided' | 'repeated' | 'stale'
+  readonly verdict: 'decided' | 'repeated' | 'other' | 'stale'
   readonly authorization_id: string
   readonly reason: CardReason
   readonly approved: bigint
+  readonly made: readonly ContentRow[]
 }
 
 /** What cannot be told at the moment: without it nothing is approved. */
@@ -72,7 +76,7 @@ async function authorize(
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     const row = await decide(parts, card, request, { webhookId, now })
     if (row.verdict === 'stale') continue
-    if (row.verdict === 'repeated' && !(await isSameRequest(parts.database, row, { card, request }))) {
+    if (row.verdict === 'other') {
       parts.log.error({ token, webhookId }, 'another request came by the name of one that was decided')
       return { token, reason: 'unavailable', asked, approved: 0n }
     }
@@ -86,20 +90,6 @@ async function authorize(
     return { token, reason: 'approved', asked: unitsOf(request), approved: row.approved }
   }
   throw new Failure('conflict', 'The card kept changing while a purchase was decided; nothing was approved.')
-}
-
-/** Whether what was decided is what is asked now: an approval of 5.00 must not be read as one of a part of 500.00. */
-async function isSameRequest(
-  database: Connection,
-  { authorization_id: id }: Row,
-  { card, request }: { card: JudgedCard; request: CardAuthorization },
-): Promise<boolean> {
-  const before = await database.kysely
-    .selectFrom('card_authorization')
-    .select(['card_id', 'units'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
-  return before.card_id === card.id && before.units === unitsOf(request)
 }
 
 /** What is to be held: what gives money takes none. */
@@ -116,7 +106,9 @@ async function decide(
   const { database, rates, chain, newId } = parts
   const { merchant, channel } = request
   const units = unitsOf(request)
-  const all = fundingsOf(card, await rates.latest(now), chain.name)
+  const { isWalletOurs } = card
+  const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
+  const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
   const { fundings, spend } = spendOf(parts, card, { request, units, all, now })
   // Without money nothing is asked of the counters, and the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
@@ -146,7 +138,11 @@ async function decide(
     JSON.stringify(parametersOf(spend), (_name, value: unknown) =>
       typeof value === 'bigint' ? value.toString() : value,
     ),
+    request.fingerprint,
+    isWalletOurs,
+    ...coverageParameters(coverage),
   ])
+  await parts.vouch(database, row.made)
   return row
 }
 

@@ -1,51 +1,55 @@
 /** What a card is paid from: its owner's assets in their order, each at the rate of the moment. */
-import { crossRateDown } from '../cross-rate.ts'
-import { currencyOf } from '../currencies.ts'
-import { balances } from '../ledger/balances.ts'
-import { assetDecimals } from '../money.ts'
 import type { RateTable } from '../rate-table.ts'
+import { type Coverage, coverageParameters } from '../spending/coverage.ts'
+import { allAssets, isStablecoin, type Source, sourcesOf } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 import type { FundingAsset, JudgedCard } from './store.ts'
 
-/** Where a person's cash lies. */
-export const BANK = 'bank'
-
-/** One asset to pay from. @property rate millionths of a USD for its smallest unit, in ten-billionths: never more than the table says. */
-export interface Funding {
-  readonly place: string
-  readonly asset: FundingAsset
-  readonly chain: string | null
-  readonly rate: bigint
-}
+/** One asset that a card may be paid from. */
+export type Funding = Source<FundingAsset>
 
 /**
- * A card's assets in its owner's order. Stablecoins count where the gateway can move them, and assets without a rate do not.
+ * A card's assets in its owner's order. Assets without a rate do not count, nor do the stablecoins of a wallet that its owner
+ * holds where the chain could not be read.
  */
 export function fundingsOf(
   { priority, isWalletOurs }: Pick<JudgedCard, 'priority' | 'isWalletOurs'>,
-  table: RateTable,
-  chain: string,
+  { table, chain, coverage }: { table: RateTable; chain: string; coverage: Coverage | null },
 ): readonly Funding[] {
-  const dollar = currencyOf(table, 'USD')
-  return priority.flatMap((asset) => {
-    const currency = currencyOf(table, asset)
-    if (currency === undefined || dollar === undefined || (asset !== 'USD' && !isWalletOurs)) return []
-    const microsPerUnit = 10n ** BigInt(6 - assetDecimals[asset])
-    const rate = crossRateDown(currency, dollar, 0) * microsPerUnit
-    const at = asset === 'USD' ? { place: BANK, chain: null } : { place: chain, chain }
-    return [{ ...at, asset, rate }]
-  })
+  const assets = priority.filter((asset) => isWalletOurs || coverage !== null || !isStablecoin(asset))
+  return sourcesOf(assets, { table, currency: 'USD', chain })
+}
+
+/** What clears is paid from: the card's assets in their order, and then everything else. */
+export function clearingSources(
+  priority: readonly FundingAsset[],
+  { table, chain }: { table: RateTable; chain: string },
+): readonly Source[] {
+  return sourcesOf(allAssets(priority), { table, currency: 'USD', chain })
 }
 
 /** What could be paid now, in cents, rounded down. */
 export async function fundedCents(
   database: Connection,
-  { accountId, fundings }: { accountId: string; fundings: readonly Funding[] },
+  {
+    accountId,
+    fundings,
+    coverage,
+  }: { accountId: string; fundings: readonly Funding[]; coverage: Coverage | null },
 ): Promise<bigint> {
-  const owned = await balances(database, accountId)
-  const micros = fundings.map(({ place, asset, rate }) => {
-    const row = owned.find((each) => each.place === place && each.asset === asset)
-    return ((row?.available ?? 0n) * rate) / 10n ** 10n
-  })
-  return micros.reduce((sum, each) => sum + each, 0n) / 10_000n
+  const [row] = await database.call<{ micros: bigint }>(
+    {
+      name: 'card_funded',
+      text: `select coalesce(sum(div(f.cap::numeric * f.rate, 10000000000)), 0)::bigint as micros
+        from unnest($4::bigint[], card_caps($1, $2, $3, $5::bigint - card_open_micros($1, $7, $8, $9, $6), $8, $9, $10, $11)) as f (rate, cap)`,
+    },
+    [
+      accountId,
+      fundings.map(({ place }) => place),
+      fundings.map(({ asset }) => asset),
+      fundings.map(({ rate }) => rate.toString()),
+      ...coverageParameters(coverage),
+    ],
+  )
+  return (row?.micros ?? 0n) / 10_000n
 }

@@ -1,5 +1,7 @@
 /** A purchase as the spend engine is asked for it. */
+
 import { needsApproval } from '../../policies/approval.ts'
+import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
@@ -8,7 +10,8 @@ import type { NewId } from '../ids.ts'
 import { decimalOf } from '../money.ts'
 import type { CardAuthorization } from '../providers/card-processor.ts'
 import type { SpendRequest } from '../spending/reserve.ts'
-import { BANK, type Funding } from './fundings.ts'
+import { BANK } from '../spending/sources.ts'
+import type { Funding } from './fundings.ts'
 import type { JudgedCard } from './store.ts'
 
 /** What a spend is made of. @property policyOf a key's policy, parsed. */
@@ -93,14 +96,4 @@ export function spendOf(
     at: now,
   }
   return { fundings: allowed.length > 0 ? allowed : all, spend }
-}
-
-/** A key without a policy may spend on nothing. */
-const noPolicy: Violation = {
-  rule: 'category',
-  limit: '',
-  used: null,
-  requested: null,
-  remaining: null,
-  resetsAt: null,
 }

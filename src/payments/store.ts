@@ -14,6 +14,8 @@ export type NewPayment = PaymentKey &
   Pick<
     StoredPayment,
     | 'id'
+    | 'pay_to'
+    | 'since_block'
     | 'identifier'
     | 'request'
     | 'signature_hash'
@@ -30,8 +32,8 @@ const begin: Statement = {
   name: 'payment_begin',
   text: `
     insert into payment (id, chain, token, payer, nonce, identifier, request, signature_hash, operation, network,
-      receipt_header, asset, units, answer, valid_before, created_at, sent_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $16)
+      receipt_header, asset, units, answer, valid_before, pay_to, since_block, created_at, sent_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $18)
     on conflict do nothing returning id`,
 }
 
@@ -58,6 +60,8 @@ export async function beginPayment(database: Connection, payment: NewPayment, at
     payment.units,
     JSON.stringify(payment.answer),
     payment.valid_before,
+    payment.pay_to,
+    payment.since_block,
     at,
   ])
   return rows.length === 1
@@ -114,6 +118,29 @@ export async function settlePayment(
   { id, transaction, receipt, at }: { id: string; transaction: string | null; receipt: string; at: Date },
 ): Promise<void> {
   await database.call(settle, [id, transaction, receipt, at])
+}
+
+/** Books a settled payment back that the chain has lost, once. @returns whether this call did. */
+export async function reversePayment(
+  database: Connection,
+  { id, at }: { id: string; at: Date },
+): Promise<boolean> {
+  const [row] = await database.call<{ reversed: boolean }>(
+    { name: 'payment_reverse', text: 'select payment_reverse($1, $2) as reversed' },
+    [id, at],
+  )
+  return row?.reversed === true
+}
+
+/** Payments that were settled since a moment and stand. */
+export async function settledSince({ kysely }: Connection, since: Date): Promise<readonly StoredPayment[]> {
+  return kysely
+    .selectFrom('payment')
+    .selectAll()
+    .where('state', '=', 'settled')
+    .where('updated_at', '>=', since)
+    .where('reversed_at', 'is', null)
+    .execute()
 }
 
 /** Nobody has it in hand any more and it may have been paid. */

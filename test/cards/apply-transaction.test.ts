@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest'
 import { applyTransaction, closeAuthorization } from '../../src/cards/apply-transaction.ts'
-import { forgottenAuthorizations, retakeSettlements, unsentSettlements } from '../../src/cards/settlements.ts'
+import {
+  endSettlements,
+  forgottenAuthorizations,
+  retrySettlements,
+  unsentSettlements,
+} from '../../src/cards/settlements.ts'
 import { external } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
@@ -208,11 +213,15 @@ onBothEngines('what becomes of a purchase', (database) => {
     await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
     const [first] = (await unsentSettlements(database(), 100)).filter(({ accountId }) => accountId === owner)
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
-    expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
-    await retakeSettlements(partsOn(database()), noon)
-    await retakeSettlements(partsOn(database()), noon)
+    // Refused or not, a merchant was paid with it.
     expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
+    await endSettlements(database(), noon)
+    await retrySettlements(partsOn(database()), noon)
+    expect(await settleAll(database(), owner)).toEqual([])
+    for (let times = 0; times < 2; times += 1)
+      await retrySettlements(partsOn(database()), new Date(noon.getTime() + 2_000))
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
+    expect(await owned(database(), owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 

@@ -4,23 +4,31 @@ import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { applyTransaction } from '../../src/cards/apply-transaction.ts'
 import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
 import { newCard } from '../../src/cards/issue-card.ts'
-import { unsentSettlements } from '../../src/cards/settlements.ts'
+import { endSettlements, unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
 import { newId } from '../../src/ids.ts'
+import { canonicalJson } from '../../src/json.ts'
 import { policyOf } from '../../src/kernel/gates/policy.ts'
 import { available, external } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
 import { silentLog } from '../../src/log.ts'
-import { type Asset, decimalOf, moneyOf } from '../../src/money.ts'
+import { type Asset, decimalOf, moneyOf, type Stablecoin, stablecoins } from '../../src/money.ts'
 import type { CardAuthorization, CardTransaction } from '../../src/providers/card-processor.ts'
+import { allowancePrices } from '../../src/providers/chain/wallets.ts'
 import { createDatabaseRailControls } from '../../src/providers/rail-controls/database.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { createVouch } from '../../src/spending/authenticate.ts'
+import type { Coverage } from '../../src/spending/coverage.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import type { Database } from '../../src/storage/database.ts'
+import { giveWallet } from '../../src/wallets/signer-store.ts'
 
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
+
+/** Authenticates decisions as a process does. */
+export const vouch = createVouch({ dataKey: Buffer.from('a data key of thirty-two letters'), log: silentLog })
 
 /** What deciding needs, over a real database. */
 export function partsOn(database: Database, changes: Partial<Authorizing> = {}): Authorizing {
@@ -34,7 +42,50 @@ export function partsOn(database: Database, changes: Partial<Authorizing> = {}):
     clock: () => noon,
     log: silentLog,
     settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox },
+    vouch,
+    readCoverage: async () => null,
     ...changes,
+  }
+}
+
+const owners = {
+  gateway: { kind: 'gateway' },
+  passkey: { kind: 'passkey', x: '0x01', y: '0x02' },
+} as const
+
+/** Gives an owner's wallet to a passkey, as registering one does. @returns what the hand-over will cover, in micros. */
+export async function give(database: Database, accountId: string): Promise<bigint> {
+  await giveWallet({ database, chain: { allowancePrices } }, accountId, owners.passkey)
+  const { card_cover } = await database.kysely
+    .selectFrom('wallet')
+    .select('card_cover')
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return card_cover
+}
+
+/** What a chain says of an owner's wallet. @param left of the allowance, such as `1000`. */
+export async function coverageOf(
+  database: Database,
+  accountId: string,
+  { left, onChain }: { left: string; onChain?: Partial<Record<Stablecoin, string>> },
+): Promise<Coverage> {
+  const booked = (await balances(database, accountId)).filter(({ place }) => place === chain.name)
+  return {
+    leftMicros: moneyOf('USDC', left).units,
+    since: noon,
+    place: chain.name,
+    tokens: stablecoins.map((token) => {
+      const row = booked.find(({ asset }) => asset === token)
+      const units = (row?.available ?? 0n) + (row?.held ?? 0n)
+      const said = onChain?.[token]
+      return {
+        token,
+        price: allowancePrices[token],
+        onChain: said === undefined ? units : moneyOf(token, said).units,
+        booked: units,
+      }
+    }),
   }
 }
 
@@ -51,7 +102,7 @@ export async function newOwner(
       name: 'test_wallet',
       text: 'insert into wallet (account_id, address, chain, created_at, owner) values ($1, $2, $3, $4, $5)',
     },
-    [id, `0x${id}`, chain.name, noon, JSON.stringify({ kind: walletOwner })],
+    [id, `0x${id}`, chain.name, noon, JSON.stringify(owners[walletOwner])],
   )
   await fund(database, id, funds)
   return id
@@ -134,7 +185,7 @@ export function purchaseOf(
   dollars: string,
   changes: Partial<CardAuthorization> = {},
 ): CardAuthorization {
-  return {
+  const request = {
     kind: 'authorization',
     token: newId('evt', noon),
     cardToken: card.token,
@@ -144,12 +195,18 @@ export function purchaseOf(
     channel: 'ecommerce',
     allowsPartial: false,
     ...changes,
-  }
+  } as const
+  return { ...request, fingerprint: '' }
 }
 
-/** Decides as the webhook does. */
+/** As the adapter makes it: of everything that a request says. */
+function fingerprintOf(request: object): string {
+  return canonicalJson({ ...request, fingerprint: null })
+}
+
+/** Decides as the webhook does, on the request as it is now. */
 export function decide(parts: Authorizing, request: CardAuthorization, webhookId = newId('evt', noon)) {
-  return authorizeCard(parts, request, { webhookId, now: noon })
+  return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now: noon })
 }
 
 /** Tells what became of a transaction. @param events such as `['clearing', '12.50']`, in their order. */
@@ -196,5 +253,6 @@ export async function settleAll(database: Database, accountId: string): Promise<
   const unsent = (await unsentSettlements(database, 100)).filter((each) => each.accountId === accountId)
   for (const { decisionId } of unsent)
     await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
+  await endSettlements(database, noon)
   return unsent.map(({ token, units }) => `${token} ${units}`).sort()
 }

@@ -32,6 +32,8 @@ onBothEngines('payments', (database) => {
       token: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
       payer: `0x${'1'.repeat(40)}`,
       nonce: `0x${count.toString(16).padStart(64, '0')}`,
+      pay_to: `0x${'2'.repeat(40)}`,
+      since_block: null,
       identifier: null,
       request: 'request',
       signature_hash: 'signature',

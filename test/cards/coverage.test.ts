@@ -1,0 +1,135 @@
+import { expect, it } from 'vitest'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { readCoverage } from '../../src/wallets/read-coverage.ts'
+import { onBothEngines } from '../engines.ts'
+import {
+  coverageOf,
+  decide,
+  fund,
+  give,
+  issue,
+  newOwner,
+  noon,
+  owned,
+  partsOn,
+  purchaseOf,
+  settleAll,
+  tell,
+} from './scene.ts'
+
+onBothEngines('a card on a wallet that its owner holds', (database) => {
+  const partsWith = (accountId: string, said: Parameters<typeof coverageOf>[2]) =>
+    partsOn(database(), { readCoverage: () => coverageOf(database(), accountId, said) })
+
+  it('takes no more than the allowance leaves after what is held and under way, however many ask at once', async () => {
+    const owner = await newOwner(database(), { USDC: '1000', EURC: '100', USD: '3' }, 'passkey')
+    const card = await issue(database(), owner, { priority: ['EURC', 'USDC'] })
+    const parts = partsWith(owner, { left: '200' })
+    // 100 EURC count as 125 of the 200, and are worth 107.05.
+    const first = purchaseOf(card, '107.05')
+    expect(await decide(parts, first)).toMatchObject({ reason: 'approved' })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => decide(parts, purchaseOf(card, '10'))))
+    expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(7)
+    expect(answers.filter(({ reason }) => reason === 'insufficient_funds')).toHaveLength(13)
+    expect(await owned(database(), owner)).toEqual(['EURC 0 + 100', 'USD 3 + 0', 'USDC 930 + 70'])
+    // Cleared and not yet seen on the chain: it still counts.
+    await tell(parts, first, 'settled', [['clearing', '107.05']])
+    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    await settleAll(database(), owner)
+    expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
+    // The chain was asked after it had settled, and says so itself: 75 are left, and as many held.
+    const later = async () => ({
+      ...(await coverageOf(database(), owner, { left: '75' })),
+      since: new Date(noon.getTime() + 1_000),
+    })
+    const asked = partsOn(database(), { readCoverage: later })
+    expect(await decide(asked, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('takes of a token no more than the chain has beyond what is held', async () => {
+    const owner = await newOwner(database(), { USDC: '100', PYUSD: '50' }, 'passkey')
+    const card = await issue(database(), owner, { priority: ['USDC', 'PYUSD'] })
+    const parts = partsWith(owner, { left: '1000', onChain: { USDC: '40' } })
+    expect(await decide(parts, purchaseOf(card, '30'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(parts, purchaseOf(card, '60.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await decide(parts, purchaseOf(card, '60'))).toMatchObject({ reason: 'approved' })
+    expect(await owned(database(), owner)).toEqual(['PYUSD 0 + 50', 'USDC 60 + 40'])
+  })
+
+  it('pays from cash alone where the chain cannot be read', async () => {
+    const owner = await newOwner(database(), { USDC: '100', USD: '5' }, 'passkey')
+    const card = await issue(database(), owner)
+    const ask = (amount: string, changes = {}) =>
+      decide(partsOn(database()), purchaseOf(card, amount, changes))
+    expect(await ask('5.01')).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await ask('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
+    expect(await ask('5')).toMatchObject({ reason: 'approved' })
+    const parts = partsWith(owner, { left: '60' })
+    expect(await decide(parts, purchaseOf(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
+      balance: 6000n,
+    })
+  })
+
+  it('reads nothing where the chain fails, is slow, or lets cards share what agents have', async () => {
+    const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
+    const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
+    const parts = { database: database(), chain, clock: () => noon, log: silentLog }
+    expect(await readCoverage(parts, owner)).toMatchObject({ leftMicros: 1_000_000_000n })
+    expect(await readCoverage(parts, await newOwner(database(), {}))).toBeNull()
+    for (const allowanceOf of [
+      () => Promise.reject(new Error('gone')),
+      () => new Promise<never>(() => {}),
+      async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
+    ])
+      expect(await readCoverage({ ...parts, chain: { ...chain, allowanceOf } }, owner)).toBeNull()
+  })
+
+  it('covers every hold, in whatever order a purchase, its clearing and the new owner come', async () => {
+    for (let times = 0; times < 12; times += 1) {
+      const owner = await newOwner(database(), { USDC: '100' })
+      const card = await issue(database(), owner)
+      const requests = Array.from({ length: 4 }, () => purchaseOf(card, '10'))
+      const cleared = requests[0] ?? purchaseOf(card, '10')
+      await decide(partsOn(database()), cleared)
+      // An empty allowance: after the hand-over nothing may be approved.
+      const parts = partsWith(owner, { left: '0' })
+      const steps = [
+        ...requests.slice(1).map((request) => () => decide(parts, request)),
+        () => tell(parts, cleared, 'settled', [['clearing', '10']]),
+        () => give(database(), owner),
+      ]
+      await Promise.all((times % 2 === 0 ? steps : steps.toReversed()).map((step) => step()))
+      const cover = await give(database(), owner)
+      const held = (await owned(database(), owner))[0]?.split(' + ')[1]
+      expect(`${cover / 1_000_000n}`).toBe(held)
+      expect(await decide(parts, purchaseOf(card, '10'))).toMatchObject({ reason: 'insufficient_funds' })
+    }
+  })
+
+  it('is given away once, with what is held and under way, and not with what has ended', async () => {
+    const owner = await newOwner(database(), { USDC: '100', EURC: '10' })
+    const card = await issue(database(), owner, { priority: ['USDC', 'EURC'] })
+    const [held, cleared, settled, voided] = ['1', '2', '3', '4'].map((amount) => purchaseOf(card, amount))
+    for (const request of [held, cleared, settled, voided])
+      if (request !== undefined) await decide(partsOn(database()), request)
+    if (settled !== undefined) await tell(partsOn(database()), settled, 'settled', [['clearing', '3']])
+    await settleAll(database(), owner)
+    if (cleared !== undefined) await tell(partsOn(database()), cleared, 'settled', [['clearing', '2']])
+    if (voided !== undefined) await tell(partsOn(database()), voided, 'voided', [])
+    expect(await give(database(), owner)).toBe(3_000_000n)
+    await fund(database(), owner, { USD: '50' })
+    expect(
+      await decide(
+        partsOn(database()),
+        purchaseOf(await issue(database(), owner, { priority: ['USD'] }), '50'),
+      ),
+    ).toMatchObject({
+      reason: 'approved',
+    })
+    expect(await give(database(), owner)).toBe(3_000_000n)
+  })
+})

@@ -1,0 +1,250 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import {
+  endSettlements,
+  MAX_TRIES,
+  reopenSettlement,
+  retrySettlements,
+  unsentSettlements,
+} from '../../src/cards/settlements.ts'
+import { type Card, updateCard } from '../../src/cards/store.ts'
+import { collectDebts } from '../../src/jobs/collect-debts.ts'
+import { external, held, receivable } from '../../src/ledger/accounts.ts'
+import { balanceOfSystem } from '../../src/ledger/balances.ts'
+import { post } from '../../src/ledger/post.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import { stablecoins } from '../../src/money.ts'
+import { openDebts, owedBy } from '../../src/spending/debts.ts'
+import { releaseSpend } from '../../src/spending/release.ts'
+import { settleSpend } from '../../src/spending/settle.ts'
+import { onBothEngines } from '../engines.ts'
+import { decide, fund, issue, newOwner, noon, owned, partsOn, purchaseOf, settleAll, tell } from './scene.ts'
+
+onBothEngines('what a card owes', (database) => {
+  const collect = () => collectDebts({ ...partsOn(database()), log: silentLog }, new AbortController().signal)
+  const owed = async (owner: string) =>
+    (await owedBy(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
+  const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
+  const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
+    const card = await issue(database(), owner, controls)
+    if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
+    const request = purchaseOf(card, '0')
+    await tell(partsOn(database()), request, 'settled', [['clearing', amount]], true)
+    return card
+  }
+  /** The chain refuses the open try of an owner's settlement. */
+  const refuse = async (owner: string, at: Date) => {
+    const [open] = (await unsentSettlements(database(), 1000)).filter(({ accountId }) => accountId === owner)
+    if (open === undefined) throw new Error('nothing is under way')
+    await releaseSpend(database(), { decisionId: open.decisionId, at })
+    return endSettlements(database(), at)
+  }
+  const settlementsOf = (owner: string) =>
+    database()
+      .kysely.selectFrom('card_settlement')
+      .selectAll()
+      .where('account_id', '=', owner)
+      .orderBy('id')
+      .execute()
+  /** Refused until it is a debt. @returns when. */
+  const refuseForGood = async (owner: string): Promise<Date> => {
+    let at = noon
+    for (let tries = 1; ; tries += 1) {
+      const debts = await refuse(owner, at)
+      if (debts.length > 0) {
+        expect(tries).toBe(MAX_TRIES)
+        return at
+      }
+      const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
+      at = settlement?.next_try_at ?? at
+      await retrySettlements(partsOn(database()), new Date(at.getTime() - 1))
+      expect((await unsentSettlements(database(), 1000)).some(({ accountId }) => accountId === owner)).toBe(
+        false,
+      )
+      await retrySettlements(partsOn(database()), at)
+    }
+  }
+
+  it('is taken from all there is at once, also where it is cleared by force on a frozen card', async () => {
+    const owner = await newOwner(database(), { USDC: '10', EURC: '10', USD: '5' })
+    const [before, network] = [
+      await receivables(),
+      await balanceOfSystem(database(), external('cards'), 'USD'),
+    ]
+    await force(owner, '50', { priority: ['EURC'], status: 'frozen' })
+    // 10 EURC are 10.705, and so 24.295 are missing: to the next cent.
+    expect(await owned(database(), owner)).toEqual(['EURC 0 + 10', 'USDC 0 + 10'])
+    expect(await owed(owner)).toEqual(['USD 2430'])
+    expect((await receivables()) - before).toBe(-2430n)
+    expect((await balanceOfSystem(database(), external('cards'), 'USD')) - network).toBe(2930n)
+    expect(await settleAll(database(), owner)).toEqual(['EURC 10000000', 'USDC 10000000'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('declines every purchase until it is paid, and is paid once by what comes in, however many collect', async () => {
+    const owner = await newOwner(database(), {})
+    const before = await receivables()
+    const card = await force(owner, '30')
+    await fund(database(), owner, { USD: '12', EURC: '5' })
+    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
+    expect(await decide(partsOn(database()), purchaseOf(card, '0', { type: 'inquiry' }))).toMatchObject({
+      balance: 0n,
+    })
+    await Promise.all([collect(), collect(), collect()])
+    // 5 EURC are 5.3525: what is less than a cent is not counted.
+    expect(await owed(owner)).toEqual(['USD 1265'])
+    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
+    await fund(database(), owner, { PYUSD: '100' })
+    await Promise.all([collect(), collect(), decide(partsOn(database()), purchaseOf(card, '100'))])
+    expect(await owed(owner)).toEqual([])
+    expect(await owned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
+    expect(await settleAll(database(), owner)).toEqual(['EURC 5000000', 'PYUSD 12650000'])
+    expect(await receivables()).toBe(before)
+    expect(await decide(partsOn(database()), purchaseOf(card, '87.35'))).toMatchObject({ reason: 'approved' })
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is one debt for one clearing, however often and by however many it is told', async () => {
+    const owner = await newOwner(database(), { USD: '1' })
+    const card = await issue(database(), owner)
+    const requests = Array.from({ length: 5 }, () => purchaseOf(card, '0'))
+    await Promise.all(
+      [...requests, ...requests, ...requests].map((request) =>
+        tell(partsOn(database()), request, 'settled', [['clearing', '2']], true),
+      ),
+    )
+    expect(await owed(owner)).toEqual(['USD 900'])
+  })
+
+  it('pauses longer after each refusal, keeps the money held, and then is a debt that somebody sees', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    const before = await receivables()
+    const card = await force(owner, '15')
+    const at = await refuseForGood(owner)
+    expect(at.getTime() - noon.getTime()).toBe(1_022_000)
+    expect(await owned(database(), owner)).toEqual(['USDC 5 + 15'])
+    expect(await owed(owner)).toEqual(['USD 1500'])
+    const [settlement] = await settlementsOf(owner)
+    expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
+      { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_TRIES },
+    ])
+    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
+    // Cash pays it, and frees what is held for it in the same measure.
+    await fund(database(), owner, { USD: '6' })
+    await collect()
+    expect(await owed(owner)).toEqual(['USD 900'])
+    expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
+    // A try that is under way may pay it: nothing else does meanwhile, and what it settles is paid.
+    const next = (await settlementsOf(owner))[0]?.next_try_at ?? at
+    await retrySettlements(partsOn(database()), next)
+    await fund(database(), owner, { USD: '9' })
+    await collect()
+    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
+    expect(await settleAll(database(), owner)).toEqual(['USDC 9000000'])
+    expect(await owed(owner)).toEqual([])
+    expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 0'])
+    expect(await receivables()).toBe(before)
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  /** The chain loses the transfer of an owner's settlement, which is booked back. */
+  const lose = async (owner: string) => {
+    const [settlement] = await settlementsOf(owner)
+    if (settlement === undefined) throw new Error('nothing was settled')
+    const { decision_id: decisionId, asset, units } = settlement
+    await database().transaction(async (connection) => {
+      expect(await reopenSettlement(connection, { decisionId, at: noon })).toBe(true)
+      await post(connection, {
+        id: `reversal:${decisionId}`,
+        kind: 'transfer_reversal',
+        reference: decisionId,
+        at: noon,
+        postings: [
+          {
+            source: external('base-sepolia'),
+            destination: held(owner, 'base-sepolia'),
+            money: { asset: z.enum(stablecoins).parse(asset), units },
+          },
+        ],
+      })
+    })
+  }
+
+  it('is owed again where the chain loses the settlement that paid it, and refuses it from then on', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    const before = await receivables()
+    await force(owner, '15')
+    const at = await refuseForGood(owner)
+    const later = new Date(at.getTime() + 86_400_000)
+    await retrySettlements(partsOn(database()), later)
+    expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
+    expect(await owed(owner)).toEqual([])
+    await lose(owner)
+    await retrySettlements(partsOn(database()), later)
+    await refuse(owner, later)
+    expect(await owed(owner)).toEqual(['USD 1500'])
+    expect((await receivables()) - before).toBe(-1500n)
+    await fund(database(), owner, { USD: '15' })
+    await collect()
+    expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
+    expect(await owed(owner)).toEqual([])
+    expect(await receivables()).toBe(before)
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('settles again what the chain lost before its end was noted', async () => {
+    const owner = await newOwner(database(), { USDC: '20' })
+    await force(owner, '15')
+    const [open] = (await unsentSettlements(database(), 1000)).filter(({ accountId }) => accountId === owner)
+    const decisionId = open?.decisionId ?? ''
+    await settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon })
+    await lose(owner)
+    await endSettlements(database(), noon)
+    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['refused'])
+    await retrySettlements(partsOn(database()), noon)
+    expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
+    expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('frees all that is held once cash has paid it', async () => {
+    const owner = await newOwner(database(), { EURC: '10' })
+    await force(owner, '10')
+    await refuseForGood(owner)
+    await fund(database(), owner, { USD: '25' })
+    await collect()
+    expect(await owed(owner)).toEqual([])
+    expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
+    await retrySettlements(partsOn(database()), new Date(noon.getTime() + 86_400_000))
+    expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['freed'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('settles a try once where it is confirmed, refused and collected at the same moment', async () => {
+    for (let times = 0; times < 8; times += 1) {
+      const owner = await newOwner(database(), { USDC: '10' })
+      await force(owner, '12')
+      const [open] = (await unsentSettlements(database(), 1000)).filter(
+        ({ accountId }) => accountId === owner,
+      )
+      const decisionId = open?.decisionId ?? ''
+      await fund(database(), owner, { USD: '5' })
+      await Promise.all([
+        settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon }),
+        releaseSpend(database(), { decisionId, at: noon }),
+        endSettlements(database(), noon),
+        retrySettlements(partsOn(database()), noon),
+        collect(),
+        fund(database(), owner, { USDT: '1' }),
+      ])
+      await endSettlements(database(), noon)
+      await retrySettlements(partsOn(database()), new Date(noon.getTime() + 60_000))
+      await settleAll(database(), owner)
+      await collect()
+      expect(await owed(owner)).toEqual([])
+      expect(await owned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
+    }
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+})
