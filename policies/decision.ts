@@ -1,6 +1,6 @@
 /** The shape of a policy's answer: every rule that was violated, in words that a caller can act on. */
 
-/** The rules that a spend policy can find violated. A promise to clients: contract section 5. */
+/** The rules that a spend can be found to violate: those of its policy, and the AML screening. A promise to clients: contract section 5. */
 export type RuleName =
   | 'per_transaction'
   | 'daily_budget'
@@ -17,6 +17,7 @@ export type RuleName =
   | 'not_yet_valid'
   | 'expired'
   | 'paused'
+  | 'aml_screening'
 
 /**
  * One violated rule. Amounts are decimal strings in USD, lists are joined by commas, times are ISO 8601 UTC; null where a
@@ -49,3 +50,6 @@ export function verdictOf(violations: readonly Violation[]): Verdict {
 export function violationOf(rule: RuleName, said: Partial<Omit<Violation, 'rule'>>): Violation {
   return { rule, limit: null, used: null, requested: null, remaining: null, resetsAt: null, ...said }
 }
+
+/** A key without a policy may spend on nothing. */
+export const noPolicy: Violation = violationOf('category', { limit: '' })

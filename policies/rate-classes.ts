@@ -9,10 +9,15 @@ interface Limit {
 /** Every class of limited requests. @property env the variable that overrides it, as `count/seconds`. */
 export const rateClasses = {
   mutations: { count: 150, seconds: 60, env: 'RATE_MUTATIONS' },
+  key: { count: 600, seconds: 60, env: 'RATE_KEY' },
+  account: { count: 1_200, seconds: 60, env: 'RATE_ACCOUNT' },
   gasless: { count: 12, seconds: 60, env: 'RATE_GASLESS' },
   rails: { count: 60, seconds: 60, env: 'RATE_RAILS' },
   feedback: { count: 10, seconds: 60, env: 'RATE_FEEDBACK' },
   fx: { count: 300, seconds: 60, env: 'RATE_FX' },
+  guests: { count: 1_000, seconds: 3600, env: 'RATE_GUESTS' },
+  authorizations: { count: 120, seconds: 60, env: 'RATE_AUTHORIZATIONS' },
+  registrations: { count: 100, seconds: 3600, env: 'RATE_REGISTRATIONS' },
   sponsored: { count: 1_000, seconds: 86_400, env: 'RATE_SPONSORED' },
   otp_resend: { count: 1, seconds: 60, env: 'RATE_OTP_RESEND' },
   otp_destination: { count: 5, seconds: 3600, env: 'RATE_OTP_DESTINATION' },

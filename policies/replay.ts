@@ -15,7 +15,7 @@ export interface PastSpend {
   readonly isReturned: boolean
   /** Its owner had approved it. */
   readonly isApproved: boolean
-  /** What it was denied for that is no matter of the policy: a pause, the owner's cap. */
+  /** What it was denied for that is no matter of the policy: a pause, the owner's cap, the AML screening. */
   readonly beside: readonly Violation[]
 }
 

@@ -11,7 +11,7 @@ export const scopes = {
   'investing:read': 'See the portfolio and the orders.',
   'investing:trade': 'Place and cancel orders, within the spend policy.',
   'swaps:quote': 'Ask for quotes of cross-chain swaps.',
-  'compliance:write': 'Submit identity verification and Travel Rule data.',
+  'compliance:write': 'Submit Travel Rule data, and see where identity verification stands.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
 } as const satisfies Record<string, string>
 
@@ -24,6 +24,15 @@ export const moneyScopes = [
   'cards:write',
   'investing:trade',
   'fx:pay',
+] as const satisfies readonly Scope[]
+
+/** The scopes that change nothing. */
+export const readScopes = [
+  'wallets:read',
+  'banking:read',
+  'cards:read',
+  'investing:read',
+  'swaps:quote',
 ] as const satisfies readonly Scope[]
 
 /** Whether a text names a scope. */

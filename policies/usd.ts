@@ -20,24 +20,34 @@ function isNumberText(value: unknown): value is { toString(): string } {
  * An amount of USD in a policy: a decimal string or a JSON number above zero, at most 10^12, with at most two fraction
  * digits. Decodes to the shortest decimal string (`50.00` is `50`); refuses rather than rounds.
  */
-export const policyAmount = z
-  .preprocess(
-    (value) => (isNumberText(value) ? value.toString() : value),
-    z.union(
-      [
-        z.string().max(64).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d{1,2})?$' }),
-        z.number().meta({ exclusiveMinimum: 0, maximum: 1e12 }),
-      ],
-      { error: 'must be a decimal string or a number' },
-    ),
-  )
-  .transform((value) => value.toString())
-  .superRefine(refuseBadAmount)
+export const policyAmount = decimal({ exclusiveMinimum: 0 })
+  .superRefine((text, context) => {
+    const message = faultOf(text) ?? (usdMicrosOf(text) === 0n ? 'must be above zero' : undefined)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
 
-function refuseBadAmount(text: string, context: z.core.$RefinementCtx<string>): void {
-  const message = faultOf(text)
-  if (message !== undefined) context.addIssue({ code: 'custom', message })
+/** As {@link policyAmount}, and zero, which allows nothing. */
+export const allowanceAmount = decimal({ minimum: 0 })
+  .superRefine((text, context) => {
+    const message = faultOf(text)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+  .transform((text) => usdOfMicros(usdMicrosOf(text)))
+
+function decimal(least: { exclusiveMinimum: number } | { minimum: number }) {
+  return z
+    .preprocess(
+      (value) => (isNumberText(value) ? value.toString() : value),
+      z.union(
+        [
+          z.string().max(64).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d{1,2})?$' }),
+          z.number().meta({ ...least, maximum: 1e12 }),
+        ],
+        { error: 'must be a decimal string or a number' },
+      ),
+    )
+    .transform((value) => value.toString())
 }
 
 function faultOf(text: string): string | undefined {
@@ -45,9 +55,7 @@ function faultOf(text: string): string | undefined {
   if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const fraction = match[2] ?? ''
   if (fraction.length > CENTS) return `has ${fraction.length} fraction digits; USD has ${CENTS}`
-  const micros = usdMicrosOf(text)
-  if (micros === 0n) return 'must be above zero'
-  return micros > LARGEST_MICROS ? 'must not be over 1000000000000' : undefined
+  return usdMicrosOf(text) > LARGEST_MICROS ? 'must not be over 1000000000000' : undefined
 }
 
 /**

@@ -1,3 +1,5 @@
+import { type Violation, violationOf } from '../decision.ts'
+
 /** What an AML rule says of an address. */
 export interface Screening {
   readonly result: 'clear' | 'review' | 'blocked'
@@ -16,4 +18,21 @@ export function worstOf(screenings: readonly Screening[]): Screening {
     if (severity[next.result] < severity[worst.result]) return worst
     return { result: worst.result, lists: [...worst.lists, ...next.lists] }
   }, first)
+}
+
+/** A screening that does not clear a spend, as its decision records it: `limit` names the lists, `requested` is the result. */
+export function screeningViolation({ result, lists }: Screening): Violation {
+  return violationOf('aml_screening', { limit: lists.join(','), requested: result })
+}
+
+/** The screening that a denial records; undefined where AML did not object. */
+export function screeningBehind(
+  violations: readonly (Pick<Violation, 'limit' | 'requested'> & { readonly rule: string })[],
+): Screening | undefined {
+  const found = violations.find(({ rule }) => rule === 'aml_screening')
+  if (found === undefined) return undefined
+  return {
+    result: found.requested === 'blocked' ? 'blocked' : 'review',
+    lists: (found.limit ?? '').split(','),
+  }
 }

@@ -1,5 +1,3 @@
-import type { Screening } from './screening.ts'
-
 /**
  * What looks like one transfer cut into several that each stay under the Travel Rule's threshold.
  * @property count from how many such transfers on. @property fromPercent of the threshold: where "just under" begins.
@@ -27,10 +25,4 @@ export function bandUnder(threshold: bigint, { fromPercent }: Structuring): Band
 /** Whether an amount is just under the threshold. */
 export function isInBand(amount: bigint, { from, below }: Band): boolean {
   return amount >= from && amount < below
-}
-
-/** Wants a review of a transfer just under the threshold that follows others like it. @param before how many did. */
-export function screenStructuring(amount: bigint, band: Band, before: number, rule: Structuring): Screening {
-  const isStructured = isInBand(amount, band) && before + 1 >= rule.count
-  return { result: isStructured ? 'review' : 'clear', lists: ['structuring'] }
 }

@@ -1,18 +1,33 @@
 /** What the banking provider tells, applied once: states only go up, and the last one moves money. */
+import { raiseAlarm } from '../alarms/alarms.ts'
 import { convertDown, crossRateDown } from '../cross-rate.ts'
-import { currencyOf } from '../currencies.ts'
+import { type Currency, currencyOf } from '../currencies.ts'
 import { Failure } from '../failure.ts'
+import type { NewId } from '../ids.ts'
+import { toJson } from '../json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { Log } from '../log.ts'
-import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf } from '../money.ts'
+import { type Asset, assetDecimals, type Money } from '../money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import type { Mint } from '../providers/chain.ts'
 import type { Rates } from '../providers/rates.ts'
+import type { RateTable } from '../rate-table.ts'
+import type { Vouch } from '../spending/authenticate.ts'
+import { collectDebt } from '../spending/debts.ts'
+import { BANK } from '../spending/sources.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { applyPayout } from './apply-payout.ts'
+import {
+  arrivedTokens,
+  requireCustomer,
+  requireSame,
+  requireUnstopped,
+  saidAmount,
+  withAlarm,
+} from './judge-event.ts'
 import { findVirtualAccount, moveVirtualAccount, type VirtualAccount } from './store.ts'
-import { BANK, takeBack } from './take-back.ts'
+import { takeBack } from './take-back.ts'
 
 /**
  * What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there.
@@ -21,6 +36,9 @@ import { BANK, takeBack } from './take-back.ts'
 export interface BankApplying<Owed = unknown> {
   readonly database: Database
   readonly rates: Rates
+  readonly chain: { readonly name: string }
+  readonly newId: NewId
+  readonly vouch: Vouch
   readonly isBookedHere: boolean
   readonly oweMint: (database: Connection, accountId: string, mint: Mint) => Promise<Owed>
   readonly log: Log
@@ -30,20 +48,18 @@ export interface BankApplying<Owed = unknown> {
  * Where a deposit stands; a higher rank never gives way to a lower one. A refund under way may fail: what was credited stays
  * until the money is gone, and what was not may still be delivered.
  */
-const ranks: Readonly<Record<string, number>> = {
-  funds_scheduled: 1,
-  in_review: 2,
-  funds_received: 3,
-  payment_submitted: 4,
-  refund_in_flight: 4,
-  refund_failed: 4,
-  payment_processed: 5,
-  refunded: 7,
-  returned: 7,
-}
+const ranks: ReadonlyMap<string, number> = new Map([
+  ['funds_scheduled', 1],
+  ['in_review', 2],
+  ['funds_received', 3],
+  ['payment_submitted', 4],
+  ['refund_in_flight', 4],
+  ['refund_failed', 4],
+  ['payment_processed', 5],
+  ['refunded', 7],
+  ['returned', 7],
+])
 const PROCESSED = 5
-/** Far above any deposit, and far below what a balance holds. */
-const LARGEST_CENTS = 1_000_000_000_000n
 
 /** Where an account goes and from where alone: an activation that is told late brings no account back. */
 const steps: ReadonlyMap<
@@ -63,7 +79,7 @@ export async function applyBankingEvent<Owed>(
   at: Date,
 ): Promise<Owed | null> {
   const table = event.kind === 'deposit' ? await parts.rates.latest(at) : null
-  return parts.database.transaction(async (connection) => {
+  const apply = async (connection: Connection) => {
     const { eventId: id, type } = event
     const noted = await connection.kysely
       .insertInto('webhook_event')
@@ -79,29 +95,21 @@ export async function applyBankingEvent<Owed>(
     const step = event.kind === 'account' ? steps.get(event.state) : undefined
     if (step !== undefined) await moveVirtualAccount(connection, { id: account.id, ...step })
     if (event.kind !== 'deposit' || table === null) return null
-    const mint = await applyDeposit(
-      { ...parts, connection, worthOf: (money) => converted(money, account, table) },
-      account,
-      event,
-      at,
-    )
+    const mint = await applyDeposit({ ...parts, connection, table }, account, event, at)
     return mint === null ? null : parts.oweMint(connection, account.accountId, mint)
-  })
+  }
+  return withAlarm(parts, { event, at }, () => parts.database.transaction(apply))
 }
 
 async function applyDeposit(
-  {
-    connection,
-    isBookedHere,
-    worthOf,
-    log,
-  }: BankApplying & { connection: Connection; worthOf: (money: Money) => Money },
+  { connection, table, ...parts }: BankApplying & { connection: Connection; table: RateTable },
   account: VirtualAccount,
   event: BankingEvent,
   at: Date,
 ): Promise<Mint | null> {
   const { objectId: id, state } = event
-  const rank = ranks[state] ?? 0
+  const { isBookedHere, log } = parts
+  const rank = ranks.get(state) ?? 0
   if (state === 'refund_failed') log.error({ depositId: id }, 'the bank could not give a deposit back')
   await connection.kysely
     .insertInto('deposit')
@@ -122,14 +130,32 @@ async function applyDeposit(
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirstOrThrow()
-  if (before.virtual_account_id !== account.id || rank <= before.rank) return null
+  if (before.virtual_account_id !== account.id) {
+    const alarm = {
+      domain: 'banking',
+      objectId: id,
+      reason: 'another_account',
+      reported: toJson(event),
+    } as const
+    await raiseAlarm({ database: connection, log }, { ...alarm, at })
+    return null
+  }
+  if (rank <= before.rank) return null
+  await requireUnstopped(connection, id)
+  requireCustomer(event, account)
+  const { destination } = account
+  const isBooked = isBookedHere || destination === null
+  // Who delivers on the chain names sums before and after fees, and in tokens: nothing is booked by them.
+  const isSaid = isBooked && (event.amount !== null || rank === PROCESSED)
+  const arrived = isSaid ? arrivedTokens(event, account, before.said_units) : null
+  const said = isSaid && arrived === null ? saidAmount(event, account.currency) : null
+  if (said !== null) requireSame(said, before.said_units)
   const change = connection.kysely
     .updateTable('deposit')
-    .set({ state, rank, updated_at: at })
+    .set({ state, rank, updated_at: at, said_units: said?.units ?? before.said_units })
     .where('id', '=', id)
-  const { destination } = account
-  if (rank === PROCESSED && (isBookedHere || destination === null)) {
-    const money = worthOf(amountOf(event, account))
+  const money = arrived ?? (said === null ? null : converted(said, account, table))
+  if (rank === PROCESSED && money !== null) {
     const place = destination?.chain ?? BANK
     await post(connection, {
       id: `deposit:${id}`,
@@ -144,49 +170,30 @@ async function applyDeposit(
       : { token: destination.token, to: destination.address, units: money.units }
   }
   await change.execute()
-  if (rank > PROCESSED && before.units !== null && before.place === BANK)
-    await takeBack(
-      { database: connection, log },
-      { id, accountId: account.accountId, money: { asset: account.currency, units: before.units }, at },
-    )
-  else if (rank > PROCESSED && before.units !== null)
-    log.error({ depositId: id, state }, 'a deposit was taken back that is on the chain already')
+  if (rank <= PROCESSED || before.units === null || before.said_units === null) return null
+  // The bank takes the sum that it paid in, whatever that has become and is worth now.
+  const taken = { asset: account.currency, units: before.said_units }
+  const database = connection
+  const debt = await takeBack({ database, log }, { id, accountId: account.accountId, money: taken, at })
+  if (debt !== null) await collectDebt({ ...parts, database }, debt, { table, at })
   return null
 }
 
-/** @throws Failure `invalid_request` where a deposit is final and says no amount of its account's currency. */
-function amountOf({ amount, currency: said }: BankingEvent, { currency }: VirtualAccount): Money {
-  if (said !== null && said.toUpperCase() !== currency)
-    throw new Failure('invalid_request', `event_object.currency: the account is in ${currency}`, {
-      issues: [{ path: 'event_object.currency', message: `the account is in ${currency}` }],
-    })
-  const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
-  const misfit = parsed.success ? misfitOf(parsed.data, currency) : 'is not an amount'
-  if (!parsed.success || misfit !== undefined) throw unfitAmount(misfit ?? 'is not an amount')
-  const money = moneyOf(currency, parsed.data)
-  if (money.units > LARGEST_CENTS) throw unfitAmount('is larger than any deposit')
-  return money
-}
-
-function unfitAmount(message: string): Failure {
-  return new Failure('invalid_request', `event_object.amount: ${message}`, {
-    issues: [{ path: 'event_object.amount', message }],
-  })
-}
-
 /** What a deposit becomes, at the rate of the moment and rounded down. @throws Failure `rates_unavailable`. */
-function converted(
-  money: Money,
-  { destination }: VirtualAccount,
-  table: Awaited<ReturnType<Rates['latest']>>,
-): Money {
+function converted(money: Money, { destination }: VirtualAccount, table: RateTable): Money {
   if (destination === null) return money
   const asset = destination.token
-  const [from, to] = [currencyOf(table, money.asset), currencyOf(table, asset)]
-  if (from === undefined || to === undefined)
-    throw new Failure('rates_unavailable', `There is no rate from ${money.asset} to ${asset}.`, {
-      retryAfter: 60,
-    })
+  const { from, to } = pairOf(table, money.asset, asset)
   const rate = crossRateDown(from, to, 0)
   return { asset, units: convertDown(money.units, assetDecimals[money.asset], rate, assetDecimals[asset]) }
+}
+
+/** @throws Failure `rates_unavailable`. */
+function pairOf(table: RateTable, source: Asset, target: Asset): { from: Currency; to: Currency } {
+  const [from, to] = [currencyOf(table, source), currencyOf(table, target)]
+  if (from === undefined || to === undefined)
+    throw new Failure('rates_unavailable', `There is no rate from ${source} to ${target}.`, {
+      retryAfter: 60,
+    })
+  return { from, to }
 }

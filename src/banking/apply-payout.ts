@@ -1,34 +1,35 @@
 /** How a payout ended: its money has left, or it comes back. */
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import { type Asset, assetDecimals } from '../money.ts'
+import { type Asset, assetDecimals, type Money } from '../money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
 import type { Connection } from '../storage/database.ts'
+import { requireSame, requireUnstopped, saidAmount } from './judge-event.ts'
 
 /** Where a payout stands; a higher rank never gives way to a lower one. */
-const ranks: Readonly<Record<string, number>> = {
-  awaiting_funds: 1,
-  in_review: 2,
-  funds_received: 3,
-  payment_submitted: 4,
-  payment_processed: 5,
-  refund_failed: 6,
-  refund_in_flight: 6,
-  undeliverable: 6,
-  error: 7,
-  canceled: 7,
-  returned: 7,
-  refunded: 7,
-}
+const ranks: ReadonlyMap<string, number> = new Map([
+  ['awaiting_funds', 1],
+  ['in_review', 2],
+  ['funds_received', 3],
+  ['payment_submitted', 4],
+  ['payment_processed', 5],
+  ['refund_failed', 6],
+  ['refund_in_flight', 6],
+  ['undeliverable', 6],
+  ['error', 7],
+  ['canceled', 7],
+  ['returned', 7],
+  ['refunded', 7],
+])
 const PROCESSED = 5
 const ENDED = 7
 const BANK = 'bank'
 
 /** Applies what the provider says of a payout. One that is none of ours changes nothing. */
 export async function applyPayout(connection: Connection, event: BankingEvent, at: Date): Promise<void> {
-  const rank = ranks[event.state] ?? 0
+  const rank = ranks.get(event.state) ?? 0
   const before = await connection.kysely
     .selectFrom('payout')
     .selectAll()
@@ -37,6 +38,11 @@ export async function applyPayout(connection: Connection, event: BankingEvent, a
     .executeTakeFirst()
   if (before === undefined || rank <= before.rank) return
   const { decision_id: decisionId, id } = before
+  await requireUnstopped(connection, id)
+  if (event.amount !== null) {
+    const { asset, units } = await findHeld(connection, decisionId)
+    requireSame(saidAmount(event, asset), units)
+  }
   await connection.kysely
     .updateTable('payout')
     .set({ state: event.state, rank, updated_at: at })
@@ -54,19 +60,25 @@ async function giveBack(
   connection: Connection,
   { id, decisionId, accountId, at }: { id: string; decisionId: string; accountId: string; at: Date },
 ): Promise<void> {
+  const money = await findHeld(connection, decisionId)
+  await post(connection, {
+    id: `payout:${id}:returned`,
+    kind: 'payout_return',
+    reference: id,
+    at,
+    postings: [{ source: external(BANK), destination: available(accountId, BANK), money }],
+  })
+}
+
+/** The money of a payout's reservation. */
+async function findHeld(connection: Connection, decisionId: string): Promise<Money> {
   const { asset, units } = await connection.kysely
     .selectFrom('reservation')
     .select(['asset', 'units'])
     .where('decision_id', '=', decisionId)
     .executeTakeFirstOrThrow()
   if (!isAsset(asset)) throw new Error(`a payout of ${asset} is stored, which is no asset of ours`)
-  await post(connection, {
-    id: `payout:${id}:returned`,
-    kind: 'payout_return',
-    reference: id,
-    at,
-    postings: [{ source: external(BANK), destination: available(accountId, BANK), money: { asset, units } }],
-  })
+  return { asset, units }
 }
 
 function isAsset(text: string): text is Asset {

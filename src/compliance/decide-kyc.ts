@@ -1,6 +1,6 @@
 /** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
 import { Failure } from '../failure.ts'
-import { ERASED, lockAccount, SANCTIONS_REVIEW, submit, type Verifying } from './kyc.ts'
+import { ERASED, lockAccount, REVIEWED_BY_US, submit, type Verifying } from './kyc.ts'
 import { forgetLevel, restoreLevel } from './kyc-level.ts'
 import { findApplicationBy, type KycApplication, keepDecision, moveApplication } from './kyc-store.ts'
 
@@ -47,13 +47,14 @@ async function record(verifying: Verifying, decision: KycDecision): Promise<KycA
     await lockAccount(connection, first.accountId)
     const application = (await findApplicationBy(keeping, { id })) ?? first
     const { status, labels, reference, said } = application
-    const waits = status === 'pending' && reference === null && labels.includes(SANCTIONS_REVIEW)
+    const waits =
+      status === 'pending' && reference === null && labels.some((label) => REVIEWED_BY_US.includes(label))
     if (!waits || !(await keepDecision(connection, decision)))
       throw new Failure('conflict', 'The application does not wait for a decision, or was decided on.', {
         hint: 'GET /api/admin/kyc lists what waits.',
       })
     if (verdict === 'reject') {
-      await moveApplication(connection, id, { status: 'rejected', labels: [SANCTIONS_REVIEW], at })
+      await moveApplication(connection, id, { status: 'rejected', labels, at })
       await forgetLevel(connection, first.accountId)
       return application
     }

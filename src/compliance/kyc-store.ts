@@ -68,13 +68,13 @@ export async function findApplication(
  */
 export async function findHold(
   { database, dataKey }: Keeping,
-  { accountId, label }: { accountId: string; label: string },
+  { accountId, labels }: { accountId: string; labels: readonly string[] },
 ): Promise<KycApplication | undefined> {
   const row = await database.kysely
     .selectFrom('kyc_application')
     .selectAll()
     .where('account_id', '=', accountId)
-    .where((where) => where.or([where('status', '=', 'rejected'), isUndecided(where, label)]))
+    .where((where) => where.or([where('status', '=', 'rejected'), isUndecided(where, labels)]))
     .orderBy(sql`status = 'rejected'`, 'desc')
     .orderBy('id', 'desc')
     .limit(1)
@@ -84,12 +84,12 @@ export async function findHold(
 
 function isUndecided(
   { eb, and, not, exists, selectFrom }: ExpressionBuilder<Schema, 'kyc_application'>,
-  label: string,
+  labels: readonly string[],
 ): Expression<SqlBool> {
   return and([
     eb('status', '=', 'pending'),
     eb('reference', 'is', null),
-    sql<boolean>`${label} = any(labels)`,
+    sql<boolean>`labels && ${[...labels]}::text[]`,
     not(
       exists(
         selectFrom('kyc_decision')
@@ -144,15 +144,15 @@ export async function findApplicationBy(
   return row === undefined ? undefined : applicationOf(dataKey, row)
 }
 
-/** Applications with a label that wait for a person's decision, newest first: one more than the page's limit. */
+/** Applications with one of the labels that wait for a person's decision, newest first: one more than the page's limit. */
 export async function undecidedApplications(
   { database, dataKey }: Keeping,
-  { label, page }: { label: string; page: Page },
+  { labels, page }: { labels: readonly string[]; page: Page },
 ): Promise<KycApplication[]> {
   const query = database.kysely
     .selectFrom('kyc_application')
     .selectAll()
-    .where((where) => isUndecided(where, label))
+    .where((where) => isUndecided(where, labels))
   const rows = await (page.after === null ? query : query.where('id', '<', page.after))
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
@@ -259,8 +259,45 @@ export async function takeBackApplication(
     .execute()
 }
 
-/** Erases what an account's person has said; the verdicts stay. */
+/** What an account has applied with and was, or may be, decided on: all but beginnings and what is to be tried again. */
+export async function standingApplications(
+  { database, dataKey }: Keeping,
+  accountId: string,
+): Promise<KycApplication[]> {
+  const rows = await database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('status', 'in', ['pending', 'approved', 'rejected'])
+    .execute()
+  return rows.map((row) => applicationOf(dataKey, row))
+}
+
+/** The approval of the highest level that an account has. */
+export async function findVerified(
+  { database, dataKey }: Keeping,
+  accountId: string,
+): Promise<KycApplication | undefined> {
+  const row = await database.kysely
+    .selectFrom('kyc_application')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'approved')
+    .orderBy(sql`level = 'full'`, 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? undefined : applicationOf(dataKey, row)
+}
+
+/** Erases what an account's person has said, and what was written about it; the verdicts and their labels stay. */
 export async function eraseApplications(database: Connection, accountId: string): Promise<void> {
+  await database.kysely
+    .updateTable('kyc_decision')
+    .set({ reason: '' })
+    .where('application_id', 'in', (own) =>
+      own.selectFrom('kyc_application').select('id').where('account_id', '=', accountId),
+    )
+    .execute()
   await database.kysely
     .updateTable('kyc_application')
     .set({ sealed: null })

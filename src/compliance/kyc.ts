@@ -1,8 +1,11 @@
 /** Identity verification: what is said is kept, what is complete is screened and reviewed, and a verdict raises the account's level. */
+
 import { matchNames } from '../../policies/aml/match-names.ts'
 import { missingOf } from '../../policies/kyc.ts'
+import { raiseAlarm } from '../alarms/alarms.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
+import { toJson } from '../json.ts'
 import type { Log } from '../log.ts'
 import type { Application, IdentityReview, Review } from '../providers/identity-review.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
@@ -17,6 +20,7 @@ import {
   moveApplication,
   releaseApplication,
   type SaidSoFar,
+  standingApplications,
   takeBackApplication,
 } from './kyc-store.ts'
 
@@ -31,7 +35,13 @@ export interface Verifying {
 }
 
 /** A name on the sanctions list is looked at by a person; no provider decides on it. */
-export const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
+const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
+
+/** Another person than the account's other applications name: somebody looks at it. */
+const IDENTITY_CHANGED = 'IDENTITY_CHANGED'
+
+/** What a person of ours decides on, and no provider. */
+export const REVIEWED_BY_US: readonly string[] = [SANCTIONS_REVIEW, IDENTITY_CHANGED]
 
 /** What was said is gone: the person may say it again. */
 export const ERASED = 'ERASED'
@@ -96,13 +106,20 @@ async function keepSaid(
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
     const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
     const before = mayBeginAnew ? undefined : found
-    const merged = mergeSaid(before?.said, said)
+    const standing = await standingApplications(keeping, accountId)
+    const elsewhere = await findApplication(keeping, {
+      accountId,
+      level: level === 'basic' ? 'full' : 'basic',
+    })
+    // What was said for one level counts for the other.
+    const known = elsewhere?.status === 'retry' || elsewhere?.status === 'rejected' ? null : elsewhere?.said
+    const merged = mergeSaid(mergeSaid(known, before?.said ?? nothing), said)
     const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
     const takesBack = before !== undefined && isListed && isAnotherName(before, merged)
     const isRead = Object.keys(said.applicant).length + said.documents.length === 0
     if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init' && !takesBack))
       return { application: found, isClaimed: false }
-    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
+    const hold = await findHold(keeping, { accountId, labels: REVIEWED_BY_US })
     if (hold !== undefined && !takesBack) return { application: hold, isClaimed: false }
     if (takesBack) {
       await takeBackApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
@@ -115,13 +132,11 @@ async function keepSaid(
       await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
     const id = before === undefined || takesBack ? newId('kyc', at) : before.id
     await keepApplication(keeping, { id, accountId, level, said: merged }, at)
-    const isClaimed = !isListed && lackingIn(level, merged).length === 0
-    if (isListed || isClaimed)
-      await moveApplication(connection, id, {
-        status: 'pending',
-        labels: isListed ? [SANCTIONS_REVIEW] : [],
-        at,
-      })
+    const isComplete = lackingIn(level, merged).length === 0
+    const isChanged = isComplete && !isListed && standing.some((other) => isSomebodyElse(other, merged))
+    const labels = isListed ? [SANCTIONS_REVIEW] : isChanged ? [IDENTITY_CHANGED] : []
+    if (isComplete) await moveApplication(connection, id, { status: 'pending', labels, at })
+    const isClaimed = isComplete && labels.length === 0
     return { application: await findKept(keeping, id), isClaimed }
   })
 }
@@ -133,8 +148,20 @@ function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
 
 /** Whether a name is said of an application that is under review or approved under another one, which nobody has screened. */
 function isAnotherName({ status, labels, said }: KycApplication, now: SaidSoFar): boolean {
-  const isUnderReview = status === 'pending' && !labels.includes(SANCTIONS_REVIEW)
-  return (isUnderReview || status === 'approved') && said !== null && nameOf(said) !== nameOf(now)
+  const isUnderReview = status === 'pending' && !labels.some((label) => REVIEWED_BY_US.includes(label))
+  // A name that was erased may have been any.
+  return (isUnderReview || status === 'approved') && (said === null || nameOf(said) !== nameOf(now))
+}
+
+/** Whether an application names another person than is named now. One that was erased may have named anybody. */
+function isSomebodyElse({ said }: KycApplication, now: SaidSoFar): boolean {
+  return said === null || personIn(said) !== personIn(now)
+}
+
+/** Name and day of birth, as far as writing them differently does not matter. */
+function personIn(said: SaidSoFar): string {
+  const name = nameOf(said).normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
+  return `${name} ${said.applicant.dateOfBirth ?? ''}`
 }
 
 /** Has the provider review it. Safe to repeat: the provider takes an application once. */
@@ -162,7 +189,13 @@ async function conclude(
     await lockAccount(connection, accountId)
     const keeping = { database: connection, dataKey }
     const current = await findKept(keeping, id)
-    const hold = await findHold(keeping, { accountId, label: SANCTIONS_REVIEW })
+    if (!isReviewOf(verdict, { id, reference })) {
+      const reported = toJson(verdict.subject)
+      const alarm = { domain: 'compliance', objectId: id, reason: 'another_applicant', reported, at } as const
+      await raiseAlarm({ database: connection, log }, alarm)
+      return current
+    }
+    const hold = await findHold(keeping, { accountId, labels: REVIEWED_BY_US })
     const isSame = current.said === null || JSON.stringify(current.said) === JSON.stringify(said)
     if (hold?.id === id || !isSame) return current
     const held = heldBack(verdict, hold)
@@ -174,6 +207,15 @@ async function conclude(
       log.info({ applicationId: id, status: held.status }, 'an identity was reviewed')
     return findKept(keeping, id)
   })
+}
+
+/** Whether a review is of the application that was asked about. */
+function isReviewOf(
+  { subject }: Review,
+  { id, reference }: Pick<KycApplication, 'id' | 'reference'>,
+): boolean {
+  if (subject === undefined) return true
+  return subject.reference === reference && (subject.applicationId === null || subject.applicationId === id)
 }
 
 /** An approval waits while a person looks at another application of the account, and shares its rejection. */
@@ -211,6 +253,8 @@ async function findKept(
   if (kept === undefined) throw new Error('an application that was kept is gone')
   return kept
 }
+
+const nothing: SaidSoFar = { applicant: {}, documents: [] }
 
 function mergeSaid(before: SaidSoFar | null | undefined, said: SaidSoFar): SaidSoFar {
   return {

@@ -120,8 +120,22 @@ export async function eraseTravelRules(
 ): Promise<void> {
   await database.kysely
     .updateTable('travel_rule')
-    .set({ sealed: null, erased_at: at })
+    .set(({ eb }) => ({
+      sealed: null,
+      erased_at: at,
+      // Whether an institution was told decides what its answer means; which one, and its words, are gone.
+      vasp_name: eb.case().when('vasp_name', 'is', null).then(null).else('').end(),
+      vasp_lei: null,
+      answer: null,
+    }))
     .where('account_id', '=', accountId)
     .where('sealed', 'is not', null)
+    .execute()
+  await database.kysely
+    .updateTable('travel_rule_decision')
+    .set({ reason: '' })
+    .where('travel_rule_id', 'in', (own) =>
+      own.selectFrom('travel_rule').select('id').where('account_id', '=', accountId),
+    )
     .execute()
 }

@@ -1,5 +1,8 @@
 /** Tells the beneficiary's institution who pays, and follows up what it says. */
+
 import { z } from 'zod'
+import { raiseAlarm } from '../alarms/alarms.ts'
+import { toJson } from '../json.ts'
 import type { Log } from '../log.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../providers/travel-rule-network.ts'
@@ -38,6 +41,8 @@ const claim: Statement = {
       select id from travel_rule
       where vasp_name is not null and status in ('required', 'sent') and sealed is not null
         and created_at > $1::timestamptz - interval '3 days'
+        and not exists (
+          select 1 from alarm a where a.domain = 'compliance' and a.object_id = travel_rule.id and a.resolved_at is null)
         and (tried_at is null
           or tried_at < $1::timestamptz - greatest(interval '1 second', ($1::timestamptz - created_at) / 10))
       order by tried_at nulls first limit $2 for update skip locked)
@@ -73,7 +78,18 @@ export async function tellInstitution(
   { id, reference, sealed, units, ...record }: UntoldRecord,
   at: Date,
 ): Promise<void> {
-  if (reference !== null) return note({ database, log }, { id, reference, at }, await network.read(reference))
+  if (reference !== null) {
+    const answered = await network.read(reference)
+    if (answered.reference === reference) return note({ database, log }, { id, reference, at }, answered)
+    const alarm = {
+      domain: 'compliance',
+      objectId: id,
+      reason: 'another_message',
+      reported: toJson(answered),
+      at,
+    } as const
+    return raiseAlarm({ database, log }, alarm)
+  }
   const payload: unknown = JSON.parse(unseal(dataKey, { purpose: TRAVEL_RULE_PURPOSE, owner: id }, sealed))
   const amount = decimalOf({ asset: record.token, units })
   const told = await network.send({ ...record, id, amount, payload })

@@ -24,6 +24,8 @@ export interface AskedOrder {
 export interface AdmittedOrder {
   readonly limitPrice: bigint | null
   readonly qty: bigint | null
+  /** Nano-dollars: the last quote, or the limit where there is none. */
+  readonly referencePrice: bigint
 }
 
 /**
@@ -43,14 +45,13 @@ export async function admitOrder(
   const instrument = await broker.instrument(symbol)
   if (instrument === undefined) throw rejected('unknown_symbol', `${symbol} is not traded here.`)
   if (!instrument.tradable) throw rejected('not_tradable', `${symbol} cannot be traded now.`)
-  if (side === 'buy' && limitPrice !== null) return { limitPrice, qty: null }
-  const quote = (await broker.quotes([symbol])).get(symbol)
-  if (quote === undefined) throw rejected('no_quote', `There is no price of ${symbol} now.`)
+  const quote = (await broker.quotes([symbol])).get(symbol) ?? (side === 'buy' ? limitPrice : null)
+  if (quote === null || quote === undefined) throw rejected('no_quote', `There is no price of ${symbol} now.`)
   const limit = type === 'limit' ? (limitPrice ?? quote) : null
-  if (side === 'buy') return { limitPrice: limit, qty: null }
+  if (side === 'buy') return { limitPrice: limit, qty: null, referencePrice: quote }
   const owned = await availableShares(database, accountId, symbol)
   const price = limit !== null && limit > quote ? limit : quote
-  return { limitPrice: limit, qty: quantityToSell(notional, price, owned) }
+  return { limitPrice: limit, qty: quantityToSell(notional, price, owned), referencePrice: quote }
 }
 
 /**

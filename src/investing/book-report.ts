@@ -1,62 +1,86 @@
 /** Books how far an order came: money, shares, cost and the order's row in one transaction. */
+import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
+import { type Json, toJson } from '../json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import type { OrderReport } from '../providers/broker.ts'
+import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import { averagePrice, costUp, least, sharesOf, worthDown } from '../shares.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { takeSpend } from '../spending/take.ts'
 import type { Connection } from '../storage/database.ts'
+import { judgeReport } from './judge-report.ts'
 import { BANK, BROKER, type Investing, isOpenOrder, type Order } from './order.ts'
 import { changePosition } from './positions.ts'
 import { lockOrder, updateOrder } from './store.ts'
 
 /**
- * Brings an order's books up to a report. The same report again changes nothing, and neither does one that is older; an order
- * that has ended never moves again.
+ * Brings an order's books up to a report. The same report again changes nothing, and neither does one that was asked for before
+ * the last one was booked; an order that has ended never moves again. A report that does not fit raises an alarm, which stops the
+ * order with what it holds until a person has resolved it.
  */
 export async function bookReport(
-  { database, clock, newId, log }: Omit<Investing, 'broker'>,
+  investing: Omit<Investing, 'broker'>,
   orderId: string,
-  report: OrderReport,
+  { report, askedAt }: { readonly report: OrderReport | UnreadableReport; readonly askedAt: Date },
 ): Promise<Order> {
+  const { database, clock, log } = investing
   const at = clock()
   return database.transaction(async (connection) => {
     const order = await lockOrder(connection, orderId)
-    if (!isOpenOrder(order)) return order
-    const filled = filledBy(order, report)
-    if (filled.qty !== report.filledQty)
-      log.error({ orderId, filledQty: report.filledQty.toString() }, 'the broker filled beyond the order')
-    const ended = { ...order, ...changeBy(order, report, filled) }
-    if (filled.qty === order.filledQty && ended.status === order.status) return order
-    await lockAccount(connection, order)
-    const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
-    if (part.qty > 0n) {
-      await moveFilled(connection, order, { ...part, at })
-      await changePosition(connection, {
-        id: newId('evt', at),
-        accountId: order.accountId,
-        symbol: order.symbol,
-        qty: order.side === 'buy' ? part.qty : -part.qty,
-        cash: part.cash,
-        orderId: order.id,
-        at,
-      })
+    const stopped = { domain: 'investing', objectId: orderId } as const
+    if (!isOpenOrder(order) || (await isStopped(connection, stopped))) return order
+    const fault = judgeReport(order, report)
+    if (fault === 'quantity_fell' && askedAt < order.updatedAt) return order
+    if (fault !== null) {
+      const reported = report.status === 'unreadable' ? report.reported : shown(report)
+      await raiseAlarm({ database: connection, log }, { ...stopped, reason: fault, reported, at })
+      return order
     }
-    if (!isOpenOrder(ended)) await releaseSpend(connection, { decisionId: order.decisionId, at })
-    await updateOrder(connection, order.id, ended, at)
-    return ended
+    if (report.status === 'unreadable') throw new Error('an unreadable report was believed')
+    return book(connection, order, { report, at, newId: investing.newId })
   })
 }
 
-/** What is filled in all, at most what the order holds. A buyer pays cents rounded up, a seller gets them rounded down. */
+function shown(report: OrderReport): Json {
+  return toJson({ ...report, filledQty: String(report.filledQty), filledValue: String(report.filledValue) })
+}
+
+/** Books a report that fits. The caller holds the order's lock. */
+async function book(
+  connection: Connection,
+  order: Order,
+  { report, at, newId }: { report: OrderReport; at: Date } & Pick<Investing, 'newId'>,
+): Promise<Order> {
+  const filled = filledBy(order, report)
+  const ended = { ...order, ...changeBy(order, report, filled) }
+  if (filled.qty === order.filledQty && ended.status === order.status) return order
+  await lockAccount(connection, order)
+  const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
+  if (part.qty > 0n) {
+    await moveFilled(connection, order, { ...part, at })
+    await changePosition(connection, {
+      id: newId('evt', at),
+      accountId: order.accountId,
+      symbol: order.symbol,
+      qty: order.side === 'buy' ? part.qty : -part.qty,
+      cash: part.cash,
+      orderId: order.id,
+      at,
+    })
+  }
+  if (!isOpenOrder(ended)) await releaseSpend(connection, { decisionId: order.decisionId, at })
+  await updateOrder(connection, order.id, ended, at)
+  return ended
+}
+
+/** What is filled in all. A buyer pays cents rounded up, at most what the order holds; a seller gets them rounded down. */
 function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
     const cash = costUp(filledValue, 1n)
     return { qty: filledQty, cash: least(cash, order.notional) }
   }
-  const qty = least(filledQty, order.qty ?? filledQty)
-  return { qty, cash: worthDown(filledValue, 1n) }
+  return { qty: filledQty, cash: worthDown(filledValue, 1n) }
 }
 
 function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigint; cash: bigint }) {

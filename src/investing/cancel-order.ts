@@ -2,7 +2,7 @@
 import { Failure } from '../failure.ts'
 import { type Investing, isOpenOrder, type Order } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
-import { findOrder, requestCancel } from './store.ts'
+import { findOrder, isOrderOf, type OrderOwner, requestCancel } from './store.ts'
 
 /**
  * Cancels what is not filled yet; canceling again changes nothing.
@@ -10,11 +10,12 @@ import { findOrder, requestCancel } from './store.ts'
  */
 export async function cancelOrder(
   investing: Investing,
-  { accountId, id, at }: { accountId: string; id: string; at: Date },
+  { accountId, keyId, id, at }: OrderOwner & { id: string; at: Date },
 ): Promise<Order> {
   const { database } = investing
   const order = await findOrder(database, { accountId, id })
-  if (order === undefined) throw new Failure('not_found', `There is no order ${id} of yours.`)
+  const isOwn = order !== undefined && (keyId === null || (await isOrderOf(database, order, keyId)))
+  if (!isOwn) throw new Failure('not_found', `There is no order ${id} of yours.`)
   if (order.status === 'canceled') return order
   if (!isOpenOrder(order)) throw ended(order)
   await requestCancel(database, id, at)

@@ -1,5 +1,6 @@
 /** Dividends: whoever has shares at the end of a record date gets cash on the pay date, once. */
 import { sql } from 'kysely'
+import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../clock.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
@@ -28,8 +29,9 @@ const dayOf = (milliseconds: number) => new Date(milliseconds).toISOString().sli
 /** Who is entitled, for record dates that are over; then whatever is due is paid. Safe to repeat and to run twice at once. */
 export async function payDividends({ database, broker, clock, log }: Paying): Promise<void> {
   const now = clock().getTime()
-  const calendar = await broker.dividends(dayOf(now - PAST_DAYS * DAY), dayOf(now - DAY))
-  await entitle(database, calendar)
+  const range = { from: dayOf(now - PAST_DAYS * DAY), to: dayOf(now - DAY) }
+  const calendar = await broker.dividends(range.from, range.to)
+  await entitle(database, await believed({ database, broker, log }, { calendar, range, at: new Date(now) }))
   const due = await database.kysely
     .selectFrom('dividend')
     .selectAll()
@@ -38,13 +40,50 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
     .orderBy('pay_date')
     .limit(500)
     .execute()
-  for (const { account_id: accountId, symbol, record_date: recordDate, amount } of due)
-    await pay(database, { accountId, symbol, recordDate, amount, at: new Date(now) }).catch((err: unknown) =>
-      log.error({ err, accountId, symbol, recordDate }, 'a dividend cannot be paid yet'),
+  for (const { account_id: accountId, symbol, record_date: recordDate, ordinal, amount } of due)
+    await pay(database, { accountId, symbol, recordDate, ordinal, amount, at: new Date(now) }).catch(
+      (err: unknown) => log.error({ err, accountId, symbol, recordDate }, 'a dividend cannot be paid yet'),
     )
 }
 
-/** Quantities are those of the history, however late this runs. What is less than a cent (1e16) in all is nobody's. */
+/** A record date and its pay date are weeks apart. */
+const MAX_WAIT_DAYS = 366
+
+/**
+ * The announcements that can be: of the dates that were asked for, paid after the record date, and at most what a share is
+ * worth. Others raise an alarm, and nobody is entitled by them. Only what somebody has is judged.
+ */
+async function believed(
+  { database, broker, log }: Pick<Paying, 'database' | 'broker' | 'log'>,
+  { calendar, range, at }: { calendar: readonly Dividend[]; range: { from: string; to: string }; at: Date },
+): Promise<readonly Dividend[]> {
+  const owned = await database.kysely.selectFrom('position').select('symbol').distinct().execute()
+  const symbols = new Set(owned.map(({ symbol }) => symbol))
+  const announced = calendar.filter(({ symbol }) => symbols.has(symbol))
+  const prices = await broker.quotes([...new Set(announced.map(({ symbol }) => symbol))])
+  const faultOf = ({ symbol, perShare, recordDate, payDate }: Dividend): string | null => {
+    const waits = (Date.parse(payDate) - Date.parse(recordDate)) / DAY
+    if (recordDate < range.from || recordDate > range.to) return 'dividend_of_another_date'
+    if (!(waits >= 0 && waits <= MAX_WAIT_DAYS)) return 'dividend_paid_at_no_time'
+    return perShare > 0n && perShare <= (prices.get(symbol) ?? 0n) ? null : 'dividend_beyond_price'
+  }
+  const fit: Dividend[] = []
+  for (const dividend of announced) {
+    const reason = faultOf(dividend)
+    const objectId = `${dividend.symbol}:${dividend.recordDate}`
+    const reported = { ...dividend, perShare: dividend.perShare.toString() }
+    if (reason === null && !(await isStopped(database, { domain: 'investing', objectId }))) fit.push(dividend)
+    else if (reason !== null)
+      await raiseAlarm({ database, log }, { domain: 'investing', objectId, reason, reported, at })
+  }
+  return fit
+}
+
+/**
+ * Quantities are those of the history, however late this runs. What is less than a cent (1e16) in all is nobody's. Each of
+ * several dividends with one record date counts, but never more of them than the calendar has: one whose terms the broker
+ * corrects afterwards is not owed again.
+ */
 async function entitle(database: Database, calendar: readonly Dividend[]): Promise<void> {
   const events = JSON.stringify(
     calendar.map(({ symbol, perShare, recordDate, payDate }) => ({
@@ -55,23 +94,39 @@ async function entitle(database: Database, calendar: readonly Dividend[]): Promi
     })),
   )
   const { rows } = await sql<Entitled>`
-    select c.account_id as "accountId", e.symbol, e.record_date as "recordDate", e.pay_date as "payDate",
-      e.per_share as "perShare", sum(c.qty)::bigint as qty
-    from jsonb_to_recordset(${events}::jsonb) as e (symbol text, per_share bigint, record_date date, pay_date date)
-    join position_change c on c.symbol = e.symbol and c.at < (e.record_date + 1)::timestamp at time zone 'UTC'
-    where not exists (
-      select 1 from dividend d
-      where d.account_id = c.account_id and d.symbol = e.symbol and d.record_date = e.record_date)
-    group by 1, 2, 3, 4, 5 having sum(c.qty) * e.per_share >= 1e16
-    order by 1, 2, 3 limit 1000`.execute(database.kysely)
+    with event as (
+      select e.*, row_number() over (partition by symbol, record_date, pay_date, per_share) as twin,
+        count(*) over (partition by symbol, record_date) as total
+      from jsonb_to_recordset(${events}::jsonb) as e (symbol text, per_share bigint, record_date date, pay_date date)
+    ), owed as (
+      select c.account_id, e.symbol, e.record_date, e.pay_date, e.per_share, e.twin, e.total, sum(c.qty)::bigint as qty
+      from event e
+      join position_change c on c.symbol = e.symbol and c.at < (e.record_date + 1)::timestamp at time zone 'UTC'
+      group by 1, 2, 3, 4, 5, 6, 7 having sum(c.qty) * e.per_share >= 1e16
+    ), missing as (
+      select o.*, (row_number() over (
+          partition by o.account_id, o.symbol, o.record_date order by o.pay_date, o.per_share, o.twin) - 1 + k.known)::int as ordinal
+      from owed o cross join lateral (
+        select count(*) as known,
+          count(*) filter (where d.pay_date = o.pay_date and d.per_share = o.per_share) as same
+        from dividend d
+        where d.account_id = o.account_id and d.symbol = o.symbol and d.record_date = o.record_date
+      ) k
+      where k.same < o.twin
+    )
+    select account_id as "accountId", symbol, record_date as "recordDate", pay_date as "payDate",
+      per_share as "perShare", qty, ordinal
+    from missing where ordinal < total
+    order by 1, 2, 3, ordinal limit 1000`.execute(database.kysely)
   if (rows.length === 0) return
   await database.kysely
     .insertInto('dividend')
     .values(
-      rows.map(({ accountId, symbol, recordDate, payDate, perShare, qty }) => ({
+      rows.map(({ accountId, symbol, recordDate, ordinal, payDate, perShare, qty }) => ({
         account_id: accountId,
         symbol,
         record_date: recordDate,
+        ordinal,
         pay_date: payDate,
         qty,
         per_share: perShare,
@@ -88,6 +143,7 @@ interface Entitled {
   readonly accountId: string
   readonly symbol: string
   readonly recordDate: string
+  readonly ordinal: number
   readonly payDate: string
   readonly perShare: bigint
   readonly qty: bigint
@@ -99,9 +155,17 @@ async function pay(
     accountId,
     symbol,
     recordDate,
+    ordinal,
     amount,
     at,
-  }: { accountId: string; symbol: string; recordDate: string; amount: bigint; at: Date },
+  }: {
+    accountId: string
+    symbol: string
+    recordDate: string
+    ordinal: number
+    amount: bigint
+    at: Date
+  },
 ): Promise<void> {
   await database.transaction(async (connection) => {
     const { numUpdatedRows } = await connection.kysely
@@ -110,12 +174,13 @@ async function pay(
       .where('account_id', '=', accountId)
       .where('symbol', '=', symbol)
       .where('record_date', '=', recordDate)
+      .where('ordinal', '=', ordinal)
       .where('status', '=', 'announced')
       .executeTakeFirstOrThrow()
     // Rows of less than a cent are those of earlier versions.
     if (numUpdatedRows === 0n || amount === 0n) return
     await post(connection, {
-      id: `dividend:${accountId}:${symbol}:${recordDate}`,
+      id: `dividend:${accountId}:${symbol}:${recordDate}${ordinal === 0 ? '' : `:${ordinal}`}`,
       kind: 'dividend',
       reference: symbol,
       at,

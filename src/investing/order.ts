@@ -46,6 +46,8 @@ export interface Order {
   /** What a sell gives up at most. */
   readonly qty: bigint | null
   readonly limitPrice: bigint | null
+  /** What a share was worth when it was ordered. */
+  readonly referencePrice: bigint
   readonly status: OrderStatus
   readonly rejectReason: string | null
   readonly filledQty: bigint
@@ -54,6 +56,8 @@ export interface Order {
   readonly cancelRequestedAt: Date | null
   readonly submittedAt: Date
   readonly filledAt: Date | null
+  /** When it was looked at last. */
+  readonly updatedAt: Date
 }
 
 /** Whether an order can still be filled. */

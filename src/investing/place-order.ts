@@ -16,7 +16,7 @@ export async function placeOrder(investing: Investing, asked: Omit<NewOrder, 'id
   const { database, newId } = investing
   const order = { ...asked, id: newId('ord', asked.submittedAt) }
   if (!(await insertOrder(database, order))) return notInserted(investing, order)
-  const placed = await submitOrder(investing, { ...order, ...nothingFilled })
+  const placed = await submitOrder(investing, { ...order, ...nothingFilled, updatedAt: order.submittedAt })
   if (placed.status === 'rejected') throw rejectedOrder(placed)
   return placed
 }
@@ -33,7 +33,8 @@ const nothingFilled = {
 
 /** Tells the broker of an order and books what it answers. Safe to repeat. */
 export async function submitOrder(investing: Investing, order: Order): Promise<Order> {
-  const { broker, log } = investing
+  const { broker, clock, log } = investing
+  const askedAt = clock()
   const { id, symbol, side, notional, qty, limitPrice } = order
   const placement = await broker
     .place({ id, symbol, side, notional, qty, limitPrice })
@@ -42,13 +43,17 @@ export async function submitOrder(investing: Investing, order: Order): Promise<O
       return null
     })
   if (placement === null) return order
-  if (placement.status === 'placed') return bookReport(investing, id, placement.report)
-  return bookReport(investing, id, endedUnfilled('rejected', placement.reason))
+  if (placement.status === 'placed') return bookReport(investing, id, { report: placement.report, askedAt })
+  return bookReport(investing, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
 }
 
 /** The report of an order that ended without a fill. */
-export function endedUnfilled(status: 'rejected' | 'canceled', reason: string | null) {
-  return { status, reason, filledQty: 0n, filledValue: 0n, filledAt: null }
+export function endedUnfilled(
+  { id, symbol, side }: Order,
+  status: 'rejected' | 'canceled',
+  reason: string | null,
+) {
+  return { id, symbol, side, status, reason, filledQty: 0n, filledValue: 0n, filledAt: null }
 }
 
 /** The refusal of an order that the broker did not take, the first time and every time after. */

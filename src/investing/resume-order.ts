@@ -12,11 +12,13 @@ const GIVE_UP_MS = 5 * 60_000
  */
 export async function resumeOrder(investing: Investing, order: Order): Promise<Order> {
   const { broker, clock, log } = investing
+  const askedAt = clock()
   const known = await broker.find(order.id)
   if (known !== undefined) {
-    const isToEnd = order.cancelRequestedAt !== null && isOpenOrder(known)
+    const isToEnd = order.cancelRequestedAt !== null && known.status !== 'unreadable' && isOpenOrder(known)
     if (isToEnd) await broker.cancel(order.id)
-    return bookReport(investing, order.id, (isToEnd ? await broker.find(order.id) : undefined) ?? known)
+    const report = (isToEnd ? await broker.find(order.id) : undefined) ?? known
+    return bookReport(investing, order.id, { report, askedAt })
   }
   if (order.status !== 'new') {
     log.error({ orderId: order.id, status: order.status }, 'the broker has lost an order that it had taken')
@@ -25,7 +27,10 @@ export async function resumeOrder(investing: Investing, order: Order): Promise<O
   const isGivenUp = clock().getTime() - order.submittedAt.getTime() > GIVE_UP_MS
   if (isGivenUp) {
     const end = order.cancelRequestedAt === null ? 'rejected' : 'canceled'
-    return bookReport(investing, order.id, endedUnfilled(end, 'broker_unreachable'))
+    return bookReport(investing, order.id, {
+      report: endedUnfilled(order, end, 'broker_unreachable'),
+      askedAt,
+    })
   }
   return order.cancelRequestedAt === null ? submitOrder(investing, order) : order
 }

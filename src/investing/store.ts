@@ -8,7 +8,14 @@ import type { Order } from './order.ts'
 /** A new order: nothing of it is filled. */
 export type NewOrder = Omit<
   Order,
-  'status' | 'rejectReason' | 'filledQty' | 'filledCash' | 'filledAvgPrice' | 'cancelRequestedAt' | 'filledAt'
+  | 'status'
+  | 'rejectReason'
+  | 'filledQty'
+  | 'filledCash'
+  | 'filledAvgPrice'
+  | 'cancelRequestedAt'
+  | 'filledAt'
+  | 'updatedAt'
 >
 
 /**
@@ -20,8 +27,8 @@ export async function insertOrder(database: Connection, order: NewOrder): Promis
     {
       name: 'investing_insert_order',
       text: `insert into investing_order
-          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12
+          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at, reference_price)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12, $13
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
         on conflict do nothing
         returning id`,
@@ -39,6 +46,7 @@ export async function insertOrder(database: Connection, order: NewOrder): Promis
       order.qty,
       order.limitPrice,
       order.submittedAt,
+      order.referencePrice,
     ],
   )
   return rows.length === 1
@@ -72,10 +80,26 @@ export async function lockOrder(connection: Connection, id: string): Promise<Ord
   return orderOf(row)
 }
 
-/** An account's orders, newest first: one more than the page's limit. */
+/** Whose orders: all of an account's, or those that one of its keys placed. */
+export interface OrderOwner {
+  readonly accountId: string
+  readonly keyId: string | null
+}
+
+/** Whether a key placed an order. */
+export async function isOrderOf(database: Connection, order: Order, keyId: string): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('decision')
+    .select('key_id')
+    .where('id', '=', order.decisionId)
+    .executeTakeFirst()
+  return row?.key_id === keyId
+}
+
+/** Orders of their owner, newest first: one more than the page's limit. */
 export async function listOrders(
   database: Connection,
-  { accountId, status, page }: { accountId: string; status: 'open' | 'closed' | undefined; page: Page },
+  { accountId, keyId, status, page }: OrderOwner & { status: 'open' | 'closed' | undefined; page: Page },
 ): Promise<Order[]> {
   const open = ['new', 'accepted', 'partially_filled'] as const
   let query = database.kysely
@@ -85,6 +109,14 @@ export async function listOrders(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
   if (page.after !== null) query = query.where('id', '<', page.after)
+  if (keyId !== null)
+    query = query.where('decision_id', 'in', (decisions) =>
+      decisions
+        .selectFrom('decision')
+        .select('id')
+        .where('account_id', '=', accountId)
+        .where('key_id', '=', keyId),
+    )
   if (status === 'open') query = query.where('status', 'in', open)
   if (status === 'closed') query = query.where('status', 'not in', open)
   return (await query.execute()).map(orderOf)
@@ -144,6 +176,18 @@ export async function claimOpenOrders(
         .select('id')
         .where('status', 'in', ['new', 'accepted', 'partially_filled'])
         .where('updated_at', '<', before)
+        // What an alarm has stopped waits for a person.
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('alarm')
+                .select('alarm.reason')
+                .where('alarm.domain', '=', 'investing')
+                .whereRef('alarm.object_id', '=', 'investing_order.id')
+                .where('alarm.resolved_at', 'is', null),
+            ),
+          ),
+        )
         .orderBy('updated_at')
         .limit(limit)
         .forUpdate()
@@ -167,6 +211,7 @@ function orderOf(row: Selectable<InvestingTables['investing_order']>): Order {
     notional: row.notional,
     qty: row.qty,
     limitPrice: row.limit_price,
+    referencePrice: row.reference_price,
     status: row.status,
     rejectReason: row.reject_reason,
     filledQty: row.filled_qty,
@@ -175,5 +220,6 @@ function orderOf(row: Selectable<InvestingTables['investing_order']>): Order {
     cancelRequestedAt: row.cancel_requested_at,
     submittedAt: row.submitted_at,
     filledAt: row.filled_at,
+    updatedAt: row.updated_at,
   }
 }

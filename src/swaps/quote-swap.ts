@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts'
 import { decimalOfUnits } from '../money.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
 import { worthInMicros } from '../swap-tokens.ts'
+import { judgeOffer } from './judge-offer.ts'
 
 /** How long aggregators have, and how long a quote holds. */
 const DEADLINE_MS = 2_000
@@ -87,26 +88,12 @@ async function askOne(
   try {
     const answer = await Promise.race([aggregator.quote(request, signal), late])
     if (answer.status !== 'offered') return { tool, reason: answer.reason }
-    return isPlausible(answer.offer, request) ? { tool, offer: answer.offer } : { tool, reason: 'bad_answer' }
+    const fault = judgeOffer(answer.offer, request)
+    return fault === null ? { tool, offer: answer.offer } : { tool, reason: fault }
   } catch (error) {
     const message = error instanceof Error ? error.message : ''
     return { tool, reason: reasons.has(message) ? message : 'unavailable' }
   }
-}
-
-/** Far more than prices can have done since the references were taken, far less than an amount in the wrong units. */
-const MOST_TIMES = 100_000n
-
-/** Whether an offer can be meant: who promises nothing, or the moon, must neither win nor stand in for a route. */
-function isPlausible(
-  { amountOut, amountOutMin, gasUsdMicros }: SwapOffer,
-  { from, to, amountIn }: SwapRequest,
-): boolean {
-  if (amountOut <= 0n || amountOutMin < 0n || amountOutMin > amountOut || gasUsdMicros < 0n) return false
-  const worthIn = worthInMicros(amountIn, from.decimals, from.usdMicros)
-  const worthOut = worthInMicros(amountOut, to.decimals, to.usdMicros)
-  // Amounts of millionths round to anything.
-  return worthOut <= worthIn * MOST_TIMES + 10_000n
 }
 
 /** Best first: most left after fees and gas, at one price for all of them; then the faster one. */

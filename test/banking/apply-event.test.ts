@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import { newId } from '../../src/ids.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
@@ -40,11 +41,15 @@ onBothEngines('a virtual account', (database) => {
     const owner = await newOwner(database(), {})
     const rupees = await open(database(), owner, { currency: 'INR' })
     for (const currency of ['usd', 'usdc'])
-      await expect(tell(database(), rupees, 'payment_processed', { currency })).rejects.toMatchObject({
+      await expect(
+        tell(database(), rupees, 'payment_processed', { currency, objectId: `${owner} ${currency}` }),
+      ).rejects.toMatchObject({
         code: 'invalid_request',
       })
     for (const amount of ['-12.50', '0', '1e2', '12.505', 'NaN', '', '1000000000000', null])
-      await expect(tell(database(), rupees, 'payment_processed', { amount })).rejects.toMatchObject({
+      await expect(
+        tell(database(), rupees, 'payment_processed', { amount, objectId: `${owner} ${amount}` }),
+      ).rejects.toMatchObject({
         code: 'invalid_request',
       })
     expect(await owned(database(), owner)).toEqual([])
@@ -117,6 +122,45 @@ onBothEngines('a virtual account', (database) => {
       })
   })
 
+  it.each([
+    ['another amount than before', { amount: '12500.00' }, 'another_amount'],
+    ['another currency', { currency: 'EUR' }, 'another_currency'],
+    ['another customer', { customer: 'cust_other' }, 'another_customer'],
+    ['an amount with an exponent', { amount: '1e3' }, 'no_amount'],
+  ])('is stopped by an event with %s, and goes on when a person says so', async (_what, lie, reason) => {
+    const owner = await newOwner(database(), {})
+    const account = await open(database(), owner)
+    await database()
+      .kysely.updateTable('virtual_account')
+      .set({ provider_customer: 'cust_own' })
+      .where('id', '=', account.id)
+      .execute()
+    const objectId = `deposit-${account.id}`
+    await tell(database(), account, 'funds_received', { customer: 'cust_own' })
+    await expect(tell(database(), account, 'payment_processed', lie)).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
+    const raised = (await openAlarms(database())).filter((alarm) => alarm.objectId === objectId)
+    expect(raised).toMatchObject([{ domain: 'banking', reason, times: 1 }])
+    await expect(tell(database(), account, 'payment_processed')).rejects.toMatchObject({ code: 'conflict' })
+    expect(await owned(database(), owner)).toEqual([])
+    const resolution = { by: owner, note: 'The bank has corrected it.', at: noon }
+    await resolveAlarm(database(), { domain: 'banking', objectId, reason, ...resolution })
+    await tell(database(), account, 'payment_processed')
+    expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
+  })
+
+  it('of another account by the name of a known one is booked nowhere, and raises an alarm', async () => {
+    const [owner, other] = [await newOwner(database(), {}), await newOwner(database(), {})]
+    const [account, another] = [await open(database(), owner), await open(database(), other)]
+    const objectId = `deposit-${account.id}`
+    await tell(database(), account, 'funds_received')
+    expect(await tell(database(), another, 'payment_processed', { objectId })).toBeNull()
+    expect(await owned(database(), other)).toEqual([])
+    const raised = (await openAlarms(database())).filter((alarm) => alarm.objectId === objectId)
+    expect(raised).toMatchObject([{ domain: 'banking', reason: 'another_account' }])
+  })
+
   it('is deactivated and reactivated by the provider', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
@@ -182,6 +226,8 @@ onBothEngines('a virtual account', (database) => {
           kind: 'payout',
           objectId: `payout ${owner}`,
           virtualAccount: null,
+          amount: '10.00',
+          currency: 'usd',
         })
       ends.push(...(await owned(database(), owner)))
     }

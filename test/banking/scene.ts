@@ -7,8 +7,9 @@ import { silentLog } from '../../src/log.ts'
 import type { BankCurrency, BankingEvent, BankingProvider } from '../../src/providers/banking.ts'
 import type { Mint } from '../../src/providers/chain.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import type { Rates } from '../../src/providers/rates.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
-import { noon } from '../cards/scene.ts'
+import { noon, vouch } from '../cards/scene.ts'
 
 const bank = {
   open: async ({ id }: { id: string }) => ({
@@ -61,10 +62,14 @@ export function tell(
   state: string,
   changes: Partial<BankingEvent> = {},
   isBookedHere = true,
+  rates: Rates = createSandboxRates(),
 ) {
   const parts = {
     database,
-    rates: createSandboxRates(),
+    rates,
+    chain: { name: 'base-sepolia' },
+    newId,
+    vouch,
     isBookedHere,
     oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,
     log: silentLog,
@@ -78,6 +83,7 @@ export function tell(
     virtualAccount: account.providerId,
     amount: '12.50',
     currency: null,
+    customer: null,
     ...changes,
   } as const
   return applyBankingEvent(parts, event, noon)

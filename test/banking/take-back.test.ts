@@ -1,18 +1,35 @@
 import { expect, it } from 'vitest'
-import { collectOwedDeposits } from '../../src/jobs/collect-owed.ts'
-import { external, revenue } from '../../src/ledger/accounts.ts'
+import { newId } from '../../src/ids.ts'
+import { collectDebts } from '../../src/jobs/collect-debts.ts'
+import { external, receivable } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { silentLog } from '../../src/log.ts'
+import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
+import { owedBy } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
-import { fund, newOwner, noon, owned } from '../cards/scene.ts'
+import { fund, newOwner, noon, owned, vouch } from '../cards/scene.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
-import { open, tell } from './scene.ts'
+import { open, tell, wallet } from './scene.ts'
 
 onBothEngines('a deposit that the bank takes back', (database) => {
+  const collect = () =>
+    collectDebts(
+      {
+        database: database(),
+        chain: { name: 'base-sepolia' },
+        rates: createSandboxRates(),
+        newId,
+        vouch,
+        clock: () => noon,
+        log: silentLog,
+      },
+      new AbortController().signal,
+    )
+
   it('is taken from what is there, with little on hold', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
@@ -26,16 +43,49 @@ onBothEngines('a deposit that the bank takes back', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 0 + 0.01'])
   })
 
+  it('is owed where it has become a token or is in another currency, and taken from everything there is', async () => {
+    const owner = await newOwner(database(), {})
+    const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
+    await tell(database(), pounds, 'payment_processed')
+    const euros = await open(database(), owner, { currency: 'EUR' })
+    await tell(database(), euros, 'payment_processed')
+    expect(await owned(database(), owner)).toEqual(['EUR 12.5 + 0', 'USDC 15.809978 + 0'])
+    // 12.50 pounds again: all of the euros, and the rest in USDC, which are on their way to the treasury.
+    await tell(database(), pounds, 'returned')
+    expect(await owedBy(database(), owner)).toEqual([])
+    expect(await owned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
+    // 12.50 euros are all of what is left, but for a cent that rounding takes.
+    await tell(database(), euros, 'returned')
+    expect(await owedBy(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
+    await fund(database(), owner, { USD: '1' })
+    await collect()
+    expect(await owedBy(database(), owner)).toEqual([])
+    expect(await owned(database(), owner)).toContain('USD 0.98 + 0')
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('is owed in the sum that the bank takes, whatever the rates have done since', async () => {
+    const { perEuro, ...table } = await createSandboxRates().latest(noon)
+    for (const pound of ['0.42319', '1.69276']) {
+      const owner = await newOwner(database(), {})
+      const account = await open(database(), owner, { currency: 'GBP', destination: wallet })
+      await tell(database(), account, 'payment_processed')
+      const later = { ...table, perEuro: new Map([...perEuro, ['GBP', pound]]) }
+      await tell(database(), account, 'returned', {}, true, { latest: async () => later })
+      const debt = await database()
+        .kysely.selectFrom('debt')
+        .select(['asset', 'units'])
+        .where('account_id', '=', owner)
+        .executeTakeFirst()
+      expect([pound, debt]).toEqual([pound, { asset: 'GBP', units: 1250n }])
+    }
+  })
+
   it('is collected from what was on hold or comes later, as soon as it is free, and no more of it', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
-    const lost = () => balanceOfSystem(database(), revenue('deposit-loss'), 'USD')
+    const lost = () => balanceOfSystem(database(), receivable('debts'), 'USD')
     const before = await lost()
-    const collect = () =>
-      collectOwedDeposits(
-        { database: database(), clock: () => noon, log: silentLog },
-        new AbortController().signal,
-      )
     const spends = [700n, 300n].map((units) =>
       spendOf({ accountId: owner, keyId: null }, units, { money: { asset: 'USD', units }, place: 'bank' }),
     )

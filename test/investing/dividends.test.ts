@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
+import { openAlarms } from '../../src/alarms/alarms.ts'
 import { payDividends } from '../../src/investing/dividends.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
@@ -85,6 +86,66 @@ onBothEngines('dividends', (database) => {
     clock.forward(10 * day)
     await payDividends(services)
     expect(await show()).toMatchObject({ cash: '505' })
+  })
+
+  it.each([
+    ['a share’s price twice over', { perShare: 10n ** 15n }, 'dividend_beyond_price'],
+    ['thirty digits', { perShare: 10n ** 30n }, 'dividend_beyond_price'],
+    ['less than nothing', { perShare: -1n }, 'dividend_beyond_price'],
+    ['a payment before its record date', { payDate: '2001-01-01' }, 'dividend_paid_at_no_time'],
+  ])(
+    'that are announced with %s entitle nobody, and keep no other from being paid',
+    async (_what, lie, reason) => {
+      const honest = {
+        symbol: 'AAPL',
+        perShare: 2_000_000_000n,
+        recordDate: dayAfter(-9),
+        payDate: dayAfter(-1),
+      }
+      const liar = {
+        symbol: 'VTI',
+        perShare: 2_000_000_000n,
+        recordDate: dayAfter(-8),
+        payDate: dayAfter(-1),
+        ...lie,
+      }
+      calendar = [liar, honest]
+      const rows = async (symbol: string) =>
+        (
+          await database()
+            .kysely.selectFrom('dividend')
+            .select('pay_date')
+            .where('symbol', '=', symbol)
+            .execute()
+        ).length
+      const [before, others] = [await rows('VTI'), await rows('AAPL')]
+      await payDividends(services)
+      await payDividends(services)
+      expect(await rows('VTI')).toBe(before)
+      expect(await rows('AAPL')).toBeGreaterThan(others)
+      const raised = (await openAlarms(database())).filter(
+        ({ objectId }) => objectId === `VTI:${liar.recordDate}`,
+      )
+      expect(raised.map((alarm) => alarm.reason)).toContain(reason)
+    },
+  )
+
+  it('with one record date are all paid, and none twice where the broker corrects one', async () => {
+    const dates = { recordDate: dayAfter(0), payDate: dayAfter(2) }
+    const regular = { symbol: 'VTI', perShare: 1_000_000_000n, ...dates }
+    const special = { symbol: 'VTI', perShare: 400_000_000n, ...dates }
+    calendar = [regular, regular]
+    clock.forward(day)
+    await payDividends(services)
+    calendar = [regular, regular, special]
+    await payDividends(services)
+    calendar = [regular, regular, { ...special, perShare: 800_000_000n }]
+    await payDividends(services)
+    clock.forward(day)
+    await payDividends(services)
+    await payDividends(services)
+    // 2.5 shares: twice 2.5, and 1.
+    expect(await show()).toMatchObject({ cash: '506' })
   })
 
   it('leave books that balance', async () => {

@@ -65,8 +65,73 @@ describe('a swap quote', () => {
     const honest = offering('honest', { amountOut: 98_000_000n })
     const { best, alternatives, failed } = await quoteSwap([...wrong, honest], requestFor())
     expect([best.tool, alternatives]).toEqual(['honest', []])
-    expect(failed).toEqual(wrong.map(({ tool }) => ({ tool, reason: 'bad_answer' })))
+    expect(failed).toEqual(
+      wrong.map(({ tool }) => ({ tool, reason: tool === 'units' ? 'implausible' : 'bad_answer' })),
+    )
     await expect(quoteSwap(wrong, requestFor())).rejects.toMatchObject({ code: 'no_route' })
+  })
+
+  it.each([
+    ['a dollar for a dollar', {}, 100_000_000n, 125_010_000n, 125_010_001n],
+    ['much for little', {}, 100_000_000n, 100_000_000n, 999_900_000_000n],
+    ['a coin for dollars', { toToken: 'WETH' }, 3_400_000_000n, 10n ** 19n, 10n ** 19n + 10n ** 14n],
+  ])('never gives far more than goes in: %s', async (_what, pair, amountIn, believed, dropped) => {
+    const request = requestFor(pair, amountIn)
+    const [honest, liar] = [offering('a', { amountOut: believed }), offering('b', { amountOut: dropped })]
+    const { best, alternatives, failed } = await quoteSwap([liar, honest], request)
+    expect([best.tool, alternatives]).toEqual(['a', []])
+    expect(failed).toEqual([{ tool: 'b', reason: 'implausible' }])
+  })
+
+  it.each([
+    ['a duration of 1e300', { durationSec: 1e300 }],
+    ['a duration that is none', { durationSec: Number.NaN }],
+    ['a negative duration', { durationSec: -1 }],
+    ['an impact of 1e300', { priceImpactBps: 1e300 }],
+    ['gas for more than there is', { gasUsdMicros: 10n ** 30n }],
+    ['a worth of more than there is', { outUsdMicros: 10n ** 30n }],
+    [
+      'a fee below zero',
+      { fees: [{ name: 'x', amount: '1', token: 'USDC', usdMicros: -1n, included: false }] },
+    ],
+  ])('drops an offer with %s alone', async (_what, changes) => {
+    const [honest, liar] = [
+      offering('a', { amountOut: 98_000_000n }),
+      offering('b', { amountOut: 99_000_000n, ...changes }),
+    ]
+    const { best, failed } = await quoteSwap([liar, honest], requestFor())
+    expect([best.tool, failed]).toEqual(['a', [{ tool: 'b', reason: 'bad_answer' }]])
+  })
+
+  it.each([
+    ['an exponent for dollars', '"toAmountUSD":1e300'],
+    ['a duration beyond numbers', '"executionDuration":1e300'],
+    ['dollars of a hundred digits', `"toAmountUSD":"${'9'.repeat(100)}"`],
+    ['units of a thousand digits', `"toAmount":"${'9'.repeat(1_000)}"`],
+    ['units with an exponent', '"toAmount":"1e9"'],
+    ['units that are a number', '"toAmount":99000000'],
+    ['units of null', '"toAmount":null'],
+  ])('survives %s from an aggregator', async (_what, lie) => {
+    const estimate = { toAmount: '99000000', toAmountMin: '98000000', executionDuration: 10 }
+    const name = lie.slice(1, lie.indexOf('"', 1))
+    const members = Object.entries(estimate).filter(([member]) => member !== name)
+    const text = [...members.map(([member, value]) => `"${member}":${JSON.stringify(value)}`), lie].join()
+    const server = createServer((_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(`{"estimate":{${text}}}`),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    // A server that listens on a port has an address with it.
+    const { port } = server.address() as AddressInfo
+    try {
+      const liar = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
+      const { best, failed } = await quoteSwap(
+        [liar, offering('a', { amountOut: 98_000_000n })],
+        requestFor(),
+      )
+      expect([best.tool, failed]).toEqual(['a', [{ tool: 'lifi', reason: 'bad_answer' }]])
+    } finally {
+      server.close()
+    }
   })
 
   it('is the one that leaves most after fees and gas, at one price for all', async () => {
@@ -103,7 +168,7 @@ describe('a swap quote', () => {
         offering('mid', { ...weth(3_000n), gasUsdMicros: 1_000_000n }),
         offering('low', weth(2_000n)),
       ],
-      requestFor({ toToken: 'WETH' }),
+      requestFor({ toToken: 'WETH' }, 3_400_000_000n),
     )
     expect(new Set([best, ...alternatives].map(({ netUsdMicros }) => netUsdMicros))).toEqual(
       new Set([3_000_000_000n, 2_999_000_000n]),

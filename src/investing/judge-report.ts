@@ -1,0 +1,69 @@
+/**
+ * The one place where a broker's report on an order is believed or not: it is of this order, within what was ordered and held, at
+ * a price that can be, and never takes back what it said before. What does not fit is not booked.
+ */
+import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
+import { costUp, least, worthDown } from '../shares.ts'
+import type { Order } from './order.ts'
+
+/** Why a report is not believed, for programs. */
+export type ReportFault =
+  | 'unreadable'
+  | 'another_order'
+  | 'another_symbol'
+  | 'another_side'
+  | 'quantity_fell'
+  | 'quantity_beyond_order'
+  | 'value_fell'
+  | 'filled_nothing'
+  | 'filled_without_price'
+  | 'price_beyond_limit'
+  | 'price_implausible'
+  | 'cost_beyond_order'
+  | 'rejected_after_fill'
+
+/** A day order does not live to see its price change by more than this, either way. */
+const MAX_PRICE_FACTOR = 3n
+/** A broker rounds its average price: a hundredth of a percent. */
+const ROUNDING = 10_000n
+/** What a buy may seem to cost beyond its notional by that rounding. The notional is what is paid at most. */
+const ROUNDING_CENTS = 1n
+
+/** Judges a report. @returns null where it fits. */
+export function judgeReport(order: Order, report: OrderReport | UnreadableReport): ReportFault | null {
+  if (report.status === 'unreadable') return 'unreadable'
+  return judgeIdentity(order, report) ?? judgeProgress(order, report) ?? judgePrice(order, report)
+}
+
+function judgeIdentity(order: Order, { id, symbol, side }: OrderReport): ReportFault | null {
+  if (id !== order.id) return 'another_order'
+  if (symbol !== order.symbol) return 'another_symbol'
+  return side === order.side ? null : 'another_side'
+}
+
+function judgeProgress(order: Order, { status, filledQty, filledValue }: OrderReport): ReportFault | null {
+  if (filledQty < order.filledQty) return 'quantity_fell'
+  if (order.qty !== null && filledQty > order.qty) return 'quantity_beyond_order'
+  if (status === 'filled' && filledQty === 0n) return 'filled_nothing'
+  if (status === 'rejected' && filledQty > 0n) return 'rejected_after_fill'
+  if (filledQty > 0n && filledValue <= 0n) return 'filled_without_price'
+  const cents =
+    order.side === 'buy' ? least(costUp(filledValue, 1n), order.notional) : worthDown(filledValue, 1n)
+  return cents < order.filledCash || (filledQty === 0n && filledValue !== 0n) ? 'value_fell' : null
+}
+
+function judgePrice(order: Order, { filledQty, filledValue }: OrderReport): ReportFault | null {
+  if (filledQty === 0n) return null
+  const { side, notional, limitPrice, referencePrice } = order
+  const isAbove = (price: bigint) => filledValue * ROUNDING > filledQty * price * (ROUNDING + 1n)
+  const isBelow = (price: bigint) => filledValue * ROUNDING < filledQty * price * (ROUNDING - 1n)
+  if (limitPrice !== null && (side === 'buy' ? isAbove(limitPrice) : isBelow(limitPrice)))
+    return 'price_beyond_limit'
+  if (
+    isAbove(referencePrice * MAX_PRICE_FACTOR) ||
+    filledValue * MAX_PRICE_FACTOR < filledQty * referencePrice
+  )
+    return 'price_implausible'
+  const mostCents = notional + notional / ROUNDING + ROUNDING_CENTS
+  return side === 'buy' && costUp(filledValue, 1n) > mostCents ? 'cost_beyond_order' : null
+}

@@ -1,0 +1,40 @@
+/** Orders of keys that were stopped and accounts that were locked: nothing of theirs is filled any more. */
+import type { Connection, Statement } from '../storage/database.ts'
+import type { Investing } from './order.ts'
+import { resumeOrder } from './resume-order.ts'
+import { findOrder } from './store.ts'
+
+// The triggers of the migration do the same as a key is stopped; this finds orders that came in at that very moment.
+const requestStatement: Statement = {
+  name: 'investing_cancel_stopped',
+  text: `update investing_order set cancel_requested_at = $1 where id in (
+      select o.id from investing_order o join account a on a.id = o.account_id join decision d on d.id = o.decision_id
+        left join access_key k on k.id = d.key_id
+      where o.status in ('new', 'accepted', 'partially_filled') and o.cancel_requested_at is null
+        and (a.status = 'locked' or k.status <> 'active')
+      for update of o skip locked)`,
+}
+
+/** Remembers that they are to be canceled. */
+export async function requestStoppedCancels(database: Connection, at: Date): Promise<void> {
+  await database.call(requestStatement, [at])
+}
+
+/** Cancels an account's at the broker at once. The settle-orders job carries on what does not succeed. */
+export async function endStoppedOrders(investing: Investing, accountId: string): Promise<void> {
+  const { database, log } = investing
+  const rows = await database.kysely
+    .selectFrom('investing_order')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('status', 'in', ['new', 'accepted', 'partially_filled'])
+    .where('cancel_requested_at', 'is not', null)
+    .execute()
+  for (const { id } of rows) {
+    const order = await findOrder(database, { accountId, id })
+    if (order === undefined) continue
+    await resumeOrder(investing, order).catch((err: unknown) =>
+      log.warn({ err, orderId: id }, 'an order of a stopped key is not canceled yet'),
+    )
+  }
+}
