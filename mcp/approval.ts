@@ -7,12 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseJson } from '../src/json.ts'
 import type { Services } from '../src/kernel/context.ts'
+import { decidedAmong } from '../src/kernel/decided-approvals.ts'
+import { createLookout } from '../src/lookout.ts'
 import { currentPrincipal } from './current-principal.ts'
-import type { McpCaller, Offer } from './offer.ts'
+import type { McpCaller } from './offer.ts'
 import type { ToolResult } from './result.ts'
 
 /** How often it is looked whether the owner has decided. */
 const LOOK_MS = 1_000
+
+/** Calls of one key that wait at once. Another is told at once that the owner has to decide. */
+const MAX_WAITING = 10
 
 /** An approval that somebody has still to decide on. */
 export interface PendingApproval {
@@ -50,17 +55,18 @@ const problem = z.looseObject({
   reason: z.undefined().optional(),
 })
 
-const standing = z.looseObject({
-  status: z.string(),
-  answer: z.unknown(),
-  problem: z.unknown(),
-})
-
-/** Prepares the waiting. @param offer whose `approvals_get` tells how an approval stands. */
-export function createApprovals(
-  offer: Pick<Offer, 'call'>,
-  { database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>,
-): Approvals {
+/** Prepares the waiting. */
+export function createApprovals({
+  database,
+  clock,
+  log,
+}: Pick<Services, 'database' | 'clock' | 'log'>): Approvals {
+  const lookout = createLookout({
+    everyMs: LOOK_MS,
+    look: (ids) => decidedAmong(database, { ids, now: clock() }),
+  })
+  /** Calls that wait here, by key. */
+  const waitingOf = new Map<string, number>()
   return {
     pendingOf({ isError, content: [{ text }] }) {
       if (isError !== true) return null
@@ -82,26 +88,28 @@ export function createApprovals(
     { id }: PendingApproval,
     { withinMs, signal, look }: Waiting,
   ): Promise<McpCaller | null> {
-    const until = clock().getTime() + withinMs
-    while (!signal.aborted) {
+    const keyId = caller.principal.key.id
+    const count = waitingOf.get(keyId) ?? 0
+    // Its answer says how to ask again.
+    if (count >= MAX_WAITING) return null
+    waitingOf.set(keyId, count + 1)
+    try {
+      const over = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
+      const ended = lookout.until(id, over)
+      const isOpen = async () => {
+        const wait = sleep(LOOK_MS, true, { signal: over }).catch(() => false)
+        return Promise.race([ended.then(() => false), wait])
+      }
+      if (look !== undefined) while (await isOpen()) await look()
+      if ((await ended) === undefined) return null
       const now = clock()
       // The owner may have revoked the key meanwhile.
       const principal = await currentPrincipal(database, caller, now)
-      if (principal === null) return null
-      const later = { ...caller, principal, now }
-      const { structuredContent } = await offer.call(later, 'approvals_get', { id })
-      if (hasEnded(structuredContent)) return later
-      if (now.getTime() >= until) return null
-      await look?.()
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
+      return principal === null ? null : { ...caller, principal, now }
+    } finally {
+      const left = (waitingOf.get(keyId) ?? 1) - 1
+      if (left === 0) waitingOf.delete(keyId)
+      else waitingOf.set(keyId, left)
     }
-    return null
   }
-}
-
-/** Approved is not enough: the call that was approved is under way, and its answer is what is waited for. */
-function hasEnded(approval: unknown): boolean {
-  const { data } = standing.safeParse(approval)
-  if (data === undefined || data.status === 'pending') return false
-  return data.status !== 'approved' || (data.answer ?? data.problem ?? null) !== null
 }

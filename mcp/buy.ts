@@ -2,6 +2,7 @@
  * What is sold, over MCP: the owner's money pays, or the caller by itself. One idempotency key buys once, however it is
  * paid for: whoever comes with it again is told what was bought, or how that stands.
  */
+import { violationOf } from '../policies/decision.ts'
 import { Failure } from '../src/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
@@ -79,16 +80,8 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
 
 /** The kill switch holds whoever pays: the answer is that of the spend gate. */
 function paused(): Failure {
-  const violation = {
-    rule: 'paused',
-    limit: null,
-    used: null,
-    requested: null,
-    remaining: null,
-    resetsAt: null,
-  }
   return new Failure('policy_denied', 'The key is paused: it buys nothing, whoever pays.', {
-    violations: [violation],
+    violations: [violationOf('paused', {})],
     hint: 'Ask the owner to resume the key.',
   })
 }

@@ -6,6 +6,7 @@ import { Failure } from '../src/failure.ts'
 import { parseJson } from '../src/json.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
+import { namesOfOrigin } from '../src/origins.ts'
 import type { Principal } from '../src/principal.ts'
 import { createApprovals } from './approval.ts'
 import { malformed } from './malformed.ts'
@@ -43,7 +44,7 @@ export function mcpHandler(
   { seller, ending, registrations }: { seller: Seller; ending: AbortSignal; registrations?: Registrations },
 ): (mounted: McpRequest) => Promise<Response> {
   const offer = createOffer(catalogue, services, seller)
-  const shared = { offer, approvals: createApprovals(offer, services), ending }
+  const shared = { offer, approvals: createApprovals(services), ending }
   const streamable2025 = createStreamable2025(services, {
     ...shared,
     register: registrations && ((server, caller) => registrations.on2025(server, { offer, caller })),
@@ -54,9 +55,9 @@ export function mcpHandler(
       registrations &&
       ((server, caller, notifier) => registrations.on2026(server, { offer, caller, notifier })),
   })
-  const hosts = allowedHosts(services.settings.origin)
+  const origins = namesOfOrigin(services.settings.origin)
   return async ({ request, body, principal, ...from }) => {
-    requireOurHost(request, hosts, services.settings.origin)
+    requireOurs(request, origins)
     if (principal.kind !== 'key') throw keyNeeded(principal)
     const caller = { principal, ...from }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
@@ -102,23 +103,14 @@ function parsedBodyOf(body: Uint8Array): unknown {
   }
 }
 
-/** Loopback has many names; a page that was made to resolve to us has another. */
-function allowedHosts(origin: string): ReadonlySet<string> {
-  const { host, hostname, port } = new URL(origin)
-  const end = port === '' ? '' : `:${port}`
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  return new Set([
-    host,
-    ...(isLoopback ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}${end}`) : []),
-  ])
-}
-
-function requireOurHost(request: Request, hosts: ReadonlySet<string>, origin: string): void {
+/** Neither a page that was made to resolve to us nor another site's page may ask. @throws Failure `cross_site_request`. */
+function requireOurs(request: Request, origins: readonly string[]): void {
   const host = request.headers.get('host') ?? ''
   const from = request.headers.get('origin')
-  if (hosts.has(host) && (from === null || from === origin)) return
+  const isOurHost = origins.some((origin) => new URL(origin).host === host.toLowerCase())
+  if (isOurHost && (from === null || origins.includes(from))) return
   throw new Failure('cross_site_request', 'The Host or Origin of this request is not ours.', {
-    hint: `Connect to ${origin}/mcp.`,
+    hint: `Connect to ${origins[0]}/mcp.`,
   })
 }
 

@@ -8,12 +8,14 @@ import { Failure } from '../failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
+import { nameUsed } from '../origins.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
-import { routeHealth, routeReadiness } from './health.ts'
+import { READINESS, routeHealth, routeReadiness } from './health.ts'
 import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
 import { openApiDocument } from './openapi.ts'
+import { ownHostCheck } from './own-host.ts'
 import { routeDocs } from './pages/docs-routes.tsx'
 import { routePages } from './pages/routes.tsx'
 import { problemResponse } from './problem.ts'
@@ -61,7 +63,8 @@ export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
   app.use((c, next) => answered(services, c, next))
-  routeHealth(app, services)
+  const requireOwnHost = ownHostCheck(services.settings)
+  routeHealth(app, services, requireOwnHost)
   app.use(async (c, next) => {
     refuseQueryCredentials(rawTargetOf(c))
     requirePlainRequest(c)
@@ -71,10 +74,12 @@ export function createApp(parts: AppParts): Hono<Env> {
     if (mutatingMethods.has(c.req.method) && !isWebhook)
       await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
     c.set('body', await readBody(c))
+    if (c.req.path !== READINESS) requireOwnHost(c)
     // A body may take its time: what is decided about a request is decided for the moment when all of it was there.
     c.set('now', services.clock())
     // A webhook is known by its provider's signature, whatever else it carries.
     if (!isWebhook) c.set('caller', await authenticate(services, c))
+    if (!isWebhook && mutatingMethods.has(c.req.method)) await limitCaller(services, c)
     await next()
   })
   routeReadiness(app, services, isDraining)
@@ -116,7 +121,9 @@ export function createApp(parts: AppParts): Hono<Env> {
       c.set('decisionId', error.members.decisionId)
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
     const resourceMetadata =
-      c.req.path === '/mcp' ? `${services.settings.origin}${RESOURCE_METADATA}` : undefined
+      c.req.path === '/mcp'
+        ? `${nameUsed(services.settings.origin, c.req.header('host'))}${RESOURCE_METADATA}`
+        : undefined
     return problemResponse(error, {
       requestId: c.get('requestId'),
       instance,
@@ -213,6 +220,24 @@ async function limit(
   if (reading === null || isMetered) return
   c.set('reading', reading)
   requireWithinLimit(reading)
+}
+
+/** Whoever calls from many addresses is one key, and one account, all the same. @throws Failure `rate_limited`. */
+async function limitCaller(services: Services, c: HttpContext): Promise<void> {
+  const { principal } = c.get('caller')
+  if (principal.kind === 'public') return
+  const counted = [
+    ...(principal.kind === 'key' ? [{ rateClass: 'key', client: principal.key.id }] : []),
+    { rateClass: 'account', client: principal.account.id },
+  ]
+  const readings = await Promise.all(
+    counted.map((each) => countRequest(services, { ...each, now: c.get('now'), failClosed: false })),
+  )
+  for (const reading of readings) {
+    if (reading === null || reading.allowed) continue
+    c.set('reading', reading)
+    requireWithinLimit(reading)
+  }
 }
 
 /** A known path with another method is 405 and says which methods it has. */

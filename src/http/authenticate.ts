@@ -6,6 +6,7 @@ import { authenticateAccessToken, isAccessToken } from '../identity/oauth-tokens
 import { authenticateSignature } from '../identity/request-signature.ts'
 import { authenticateSession, type IssuedSession } from '../identity/sessions.ts'
 import type { Services } from '../kernel/context.ts'
+import { namesOfOrigin } from '../origins.ts'
 import type { Principal } from '../principal.ts'
 import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
@@ -87,7 +88,7 @@ async function verify(
         renewed: null,
       }
     case 'cookie':
-      if (mutatingMethods.has(c.req.method)) requireSameSite(c, settings.webOrigins)
+      if (mutatingMethods.has(c.req.method)) requireSameSite(c, origin)
       return authenticateSession(
         { database, settings },
         { token: credential.value, tokenHolder: 'browser' },
@@ -134,8 +135,9 @@ function bearerOf(authorization: string | undefined): Credential[] {
 }
 
 /** A browser sends cookies along from anywhere; only our own pages may change things with them. */
-function requireSameSite(c: HttpContext, origins: readonly string[]): void {
+function requireSameSite(c: HttpContext, origin: string): void {
   const from = c.req.header('origin')
+  const origins = namesOfOrigin(origin)
   const isOurs =
     from === undefined ? c.req.header('sec-fetch-site') === 'same-origin' : origins.includes(from)
   if (!isOurs)
@@ -152,7 +154,8 @@ function requireSameSite(c: HttpContext, origins: readonly string[]): void {
  * Nobody is signed in or out by a page that is not ours, which could then watch what they do as somebody else. Clients
  * without a browser name no page. @throws Failure `cross_site_request`.
  */
-export function refuseForeignPage(c: HttpContext, origins: readonly string[]): void {
+export function refuseForeignPage(c: HttpContext, origin: string): void {
+  const origins = namesOfOrigin(origin)
   const from = c.req.header('origin')
   const site = c.req.header('sec-fetch-site') ?? 'none'
   if (from === undefined ? site === 'none' || site === 'same-origin' : origins.includes(from)) return

@@ -22,8 +22,18 @@ loopback.addAddress('::1', 'ipv6')
 /** Headers by which a proxy says that somebody else is behind a connection. */
 const proxied = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
-/** Adds `/healthz` and `/metrics`, which answer whatever else is down: before the way in that asks the database who calls. */
-export function routeHealth(app: Hono<Env>, services: Services): void {
+/** Where balancers ask whether a process can serve. They name it as they like: it and `/healthz` tell nothing of worth. */
+export const READINESS = '/readyz'
+
+/**
+ * Adds `/healthz` and `/metrics`, which answer whatever else is down: before the way in that asks the database who calls.
+ * @param requireOwnHost throws where the request's Host is not ours.
+ */
+export function routeHealth(
+  app: Hono<Env>,
+  services: Services,
+  requireOwnHost: (c: HttpContext) => void,
+): void {
   const { metrics, settings, clock } = services
   let gauges: Promise<readonly Gauge[]> = Promise.resolve([])
   let readAt = Number.NEGATIVE_INFINITY
@@ -33,6 +43,7 @@ export function routeHealth(app: Hono<Env>, services: Services): void {
   })
   app.get('/metrics', async (c) => {
     refuseQueryCredentials(rawTargetOf(c))
+    if (settings.metricsToken === null) requireOwnHost(c)
     requireWatcher(c, settings)
     const now = clock().getTime()
     if (now - readAt >= FRESH_MS) {
@@ -88,7 +99,7 @@ export function routeReadiness(
   }
   /** Told as they are, but without them the gateway still serves: it is itself who says 503 where they are needed. */
   const others = { railControls: () => railControls.read('wallet-transfer') }
-  app.get('/readyz', async (c) => {
+  app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)
     const results = await Promise.all(
       Object.entries({ ...checks, ...others }).map(

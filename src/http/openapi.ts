@@ -7,6 +7,7 @@ import { VERSION } from '../version.ts'
 import { answerExample } from './example-of.ts'
 import { guide } from './openapi-guide.ts'
 import { problemExamples, problemSchema } from './openapi-problem.ts'
+import { WEBHOOK_TAG, webhookPaths, webhookSecurity } from './openapi-webhooks.ts'
 import { mutatingMethods } from './request.ts'
 import { pathsOf } from './tool-paths.ts'
 
@@ -30,10 +31,14 @@ export function openApiDocument(
       description: guide(settings),
     },
     servers: [{ url: settings.origin }],
-    tags: [...new Set(catalogue.map(({ tool }) => tagOf(tool)))].map((name) => ({ name })),
+    tags: [...new Set([...catalogue.map(({ tool }) => tagOf(tool)), WEBHOOK_TAG])].map((name) => ({ name })),
     security: [{ bearer: [] }],
-    paths,
-    components: { schemas: { Problem: problemSchema }, examples: problemExamples, securitySchemes },
+    paths: { ...paths, ...webhookPaths(failureResponses) },
+    components: {
+      schemas: { Problem: problemSchema },
+      examples: problemExamples,
+      securitySchemes: { ...securitySchemes, ...webhookSecurity },
+    },
   }
 }
 

@@ -57,7 +57,7 @@ function routePath(
     if (tool.rate !== undefined) await limit(services, c, tool.rate, { failClosed, isMetered })
     if (tool.isSold) return sell(tool, c, { services, seller })
     if (tool.opensSession === true || tool.closesSession === true)
-      refuseForeignPage(c, services.settings.webOrigins)
+      refuseForeignPage(c, services.settings.origin)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
     const { body, replayed, decisionId } = await run(
       tool,

@@ -4,6 +4,7 @@ import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
 import { scopes } from '../identity/grantable.ts'
 import { issuerOf, resourceOf } from '../identity/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
+import { nameUsed } from '../origins.ts'
 import type { Env } from './request.ts'
 import type { Seller } from './route.ts'
 
@@ -17,16 +18,20 @@ export function routeWellKnown(
   { discovery }: Pick<Seller, 'discovery'>,
 ): void {
   const { origin } = settings
-  const resource = {
-    resource: resourceOf(origin),
+  // Clients take the metadata only where it names the resource as they do.
+  const resourceFor = (host: string | undefined) => ({
+    resource: resourceOf(nameUsed(origin, host)),
     authorization_servers: [issuerOf(origin)],
     scopes_supported: Object.keys(scopes),
     bearer_methods_supported: ['header'],
     resource_name: 'Bursar',
-  }
+  })
   for (const path of [RESOURCE_METADATA, '/.well-known/oauth-protected-resource'])
     app.get(path, (c) =>
-      c.json(resource, 200, { 'Cache-Control': 'public, max-age=300', 'Access-Control-Allow-Origin': '*' }),
+      c.json(resourceFor(c.req.header('host')), 200, {
+        'Cache-Control': 'public, max-age=300',
+        'Access-Control-Allow-Origin': '*',
+      }),
     )
   let keys: Promise<KeySet> | undefined
   app.get('/.well-known/jwks.json', async (c) => {

@@ -18,10 +18,7 @@ export function destinationBudgets(kind: CodeKind, { hash }: Destination): RateB
       ]
 }
 
-/**
- * The day's caps on all messages together. A refused try starts a window anew, so each UTC day has windows of its own:
- * whoever keeps trying cannot carry a closed cap into the next.
- */
+/** The day's caps on all messages together, for each UTC day anew. */
 export function dailyBudgets({ callingCode }: Destination, now: Date): RateBudget[] {
   const day = now.toISOString().slice(0, 10)
   const endsAt = new Date(Date.parse(day) + DAY_MS)

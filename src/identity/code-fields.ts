@@ -30,8 +30,11 @@ export const codeShown = z.strictObject({
 })
 
 /** @throws Failure `invalid_request` on `channel` where this deployment cannot send by it. */
-export function requireChannel({ channels: offered }: Pick<Messages, 'channels'>, channel: Channel): void {
-  if (offered.includes(channel)) return
+export function requireChannel(
+  { channels: offered }: Pick<Messages, 'channels'>,
+  channel: Channel | 'guest',
+): void {
+  if (channel !== 'guest' && offered.includes(channel)) return
   const message = offered.length === 0 ? 'no channel is offered here' : `must be ${offered.join(' or ')} here`
   throw new Failure('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

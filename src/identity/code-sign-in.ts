@@ -7,6 +7,7 @@ import type { Connection } from '../storage/database.ts'
 import { createAccount, type RoleSettings } from './accounts.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
 import { type CodeSettings, type ProvenDestination, spendCode, tryCode } from './one-time-codes.ts'
+import { type NoticeParts, noticeOwner } from './security-notices.ts'
 import { type sessionAnswer, signIn, viewOf } from './session-answer.ts'
 import { renewToken, type TokenSettings } from './sessions.ts'
 
@@ -45,17 +46,18 @@ export async function signInByCode(
  * @throws Failure `unauthenticated`, `conflict` where it belongs to another account, or the account is a guest's.
  */
 export async function linkByCode(
-  parts: Parts,
+  parts: Parts & NoticeParts,
   { account, session, ...shown }: ShownCode & { account: Account; session: Session },
 ): Promise<z.input<typeof sessionAnswer>> {
   if (account.guest)
     throw new Failure('conflict', 'A guest account has no way to sign in again.', {
       hint: 'Send the same code without "link" to get an account of your own.',
     })
-  const { hash, channel } = await provenBy(parts, shown)
+  const proven = await provenBy(parts, shown)
   const { now: at } = shown
-  const isNew = await claimDestination(parts.database, { hash, channel, accountId: account.id, at })
-  if (!isNew && (await findOwnerId(parts.database, hash)) !== account.id)
+  const isNew = await claimDestination(parts.database, { ...proven, accountId: account.id, at })
+  if (isNew) await noticeOwner(parts, { accountId: account.id, notice: 'address_added', at })
+  else if ((await findOwnerId(parts.database, proven.hash)) !== account.id)
     throw new Failure('conflict', 'This destination signs another account in.', {
       hint: 'Send the same code without "link" to sign that account in.',
     })
@@ -74,11 +76,11 @@ async function provenBy(
 
 async function openAccount(
   { furnish, ...parts }: Parts & { furnish: (accountId: string) => Promise<unknown> },
-  { hash, channel, masked }: ProvenDestination,
+  proven: ProvenDestination,
   at: Date,
 ): Promise<Account> {
-  const account = await createAccount(parts, { displayName: masked, guest: false, at })
-  const isOurs = await claimDestination(parts.database, { hash, channel, accountId: account.id, at })
+  const account = await createAccount(parts, { displayName: proven.masked, guest: false, at })
+  const isOurs = await claimDestination(parts.database, { ...proven, accountId: account.id, at })
   if (!isOurs)
     throw new Failure('conflict', 'This destination was given to an account in this moment.', {
       hint: 'Send the same code again to sign that account in.',

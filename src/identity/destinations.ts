@@ -1,16 +1,16 @@
 /**
- * Destinations: where a one-time code goes. What a person types is brought to one form, and from there on only its keyed
- * hash is kept: whoever reads the database learns no address from it.
+ * Destinations: where a one-time code goes. What a person types is brought to one form; the database keeps its keyed hash
+ * and the address under seal, so that reading the database reveals no address.
  */
 import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { Channel } from '../providers/messages.ts'
-import { keyedHash } from '../seal.ts'
+import { keyedHash, seal, unseal } from '../seal.ts'
 
 /** An e-mail address or phone number in its one form. */
 export interface Destination {
   readonly channel: Channel
-  /** Lower case, or E.164. For the message alone: never stored, never logged. */
+  /** Lower case, or E.164. Never logged, stored only by {@link sealAddress}. */
   readonly address: string
   /** What it is known by. */
   readonly hash: string
@@ -35,6 +35,22 @@ export async function destinationOf(
         : 'must be the number of a phone with its country, such as +4915112345678',
     )
   return { channel, ...found, hash: keyedHash(dataKey, 'destination', `${channel}:${found.address}`) }
+}
+
+/** The address under seal, base64url. Bound to the destination's hash. */
+export function sealAddress(
+  { dataKey }: { readonly dataKey: Uint8Array },
+  { hash, address }: Pick<Destination, 'hash' | 'address'>,
+): string {
+  return Buffer.from(seal(dataKey, { purpose: 'address', owner: hash }, address)).toString('base64url')
+}
+
+/** Opens {@link sealAddress}. @param sealed the bytes of the seal. */
+export function unsealAddress(
+  { dataKey }: { readonly dataKey: Uint8Array },
+  { hash, sealed }: { hash: string; sealed: Uint8Array },
+): string {
+  return unseal(dataKey, { purpose: 'address', owner: hash }, sealed)
 }
 
 function mailbox(text: string) {

@@ -1,9 +1,10 @@
 /** Locks: who is locked and what locks. A lock is read with the account on every request, so it binds the very next one. */
-import { sql } from 'kysely'
+import { Failure } from '../failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
+import { pauseKeys } from './owned-keys.ts'
 import { revokeSessions } from './store.ts'
 
-/** How many wrong codes in how long lock an account. */
+/** How many wrong second factors in how long lock an account. */
 const MOST_FAILURES = 10
 const FAILURE_WINDOW_MS = 60 * 60 * 1000
 
@@ -34,8 +35,8 @@ export async function holdAccount(
 }
 
 /**
- * Locks an account. Spends that are being decided come first, and none is decided after. One that is locked keeps its first
- * reason. @returns false where there is no such account.
+ * Locks an account. Spends that are being decided come first, and none is decided after. A locked account keeps its reason,
+ * but an administrator's lock replaces any other. @returns false where there is no such account.
  */
 export async function lockAccount(
   database: Connection,
@@ -47,12 +48,36 @@ export async function lockAccount(
     .set((set) => ({
       status: 'locked',
       locked_at: set.fn.coalesce('locked_at', set.val(at)),
-      lock_reason: set.fn.coalesce('lock_reason', set.val(reason)),
+      lock_reason: reason === 'admin' ? reason : set.fn.coalesce('lock_reason', set.val(reason)),
     }))
     .where('id', '=', accountId)
     .returning('id')
     .executeTakeFirst()
   return row !== undefined
+}
+
+/**
+ * Unlocks an account that its owner has recovered and pauses its keys: some may be those of whoever was in it.
+ * @throws Failure `account_locked`, committed, where an administrator locked it.
+ */
+export async function unlockRecovered(
+  database: Connection,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<void> {
+  await database.call(settleSpends, [accountId])
+  const row = await database.kysely
+    .selectFrom('account')
+    .select('lock_reason')
+    .where('id', '=', accountId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  if (row?.lock_reason === 'admin')
+    throw new Failure('account_locked', 'An administrator has locked the account.', {
+      isCommitted: true,
+      hint: 'Recovery does not undo that. Write to the operator of this deployment.',
+    })
+  await unlockAccount(database, { accountId, at })
+  await pauseKeys(database, accountId)
 }
 
 /** Unlocks an account, forgets its failures and ends all its sessions. @returns false where there is no such account. */
@@ -73,8 +98,7 @@ export async function unlockAccount(
 }
 
 /**
- * Counts a wrong code against an account and locks it at the tenth in an hour. For an id that is nobody's it asks the same
- * and changes nothing, so that its time does not tell who exists.
+ * Counts a wrong second factor of a signed-in session against its account and locks it at the tenth in an hour.
  * @returns whether it is locked now.
  */
 export async function recordFailedFactor(
@@ -82,16 +106,7 @@ export async function recordFailedFactor(
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<boolean> {
   await holdAccount(database, accountId)
-  await database.kysely
-    .insertInto('failed_factor')
-    .columns(['account_id', 'at'])
-    .expression((query) =>
-      query
-        .selectFrom('account')
-        .select(['account.id', sql<Date>`${at}::timestamptz`.as('at')])
-        .where('account.id', '=', accountId),
-    )
-    .execute()
+  await database.kysely.insertInto('failed_factor').values({ account_id: accountId, at }).execute()
   const { failures } = await database.kysely
     .selectFrom('failed_factor')
     .select(({ fn }) => fn.countAll<bigint>().as('failures'))

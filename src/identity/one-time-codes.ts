@@ -11,9 +11,7 @@ import { type Channel, channels } from '../providers/messages.ts'
 import { keyedHash } from '../seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { closeChallenges, openChallenge, takeChallenge, tryChallenge } from './challenges.ts'
-import type { Destination } from './destinations.ts'
-import { recordFailedFactor } from './locks.ts'
-import { findOwnerId } from './login-destinations.ts'
+import { type Destination, sealAddress } from './destinations.ts'
 
 /** What a code is good for: to sign in, or to recover an account. */
 export type CodeKind = 'otp' | 'recovery'
@@ -29,6 +27,10 @@ export interface ProvenDestination {
   readonly channel: Channel
   /** Masked, to be shown. */
   readonly masked: string
+  /** The account that the code was opened for; null: the one that the destination signs in. */
+  readonly accountId: string | null
+  /** See {@link sealAddress}. */
+  readonly sealedAddress: string
 }
 
 /** The life of a code, in seconds. */
@@ -36,10 +38,12 @@ export const CODE_SECONDS = 10 * 60
 const CODE_DIGITS = 6
 const MOST_TRIES = 5
 
-/** Matches no account: an unknown destination is counted against nobody, by the same queries. */
-const NOBODY = ''
-
-const facts = z.object({ codeHash: z.string(), channel: z.enum(channels), masked: z.string() })
+const facts = z.object({
+  codeHash: z.string(),
+  channel: z.enum(channels),
+  masked: z.string(),
+  sealedAddress: z.string(),
+})
 
 // Two starts at once would each close what was there and open one more.
 const lockSubject: Statement = {
@@ -50,23 +54,30 @@ const lockSubject: Statement = {
 /** Opens a code for a destination and closes its older ones. Runs in a transaction; sends nothing. */
 export async function openCode(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: CodeSettings },
-  { kind, destination, at }: { kind: CodeKind; destination: Destination; at: Date },
+  {
+    kind,
+    destination,
+    accountId = null,
+    at,
+  }: { kind: CodeKind; destination: Destination; accountId?: string | null; at: Date },
 ): Promise<{ challengeId: string; code: string; expiresAt: Date }> {
   const { hash: subject, channel, masked } = destination
   await database.call(lockSubject, [`${kind}:${subject}`])
   await closeChallenges(database, { kind, subject })
   const [id, code] = [newId('chal', at), randomDigits(CODE_DIGITS)]
   const codeHash = codeHashOf(settings, id, code)
+  const sealedAddress = sealAddress(settings, destination)
+  const facts = { codeHash, channel, masked, sealedAddress }
   const { expiresAt } = await openChallenge(
     { database, newId },
-    { id, kind, subject, accountId: null, facts: { codeHash, channel, masked }, at, seconds: CODE_SECONDS },
+    { id, kind, subject, accountId, facts, at, seconds: CODE_SECONDS },
   )
   return { challengeId: id, code, expiresAt }
 }
 
 /**
- * Tries a code. A wrong one counts against the code, and against the account that the destination signs in, if there is one.
- * The right one stays open until {@link spendCode}.
+ * Tries a code. A wrong one counts against the code alone: anybody can try codes for any address, and must not be able to
+ * lock its account. The right one stays open until {@link spendCode}.
  * @throws Failure `unauthenticated`, committed.
  */
 export async function tryCode(
@@ -75,14 +86,12 @@ export async function tryCode(
 ): Promise<ProvenDestination> {
   const challenge = await tryChallenge(database, { kind, id: challengeId, now, most: MOST_TRIES })
   if (challenge === undefined) throw codeRefused()
-  const { codeHash, channel, masked } = facts.parse(challenge.facts)
+  const { codeHash, ...destination } = facts.parse(challenge.facts)
   const given = codeHashOf(settings, challengeId, code)
   if (!timingSafeEqual(Buffer.from(given), Buffer.from(codeHash))) {
-    const accountId = (await findOwnerId(database, challenge.subject)) ?? NOBODY
-    await recordFailedFactor(database, { accountId, at: now })
     throw codeRefused()
   }
-  return { hash: challenge.subject, channel, masked }
+  return { hash: challenge.subject, accountId: challenge.accountId, ...destination }
 }
 
 /** Uses a code up. @throws Failure `unauthenticated`, committed, where somebody else did. */

@@ -19,22 +19,37 @@ export interface Owned {
   readonly kinds: readonly AccessKey['kind'][]
 }
 
-/** An account's keys that were not revoked, newest first: one more than the page's limit. */
+/** An account's keys, newest first: one more than the page's limit. @param status those alone; absent: all but revoked ones. */
 export async function listKeys(
   database: Connection,
-  { accountId, kinds, page }: Owned & { page: Page },
+  { accountId, kinds, status, page }: Owned & { status?: AccessKey['status'] | undefined; page: Page },
 ): Promise<AccessKey[]> {
   const query = database.kysely
     .selectFrom('access_key')
     .select(keyColumns)
     .where('account_id', '=', accountId)
     .where('kind', 'in', kinds)
-    .where('status', '!=', 'revoked')
+    .where('status', status === undefined ? '!=' : '=', status ?? 'revoked')
   const rows = await (page.after === null ? query : query.where('id', '<', page.after))
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
   return rows.map(keyOf)
+}
+
+/** One of an account's keys with its history, revoked or not. */
+export async function findAnyKey(
+  database: Connection,
+  { accountId, kinds, id }: Owned & { id: string },
+): Promise<AccessKey | undefined> {
+  const row = await database.kysely
+    .selectFrom('access_key')
+    .select(keyColumns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .where('kind', 'in', kinds)
+    .executeTakeFirst()
+  return row === undefined ? undefined : keyOf(row)
 }
 
 /** One of an account's keys, or undefined where it has no such key that was not revoked. @param isLocked whether nobody may change it before the transaction's end. */
@@ -84,6 +99,28 @@ export async function changeKey(
     .returning(keyColumns)
     .executeTakeFirstOrThrow()
   return keyOf(row)
+}
+
+/** Pauses every key of an account that is active. */
+export async function pauseKeys(database: Connection, accountId: string): Promise<void> {
+  await database.kysely
+    .updateTable('access_key')
+    .set({ status: 'paused' })
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'active')
+    .execute()
+}
+
+/** All keys of an account that were not revoked, newest first. */
+export async function allKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
+  const rows = await database.kysely
+    .selectFrom('access_key')
+    .select(keyColumns)
+    .where('account_id', '=', accountId)
+    .where('status', '!=', 'revoked')
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(keyOf)
 }
 
 /** Revokes one of an account's keys, for good. @returns false where it has no such key. */

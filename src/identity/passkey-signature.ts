@@ -1,6 +1,7 @@
 /** A passkey's assertion as a signature: its challenge is the hash of what is signed, not one of ours. */
 import { Failure } from '../failure.ts'
 import type { Connection } from '../storage/database.ts'
+import { isPaymentChallenge } from './passkey-challenge.ts'
 import { type P256Point, pointOf } from './passkey-point.ts'
 import { readAssertion } from './passkey-response.ts'
 import { findPasskey, recordUse } from './passkey-store.ts'
@@ -30,7 +31,7 @@ export function passkeySigners({ database, settings }: { database: Connection; s
       { text, challenge }: { text: string; challenge: string },
     ): Promise<PasskeySigner> {
       const credential = readAssertion(text)
-      if (credential === undefined) throw notAccepted()
+      if (credential === undefined || !isPaymentChallenge(challenge)) throw notAccepted()
       const passkey = await findPasskey(database, credential.id)
       if (passkey === undefined || passkey.accountId !== accountId) throw notAccepted()
       const { counter } = await verifyAssertion(settings, { credential, passkey, subject: challenge }).catch(

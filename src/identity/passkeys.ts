@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import type { Connection } from '../storage/database.ts'
 import { openChallenge, takeChallenge } from './challenges.ts'
+import { isSignInChallenge, newSignInChallenge } from './passkey-challenge.ts'
 import { type AuthenticationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, type Passkey, recordUse } from './passkey-store.ts'
 
@@ -40,6 +41,7 @@ export async function loginOptions(
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({
     rpID: parts.settings.rpId,
+    challenge: newSignInChallenge(),
     userVerification: 'required',
     allowCredentials: [],
     timeout: CHALLENGE_SECONDS * 1000,
@@ -68,7 +70,7 @@ export async function assertPasskey(
   }: { credential: AuthenticationResponse; challengeId?: string | undefined; now: Date },
 ): Promise<{ accountId: string }> {
   const subject = readChallenge(credential.response.clientDataJSON)
-  if (subject === undefined) throw notAccepted()
+  if (subject === undefined || !isSignInChallenge(subject)) throw notAccepted()
   const challenge = await takeChallenge(database, { kind: 'passkey_login', by: { subject }, now })
   if (challenge === undefined || (challengeId ?? challenge.id) !== challenge.id) throw notAccepted()
   const passkey = await findPasskey(database, credential.id)

@@ -2,14 +2,15 @@
 import type { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
+import { keyedHash } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { RoleSettings } from './accounts.ts'
 import type { Destination } from './destinations.ts'
-import { unlockAccount } from './locks.ts'
-import { findOwner, findOwnerId, hasDestination } from './login-destinations.ts'
+import { unlockRecovered } from './locks.ts'
+import { findOwnerId, hasDestination } from './login-destinations.ts'
 import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './one-time-codes.ts'
 import type { AuthenticationResponse } from './passkey-response.ts'
-import type { RelyingParty } from './passkeys.ts'
+import { countPasskeys, type RelyingParty } from './passkeys.ts'
 import { type sessionAnswer, signIn } from './session-answer.ts'
 import type { TokenSettings } from './sessions.ts'
 import { findAccount } from './store.ts'
@@ -44,9 +45,10 @@ export async function startRecovery(
 }
 
 /**
- * Gives an account back: unlocks it, ends all its sessions and opens a new one.
+ * Gives an account back: unlocks it, pauses its keys, ends all its sessions and opens a new one.
  * @param credential a passkey assertion; needed where the account has a passkey.
- * @throws Failure `unauthenticated`, `step_up_required` where the assertion is missing; the code stays good then.
+ * @throws Failure `unauthenticated`, `account_locked` where an administrator locked it, `step_up_required` where the assertion
+ * is missing; the code stays good then.
  */
 export async function completeRecovery(
   parts: {
@@ -63,8 +65,8 @@ export async function completeRecovery(
   }: { challengeId: string; code: string; credential: AuthenticationResponse | undefined; now: Date },
 ): Promise<z.input<typeof sessionAnswer>> {
   const { database, passkeys } = parts
-  const { hash } = await tryCode(parts, { kind: 'recovery', challengeId, code, now })
-  const accountId = await findOwnerId(database, hash)
+  const proven = await tryCode(parts, { kind: 'recovery', challengeId, code, now })
+  const accountId = proven.accountId ?? (await findOwnerId(database, proven.hash))
   if (accountId === undefined) throw codeRefused()
   if ((await passkeys.countPasskeys(database, accountId)) > 0) {
     if (credential === undefined) throw assertionMissing()
@@ -72,15 +74,39 @@ export async function completeRecovery(
     if (asserted.accountId !== accountId) throw codeRefused()
   }
   await spendCode(database, { kind: 'recovery', challengeId, now })
-  await unlockAccount(database, { accountId, at: now })
-  const account = await findOwner(database, hash)
+  await unlockRecovered(database, { accountId, at: now })
+  const account = await findAccount(database, accountId)
   if (account === undefined) throw codeRefused()
   return signIn(parts, { account, method: 'recovery', at: now })
 }
 
 /**
+ * Opens a recovery code for a sandbox guest, who has no address and no passkey. The code counts for a guest that is locked,
+ * and for nobody else.
+ */
+export async function startGuestRecovery(
+  parts: { database: Connection; newId: NewId; settings: CodeSettings },
+  { guestId, at }: { guestId: string; at: Date },
+): Promise<{ challengeId: string; code: string; expiresAt: Date }> {
+  const account = await findAccount(parts.database, guestId)
+  const isStuck =
+    account?.guest === true &&
+    account.status === 'locked' &&
+    !(await hasDestination(parts.database, guestId)) &&
+    (await countPasskeys(parts.database, guestId)) === 0
+  const destination: Destination = {
+    channel: 'email',
+    address: guestId,
+    hash: keyedHash(parts.settings.dataKey, 'destination', `guest:${guestId}`),
+    callingCode: null,
+    masked: 'Guest',
+  }
+  return openCode(parts, { kind: 'recovery', destination, accountId: isStuck ? guestId : null, at })
+}
+
+/**
  * Gives an account back by a passkey alone, where no address is known to send a code to: a passkey is the device and its
- * owner's finger or PIN. @throws Failure `unauthenticated`, `step_up_required` where the account has an address.
+ * owner's finger or PIN. @throws Failure `unauthenticated`, `account_locked`, `step_up_required` where the account has an address.
  */
 export async function recoverByPasskey(
   parts: {
@@ -98,7 +124,7 @@ export async function recoverByPasskey(
       isCommitted: true,
       hint: 'POST /api/auth/recovery/start with its channel and destination, then complete with code and credential.',
     })
-  await unlockAccount(database, { accountId, at: now })
+  await unlockRecovered(database, { accountId, at: now })
   const account = await findAccount(database, accountId)
   if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
   return signIn(parts, { account, method: 'recovery', at: now })

@@ -70,7 +70,7 @@ export async function registrationOptions(
 /**
  * Keeps the passkey that answers a challenge of {@link registrationOptions}, which is spent by it either way.
  * @param account who is signed in; null: nobody is, and the passkey makes a new account.
- * @returns the passkey's account, and its point where the passkey can own a smart account.
+ * @returns the passkey and its account, and its point where the passkey can own a smart account.
  * @throws Failure `unauthenticated` where the answer does not hold, `conflict` where the credential is known already; what
  * was written stands.
  */
@@ -89,7 +89,7 @@ export async function registerPasskey(
     displayName: string | undefined
     at: Date
   },
-): Promise<{ account: Account; point: P256Point | null }> {
+): Promise<{ account: Account; passkeyId: string; point: P256Point | null }> {
   const challenge = await takeRegistration(parts.database, { credential, challengeId, account, at })
   const made = await verify(parts.settings, { credential, subject: challenge.subject })
   if ((await findPasskey(parts.database, made.credentialId)) !== undefined) throw isRegistered(true)
@@ -105,7 +105,7 @@ export async function registerPasskey(
   const passkey = { ...made, id: parts.newId('pk', at), accountId: owner.id, createdAt: at, lastUsedAt: null }
   // Registered twice at the same moment: nothing of this call may stand, least of all an account without a way in.
   if (!(await insertPasskey(parts.database, passkey))) throw isRegistered(false)
-  return { account: owner, point: await pointOf(made.publicKey) }
+  return { account: owner, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
 }
 
 /** The challenge, if it is this caller's: one that was opened for an account is finished by that account, any other by nobody. */

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../failure.ts'
+import { namesOfOrigin, nameUsed } from '../origins.ts'
 import type { AccessKey, Account, Principal } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnlocked } from './accounts.ts'
@@ -48,7 +49,7 @@ function publicKeyObject(x: string): KeyObject {
 
 /**
  * Who signed a request, after the signature, its digest, its times and its nonce held. The nonce is spent last.
- * @param origin the configured origin: `@authority` is compared with it, never with the Host header.
+ * @param origin the configured origin: `@authority` must be one of its names, whatever the Host header says.
  * @throws Failure `digest_mismatch`, `unknown_key`, `signature_invalid`, `signature_expired`, `signature_replayed`, `account_locked`.
  */
 export async function authenticateSignature(
@@ -61,7 +62,7 @@ export async function authenticateSignature(
     throw new Failure('digest_mismatch', 'The body is not the one that Content-Digest was made of.', {
       hint: 'Make Content-Digest (sha-256 or sha-512) over the very bytes that are sent.',
     })
-  const { found, parameters } = await verifyMessage(database, origin, request)
+  const { found, parameters } = await verifyByAnyName(database, origin, request)
   requireCurrent(parameters, now)
   if (found.key.expiresAt !== null && found.key.expiresAt <= now) throw unknownKey()
   requireUnlocked(found.account)
@@ -77,6 +78,21 @@ interface SignatureTimes {
   readonly created: number
   readonly expires: number
   readonly nonce: string
+}
+
+/** Verifies for the name that the Host header uses, and then for the others: they all are one origin. */
+async function verifyByAnyName(database: Connection, origin: string, request: RawRequest) {
+  const used = nameUsed(origin, headerOf(request, 'host'))
+  const others = namesOfOrigin(origin).filter((name) => name !== used)
+  try {
+    return await verifyMessage(database, used, request)
+  } catch (error) {
+    for (const name of others) {
+      const verified = await verifyMessage(database, name, request).catch(() => undefined)
+      if (verified !== undefined) return verified
+    }
+    throw error
+  }
 }
 
 async function verifyMessage(database: Connection, origin: string, request: RawRequest) {

@@ -4,6 +4,7 @@ import type { KycLimits } from '../../policies/kyc.ts'
 import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
+import type { WriteJournal } from '../journal/write.ts'
 import type { Log } from '../log.ts'
 import type { Money } from '../money.ts'
 import type { AccountPrincipal, Principal } from '../principal.ts'
@@ -23,6 +24,7 @@ import type { AddressScreening } from '../providers/screening.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
+import type { Vouch } from '../spending/authenticate.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Database } from '../storage/database.ts'
 import type { Tool } from './tool.ts'
@@ -79,6 +81,10 @@ export interface Services {
   readonly database: Database
   /** Decides on spends and holds their money; those of one account that come at once go together. Never within a transaction. */
   readonly reserve: ReserveQueue['reserve']
+  /** Authenticates decisions that functions of the database have made. */
+  readonly vouch: Vouch
+  /** Writes what people and administrators change, within the transaction of the change. */
+  readonly journal: WriteJournal
   readonly chain: Chain
   readonly broker: Broker
   readonly swapAggregators: readonly SwapAggregator[]

@@ -3,9 +3,11 @@
  * that the registry is a plain list. A tool that spends cannot be written without saying what it spends.
  */
 import type { z } from 'zod'
+import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
+import type { Screening } from '../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../policies/policy.ts'
 import type { Scope } from '../../policies/scopes.ts'
-import { Failure, type FailureCode } from '../failure.ts'
+import { Failure, type FailureCode, type FailureMembers } from '../failure.ts'
 import type { Money } from '../money.ts'
 import type { RailId } from '../providers/rail-controls.ts'
 import type { Shares } from '../shares.ts'
@@ -32,8 +34,29 @@ export interface Spending<Facts = unknown> {
   readonly holding?: Shares
   /** What to do where too little is available, in place of the usual words. */
   readonly fundsHint?: string
+  /** The AML screening, of spends that pay addresses. */
+  readonly aml?: AmlScreened
+  /** The sponsor pays its gas: it counts in the account's daily budget of sponsored operations. */
+  readonly isSponsored?: true
   /** What was found out on the way and `run` will need. */
   readonly facts: Facts
+}
+
+/**
+ * A spend that AML has screened. One that is not cleared is denied and recorded like any other denial.
+ * @property subject names exactly this spend among those of its account; reviews are kept by it.
+ * @property releasedReview a review that a person has released and that this spend uses up. @property windows what it is judged
+ * by and counted in when it is reserved.
+ */
+export interface AmlScreened {
+  readonly screening: Screening
+  readonly subject: string
+  readonly releasedReview: string | null
+  readonly windows: readonly OutflowWindow[]
+  readonly refusal: (
+    screening: Screening,
+    recorded: Pick<FailureMembers, 'decisionId' | 'violations'>,
+  ) => Failure
 }
 
 /** The caller named this spend before, by a name of its own: nothing is spent, and the earlier answer is told. */

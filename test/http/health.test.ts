@@ -22,7 +22,7 @@ onBothEngines('the metrics in production', (database) => {
       settings: { ...sandbox.settings, mode: 'production' as const, metricsToken },
     }
     const app = new Hono<Env>()
-    routeHealth(app, services)
+    routeHealth(app, services, () => {})
     app.onError((error) => problemResponse(error, { requestId: 'r', instance: '/metrics', log: silentLog }))
     const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: peer })
     const incoming = Object.assign(new IncomingMessage(socket), { url: '/metrics' })

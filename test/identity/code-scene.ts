@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { rateClasses } from '../../policies/rate-classes.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
-import { destinationOf } from '../../src/identity/destinations.ts'
+import { destinationOf, sealAddress } from '../../src/identity/destinations.ts'
 import { claimDestination } from '../../src/identity/login-destinations.ts'
 import { newId, randomToken } from '../../src/ids.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
@@ -100,11 +100,9 @@ export async function codeScene(
     /** An account that a mailbox signs in. */
     person: async (mailbox: string, displayName = 'Ada'): Promise<Account> => {
       const account = await createAccount({ database, newId }, { displayName, guest: false, at: noon })
-      const { hash, channel } = await destinationOf(services.settings, {
-        channel: 'email',
-        destination: mailbox,
-      })
-      await claimDestination(database, { hash, channel, accountId: account.id, at: noon })
+      const destination = await destinationOf(services.settings, { channel: 'email', destination: mailbox })
+      const sealedAddress = sealAddress(services.settings, destination)
+      await claimDestination(database, { ...destination, sealedAddress, accountId: account.id, at: noon })
       return account
     },
   }

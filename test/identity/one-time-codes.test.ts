@@ -79,12 +79,17 @@ onBothEngines('a one-time code', (database) => {
   it('is compared five times at most, however many guess at once', async () => {
     const { start, verify, person } = await codeScene(database())
     const mailbox = newMailbox()
-    const { id } = await person(mailbox)
+    await person(mailbox)
     const given = await start(mailbox)
     const guesses = Array.from({ length: 20 }, () => verify({ ...given, code: otherThan(given.code) }))
     const outcomes = await Promise.allSettled(guesses)
     expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
-    expect(await failuresOf(database(), id)).toBe(5)
+    const { tries } = await database()
+      .kysely.selectFrom('challenge')
+      .select('tries')
+      .where('id', '=', given.challengeId)
+      .executeTakeFirstOrThrow()
+    expect(tries).toBe(5)
   })
 
   it('lets one in where it is shown twice at once', async () => {
@@ -135,37 +140,18 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(one)).resolves.toBeDefined()
   })
 
-  it('locks the account with the tenth wrong try in an hour, and says so only to who knows the next code', async () => {
+  it('locks no account, however many wrong codes strangers show', async () => {
     const { start, verify, person } = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await person(mailbox)
-    const wrong = async () => {
+    for (let round = 0; round < 3; round += 1) {
       const given = await start(mailbox)
       for (let tries = 0; tries < 5; tries += 1)
         await expect(verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
     }
-    await wrong()
     expect((await findAccount(database(), id))?.status).toBe('active')
-    await wrong()
-    expect((await findAccount(database(), id))?.status).toBe('locked')
-    const right = await start(mailbox)
-    await expect(verify({ ...right, code: otherThan(right.code) })).rejects.toMatchObject(refused)
-    await expect(verify(right)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
-    await expect(verify(right)).rejects.toMatchObject(refused)
-  })
-
-  it('forgets wrong tries of more than an hour ago', async () => {
-    const { start, verify, person } = await codeScene(database())
-    const mailbox = newMailbox()
-    const { id } = await person(mailbox)
-    for (const at of [noon, inSeconds(3601)]) {
-      const given = await start(mailbox, at)
-      for (let tries = 0; tries < 5; tries += 1)
-        await expect(verify({ ...given, code: otherThan(given.code) }, { now: at })).rejects.toMatchObject(
-          refused,
-        )
-    }
-    expect((await findAccount(database(), id))?.status).toBe('active')
+    expect(await failuresOf(database(), id)).toBe(0)
+    await expect(verify(await start(mailbox))).resolves.toMatchObject({ account: { id } })
   })
 
   it('tells nobody who has an account: same answers, same messages, same limits', async () => {
@@ -219,7 +205,7 @@ onBothEngines('a one-time code', (database) => {
       return [...asked]
     }
     const queries = await queriesFor(known)
-    expect(queries.length).toBeGreaterThan(3)
+    expect(queries.length).toBeGreaterThan(0)
     expect(await queriesFor(unknown)).toEqual(queries)
   })
 
@@ -252,6 +238,7 @@ onBothEngines('a one-time code', (database) => {
       channel: 'sms',
       codeHash: expect.stringMatching(/^[0-9a-f]{64}$/),
       masked: '+49•••81',
+      sealedAddress: expect.stringMatching(/^[\w-]{40,}$/),
     })
   })
 
@@ -339,11 +326,12 @@ onBothEngines('asking for a code', (database) => {
     const { start } = await codeScene(database(), { rateLimits: limitsOf() })
     const mailbox = newMailbox()
     expect((await start(mailbox)).answer.resendAfter).toBe(60)
-    await expect(start(mailbox, inSeconds(30))).rejects.toMatchObject({
-      code: 'rate_limited',
-      members: { retryAfter: 60 },
-    })
-    await expect(start(mailbox, inSeconds(90))).resolves.toBeDefined()
+    for (const seconds of [30, 40, 59])
+      await expect(start(mailbox, inSeconds(seconds))).rejects.toMatchObject({
+        code: 'rate_limited',
+        members: { retryAfter: 60 - seconds },
+      })
+    await expect(start(mailbox, inSeconds(60))).resolves.toBeDefined()
   })
 
   it('is refused the sixth time in an hour, and told so beforehand', async () => {
@@ -353,11 +341,13 @@ onBothEngines('asking for a code', (database) => {
     for (let minute = 0; minute < 5; minute += 1)
       waits.push((await start(mailbox, inSeconds(minute * 60))).answer.resendAfter)
     expect(waits).toEqual([60, 60, 60, 60, 3600 - 240])
-    await expect(start(mailbox, inSeconds(300))).rejects.toMatchObject({
-      code: 'rate_limited',
-      members: { retryAfter: 3600 },
-    })
+    for (const seconds of [300, 400, 3540])
+      await expect(start(mailbox, inSeconds(seconds))).rejects.toMatchObject({
+        code: 'rate_limited',
+        members: { retryAfter: 3600 - seconds },
+      })
     await expect(start(newMailbox(), inSeconds(300))).resolves.toBeDefined()
+    await expect(start(mailbox, inSeconds(3600))).resolves.toBeDefined()
   })
 
   it('is capped for each country and in all', async () => {

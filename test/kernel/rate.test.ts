@@ -21,21 +21,22 @@ describe('the rate gate', () => {
   it('counts down, then refuses with the whole seconds to wait', async () => {
     const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
     const readings: (RateReading | null)[] = []
-    for (const seconds of [0, 1, 1.5])
+    for (const seconds of [0, 1, 1.5, 2])
       readings.push(await countRequest(services, { ...request, now: later(seconds) }))
     expect(readings).toEqual([
       expect.objectContaining({ allowed: true, remaining: 1, resetSeconds: 60, count: 2, seconds: 60 }),
       expect.objectContaining({ allowed: true, remaining: 0, resetSeconds: 59 }),
-      expect.objectContaining({ allowed: false, remaining: 0, resetSeconds: 60, rateClass: 'mutations' }),
+      expect.objectContaining({ allowed: false, remaining: 0, resetSeconds: 59, rateClass: 'mutations' }),
+      expect.objectContaining({ allowed: false, remaining: 0, resetSeconds: 60 }),
     ])
     const [first, , third] = readings
     if (first === undefined || first === null || third === undefined || third === null)
       throw new Error('no reading')
     expect(() => requireWithinLimit(first)).not.toThrow()
     expect(() => requireWithinLimit(third)).toThrow(
-      expect.objectContaining({ code: 'rate_limited', members: expect.objectContaining({ retryAfter: 60 }) }),
+      expect.objectContaining({ code: 'rate_limited', members: expect.objectContaining({ retryAfter: 59 }) }),
     )
-    expect(await countRequest(services, { ...request, now: later(61.5) })).toMatchObject({ allowed: true })
+    expect(await countRequest(services, { ...request, now: later(62) })).toMatchObject({ allowed: true })
   })
 
   it('counts clients and classes apart', async () => {

@@ -5,6 +5,7 @@ import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { defaultKycLimits } from '../../policies/kyc.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
 import { newId } from '../../src/ids.ts'
+import { createJournal } from '../../src/journal/write.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
 import { silentLog } from '../../src/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/principal.ts'
@@ -23,6 +24,7 @@ import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts
 import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sandbox.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
 import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
+import { authenticatedReserve, createVouch } from '../../src/spending/authenticate.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Database } from '../../src/storage/database.ts'
 
@@ -37,6 +39,7 @@ export const origin = 'https://bursar.example'
 /** Services over a database. @param changes in place of the parts of a sandbox. */
 export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
   const clock = () => noon
+  const dataKey = Buffer.from('a data key of thirty-two letters')
   return {
     settings: {
       mode: 'sandbox',
@@ -46,7 +49,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       trustedProxies: [],
       rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
       sessionKey: Buffer.from('a secret of thirty-two characters'),
-      dataKey: Buffer.from('a data key of thirty-two letters'),
+      dataKey,
       rpId: 'bursar.example',
       webOrigins: [origin],
       founderAccount: null,
@@ -59,7 +62,13 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       metricsToken: null,
     },
     database,
-    reserve: createReserveQueue(database).reserve,
+    reserve: authenticatedReserve(createReserveQueue(database).reserve, {
+      database,
+      dataKey,
+      log: silentLog,
+    }),
+    vouch: createVouch({ dataKey, log: silentLog }),
+    journal: createJournal({ dataKey, newId }),
     chain: await createSimulatedChain({ clock, log: silentLog }),
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
     swapAggregators: createSandboxAggregators(),

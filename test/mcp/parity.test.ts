@@ -82,8 +82,8 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   const expected: Record<string, string> = {
     approvals_get: 'not_found',
     transfers_gasless: 'authorization_rejected',
-    // The example of identity verification has made its caller a European, who must say whom they pay.
-    wallets_transfer: 'aml_blocked',
+    // Identity data comes from a person.
+    compliance_kyc: 'insufficient_scope',
   }
 
   it.each(served.map(nameOf))('%s refuses an unknown member by its name', async (name) => {

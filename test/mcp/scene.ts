@@ -72,7 +72,10 @@ export function stdioTransport(url: string, keyFile: string): StdioClientTranspo
 }
 
 /** A client over Streamable HTTP with an API key, connected. */
-export async function httpClient({ gateway, demoApiKey }: Scene): Promise<Client> {
+export async function httpClient({
+  gateway,
+  demoApiKey,
+}: Pick<Scene, 'gateway' | 'demoApiKey'>): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' })
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
     requestInit: { headers: { authorization: `Bearer ${demoApiKey}` } },

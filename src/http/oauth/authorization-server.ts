@@ -8,6 +8,7 @@ import { issuerOf, tokenJwkOf } from '../../identity/oauth-tokens.ts'
 import { agentKinds, revokeKey } from '../../identity/owned-keys.ts'
 import { findKey } from '../../identity/store.ts'
 import type { Services } from '../../kernel/context.ts'
+import { countRequest, requireWithinLimit } from '../../kernel/gates/rate.ts'
 import { derivedSeed } from '../../seal.ts'
 import { answerByNode, type NodeListener } from '../openid/answer-by-node.ts'
 import { createOpenIdStorage, recordOfGrant } from '../openid/storage.ts'
@@ -24,8 +25,17 @@ const METADATA = '/.well-known/oauth-authorization-server'
 /** Where clients look for what an issuer with a path says of itself. */
 export const AUTHORIZATION_METADATA = `${METADATA}/oauth`
 
-/** How long a client that registered itself is known: half a year. */
-const CLIENT_SECONDS = 180 * 24 * 60 * 60
+/** How long a client that registered itself is known before anybody lets it in. Registering is open to everybody. */
+const STRANGER_SECONDS = 24 * 60 * 60
+
+/** The largest registration that is taken, in bytes. */
+const MAX_REGISTRATION_BYTES = 8 * 1024
+
+/** What strangers can have written, and what it is counted as. */
+const written: ReadonlyMap<string, string> = new Map([
+  ['/oauth/authorize', 'authorizations'],
+  ['/oauth/register', 'registrations'],
+])
 
 interface Opened {
   readonly provider: Provider
@@ -34,14 +44,20 @@ interface Opened {
 
 /** Answers everything below `/oauth`, and its metadata at the well-known place. The library is loaded by the first request. */
 export function createAuthorizationServer(services: Services): (c: HttpContext) => Promise<Response> {
-  const { settings, database, log } = services
+  const { settings, database, journal, clock, log } = services
   const storage = createOpenIdStorage(services)
   let opened: Promise<Opened> | undefined
   // A client that revokes its tokens gives its key back.
   const endKey: EndKey = async (id) => {
     const found = await findKey(database, { id })
     if (found === undefined) return
-    await revokeKey(database, { accountId: found.account.id, kinds: agentKinds, id })
+    const accountId = found.account.id
+    await database.transaction(async (transaction) => {
+      if (!(await revokeKey(transaction, { accountId, kinds: agentKinds, id }))) return
+      const actor = { kind: 'key', id } as const
+      const object = { kind: 'key', id }
+      await journal(transaction, { accountId, actor, action: 'key.revoked', object, at: clock() })
+    })
   }
 
   const open = async (): Promise<Opened> => {
@@ -64,10 +80,15 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   }
 
   return async (c) => {
+    await requireFewRequests(c, services)
     const error = unstorableError(c)
     if (error !== undefined) {
       const error_description = 'the request holds U+0000 or half a surrogate pair'
       return c.json({ error, error_description }, 400, { 'Cache-Control': 'no-store' })
+    }
+    if (c.req.path === '/oauth/register' && c.get('body').byteLength > MAX_REGISTRATION_BYTES) {
+      const error_description = `the metadata are over ${MAX_REGISTRATION_BYTES} bytes`
+      return c.json({ error: 'invalid_client_metadata', error_description }, 400)
     }
     opened ??= open()
     const { provider, listener } = await opened.catch((error: unknown) => {
@@ -91,6 +112,17 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   }
 }
 
+/** Counts what anybody can have us write, by their address. @throws Failure `rate_limited`. */
+async function requireFewRequests(c: HttpContext, services: Services): Promise<void> {
+  const rateClass = written.get(c.req.path)
+  if (rateClass === undefined) return
+  const [client, now] = [c.get('clientAddress'), c.get('now')]
+  const reading = await countRequest(services, { rateClass, client, now, failClosed: true })
+  if (reading === null) return
+  c.set('reading', reading)
+  requireWithinLimit(reading)
+}
+
 /** The name of a model of ours: others keep records in the same table. */
 function modelOf(model: string): string {
   return `oauth ${model}`
@@ -100,13 +132,14 @@ function modelOf(model: string): string {
 type EndKey = (grantId: string) => Promise<void>
 
 /**
- * Records of our own. Anybody may register a client: one is forgotten after a while, and registers anew by itself. With a
+ * Records of our own. Anybody may register a client: one that nobody lets in is forgotten after a day, with its registration
+ * token, and registers anew by itself. With a
  * grant, and with a refresh token that is not merely rotated, ends their key, and before them: what fails can be repeated.
  */
 function ownStorage(storage: AdapterFactory, model: string, endKey: EndKey): Adapter {
   const kept = storage(modelOf(model))
-  if (model === 'Client')
-    return { ...kept, upsert: (id, client, seconds = CLIENT_SECONDS) => kept.upsert(id, client, seconds) }
+  if (model === 'Client' || model === 'RegistrationAccessToken')
+    return { ...kept, upsert: (id, record, seconds = STRANGER_SECONDS) => kept.upsert(id, record, seconds) }
   if (model !== 'Grant' && model !== 'RefreshToken') return kept
   return {
     ...kept,

@@ -6,7 +6,9 @@ import { visibleText } from '../../foreign-text.ts'
 import { policyHashOf } from '../../identity/agent-keys.ts'
 import { isScope, type Scope } from '../../identity/grantable.ts'
 import { grantMembers, refineGrant } from '../../identity/key-grant.ts'
+import { keyState } from '../../identity/key-state.ts'
 import { resourceOf } from '../../identity/oauth-tokens.ts'
+import { agentKinds, revokeKey } from '../../identity/owned-keys.ts'
 import { insertKey } from '../../identity/store.ts'
 import { parseJson } from '../../json.ts'
 import { personOf, type Services } from '../../kernel/context.ts'
@@ -14,10 +16,17 @@ import { fingerprintOf } from '../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../kernel/gates/step-up.ts'
 import { callerOf } from '../authenticate.ts'
 import { nodePairOf } from '../openid/answer-by-node.ts'
-import { keepFirst } from '../openid/storage.ts'
+import { grantsOf, keepFirst, keepKnown } from '../openid/storage.ts'
 import { ConsentPage, EndedPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
 import type { HttpContext } from '../request.ts'
+
+/** Where the library's grants are kept. */
+const GRANT_MODEL = 'oauth Grant'
+
+/** Where clients that registered are kept, and how long after somebody let them in: as long as a grant lasts. */
+const CLIENT_MODEL = 'oauth Client'
+const CLIENT_SECONDS = 365 * 24 * 60 * 60
 
 /** Who saw the page: somebody else may have signed in since. */
 const accountId = z.string().optional()
@@ -30,6 +39,7 @@ const decision = z.discriminatedUnion('decision', [
       accountId,
       scopes: grantMembers.scopes,
       policy: grantMembers.policy,
+      keepEarlier: z.boolean().optional(),
     })
     .superRefine(refineGrant),
 ])
@@ -132,7 +142,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const clientId = String(interaction.params.client_id)
   const client = await provider.Client.find(clientId)
   const policy = decided.data.policy ?? null
-  await insertKey(services.database, account.id, {
+  const key = {
     id,
     kind: 'grant',
     name: (nameOf(client) || clientId).slice(0, 80),
@@ -146,6 +156,17 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     policyHash: policyHashOf(policy),
     createdAt: context.now,
     expiresAt: null,
+  } as const
+  await services.database.transaction(async (transaction) => {
+    if (!(await insertKey(transaction, account.id, key))) return
+    await services.journal(transaction, {
+      accountId: account.id,
+      actor: { kind: 'person', id: account.id },
+      action: 'key.created',
+      object: { kind: 'key', id },
+      after: keyState(key),
+      at: context.now,
+    })
   })
   // The id of the grant is that of the key: whoever has the one has the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })
@@ -159,11 +180,23 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   grant.rejectOIDCScope(['openid', ...asked].join(' '))
   grant.addOIDCScope('offline_access')
   await grant.save()
+  await keepKnown(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
+  if (decided.data.keepEarlier !== true) await endEarlier(services, { accountId: account.id, clientId, id })
   const result = {
     login: { accountId: account.id, remember: false },
     consent: { grantId: id },
   }
   return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
+}
+
+/** Ends what the client was granted before: an owner who allows less now means less. */
+async function endEarlier(
+  services: Pick<Services, 'database'>,
+  { accountId, clientId, id }: { accountId: string; clientId: string; id: string },
+): Promise<void> {
+  const { database } = services
+  for (const earlier of await grantsOf(database, { model: GRANT_MODEL, accountId, clientId }))
+    if (earlier !== id) await revokeKey(database, { accountId, kinds: agentKinds, id: earlier })
 }
 
 const first = z.object({ accountId: z.string(), fingerprint: z.string(), keyId: z.string() })

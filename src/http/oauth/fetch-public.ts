@@ -2,9 +2,9 @@
  * Asks hosts of the public internet alone: a client that names a document of its own must not make us ask our neighbours.
  * The address is judged where the connection is made, so that a name cannot change its mind in between.
  */
-import { lookup } from 'node:dns'
 import { request } from 'node:https'
 import { BlockList, isIP } from 'node:net'
+import { createResolver } from './resolve-stranger.ts'
 
 const TIMEOUT_MS = 3_000
 /** What a client's metadata may weigh. @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/ */
@@ -81,14 +81,18 @@ export async function fetchPublic(input: string | URL | Request): Promise<Respon
   })
 }
 
+const resolveStranger = createResolver()
+
 const lookupPublic: NonNullable<Parameters<typeof request>[1]['lookup']> = (host, options, done) => {
-  lookup(host, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return done(error, '', 0)
-    const [first] = addresses
-    if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address)))
-      return done(new Error(`${host} is not on the public internet`), '', 0)
-    // Node asks for one address or for all, as it likes.
-    if (options.all === true) done(null, addresses)
-    else done(null, first.address, first.family)
-  })
+  resolveStranger(host).then(
+    (addresses) => {
+      const [first] = addresses
+      if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address)))
+        return done(new Error(`${host} is not on the public internet`), '', 0)
+      // Node asks for one address or for all, as it likes.
+      if (options.all === true) done(null, addresses)
+      else done(null, first.address, first.family)
+    },
+    (error: unknown) => done(error instanceof Error ? error : new Error(String(error)), '', 0),
+  )
 }

@@ -5,6 +5,7 @@ import { isScope, scopes } from '../../identity/grantable.ts'
 import { authenticateAccessToken, isAccessToken, resourceOf } from '../../identity/oauth-tokens.ts'
 import { isStorable, parseJson } from '../../json.ts'
 import type { Services } from '../../kernel/context.ts'
+import { namesOfOrigin } from '../../origins.ts'
 import { type HttpContext, rawTargetOf } from '../request.ts'
 
 /** The error of OAuth for a text that nothing can hold: U+0000 or half a surrogate pair; undefined: there is none. */
@@ -60,29 +61,39 @@ export async function asTheLibraryTakesIt(
   const [path = '', query = ''] = target.split('?', 2)
   const form = () => new URLSearchParams(Buffer.from(body).toString('utf8'))
   const of = (text: string) => Buffer.from(text)
+  const { origin } = services.settings
   switch (`${c.req.method} ${path.slice(path.lastIndexOf('/') + 1)}`) {
     case 'GET authorize':
-      return { target: `${path}?${await withScopes(new URLSearchParams(query), scopeOf)}`, body }
+      return {
+        target: `${path}?${await withScopes(withResource(new URLSearchParams(query), origin), scopeOf)}`,
+        body,
+      }
     case 'POST authorize':
-      return { target, body: of((await withScopes(form(), scopeOf)).toString()) }
+      return { target, body: of((await withScopes(withResource(form(), origin), scopeOf)).toString()) }
     case 'POST register':
       return { target, body: of(asRegistration(Buffer.from(body).toString('utf8'))) }
     case 'POST revoke':
       return { target, body: of((await asRevocation(form(), c, services, refreshTokenOf)).toString()) }
     case 'POST token': {
       // The library would look at it when the code or the refresh token is used up already.
-      const resource = resourceOf(services.settings.origin)
-      if (
-        form()
-          .getAll('resource')
-          .every((asked) => asked === resource)
-      )
-        return { target, body }
+      const resource = resourceOf(origin)
+      const asked = withResource(form(), origin)
+      if (asked.getAll('resource').every((one) => one === resource))
+        return { target, body: asked.has('resource') ? of(asked.toString()) : body }
       return { error: 'invalid_target', error_description: `resource: is not ${resource}` }
     }
     default:
       return { target, body }
   }
+}
+
+/** The resource by the one name that tokens have it by, whatever name of this machine the client knows it by. */
+function withResource(asked: URLSearchParams, origin: string): URLSearchParams {
+  const names = namesOfOrigin(origin).map(resourceOf)
+  const resources = asked.getAll('resource')
+  asked.delete('resource')
+  for (const one of resources) asked.append('resource', names.includes(one) ? resourceOf(origin) : one)
+  return asked
 }
 
 /** Who asks for nothing that we know is offered everything: the owner picks. What is asked for is said, so that it is no new question. */

@@ -3,6 +3,7 @@
  * nothing of a particular provider.
  * @see https://github.com/panva/node-oidc-provider/blob/v9.x/example/my_adapter.js
  */
+import { sql } from 'kysely'
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../clock.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -60,6 +61,34 @@ export async function recordOfGrant(
     .where('expires_at', '>', clock())
     .executeTakeFirst()
   return row?.id
+}
+
+/** Keeps a record for longer than it was written for. */
+export async function keepKnown(
+  { database, clock }: { database: Connection; clock: Clock },
+  { model, id, seconds }: { model: string; id: string; seconds: number },
+): Promise<void> {
+  await database.kysely
+    .updateTable('openid_record')
+    .set({ expires_at: new Date(clock().getTime() + seconds * 1000) })
+    .where('model', '=', model)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The ids of the grants that an account has given a client. */
+export async function grantsOf(
+  { kysely }: Connection,
+  { model, accountId, clientId }: { model: string; accountId: string; clientId: string },
+): Promise<string[]> {
+  const rows = await kysely
+    .selectFrom('openid_record')
+    .select('id')
+    .where('model', '=', model)
+    .where(sql<string>`payload->>'accountId'`, '=', accountId)
+    .where(sql<string>`payload->>'clientId'`, '=', clientId)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter {

@@ -1,5 +1,11 @@
-/** The consent page: who asks, for what, and how much it may spend. Scopes that move money are never ticked beforehand. */
-import { moneyScopes, policyPresets, type Scope, scopes as scopeTexts } from '../../identity/grantable.ts'
+/** The consent page: who asks, for what, and how much it may spend. Scopes that change anything are never ticked beforehand. */
+import {
+  moneyScopes,
+  policyPresets,
+  readScopes,
+  type Scope,
+  scopes as scopeTexts,
+} from '../../identity/grantable.ts'
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 
@@ -15,14 +21,14 @@ export interface ConsentProps {
 }
 
 const money: ReadonlySet<string> = new Set(moneyScopes)
+const read: ReadonlySet<string> = new Set(readScopes)
 
 /** Asks the owner. */
 export function ConsentPage(props: ConsentProps) {
   const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
-  const [reading, spending] = [
-    scopes.filter((one) => !money.has(one)),
-    scopes.filter((one) => money.has(one)),
-  ]
+  const reading = scopes.filter((one) => read.has(one))
+  const spending = scopes.filter((one) => money.has(one))
+  const writing = scopes.filter((one) => !read.has(one) && !money.has(one))
   return (
     <Shell title="Allow access" script="consent">
       <h1 tabindex={-1}>Allow “{clientName === '' ? hostOf(clientId) : clientName}”?</h1>
@@ -49,6 +55,14 @@ export function ConsentPage(props: ConsentProps) {
             <ScopeBox scope={scope} isTicked={true} />
           ))}
         </fieldset>
+        {writing.length > 0 && (
+          <fieldset>
+            <legend>It may change</legend>
+            {writing.map((scope) => (
+              <ScopeBox scope={scope} isTicked={false} />
+            ))}
+          </fieldset>
+        )}
         {spending.length > 0 && (
           <fieldset>
             <legend>It may spend</legend>
@@ -58,6 +72,9 @@ export function ConsentPage(props: ConsentProps) {
             <PolicyFields />
           </fieldset>
         )}
+        <label class="choice">
+          <input type="checkbox" name="keep-earlier" /> Also keep what this application was allowed before
+        </label>
         <button type="submit" class="primary">
           Allow
         </button>
@@ -104,7 +121,8 @@ function PolicyFields() {
             data-daily={daily}
             data-approval-above={approvalAbove ?? ''}
           >
-            {title}
+            {title}: ${perTransaction} at a time, ${daily} a day,{' '}
+            {approvalAbove === null ? 'never asked' : `asked above $${approvalAbove}`}
           </button>
         ))}
       </div>

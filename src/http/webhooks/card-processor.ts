@@ -4,12 +4,18 @@ import { authorizeCard } from '../../cards/authorize.ts'
 import { keepEarly } from '../../cards/early.ts'
 import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
+import { readCoverage } from '../../wallets/read-coverage.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 import { noteWebhook } from './note.ts'
 
 /** The handler of POST /api/webhooks/lithic. */
 export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
   const { cardProcessor, database, metrics } = services
+  const authorizing = {
+    ...services,
+    policyOf,
+    readCoverage: (accountId: string) => readCoverage(services, accountId),
+  }
   return async (c) => {
     const now = c.get('now')
     const header = (name: string) => c.req.header(name)
@@ -17,7 +23,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
     const body = jsonBodyOf(c)
     const message = cardProcessor.read(body)
     if (message.kind === 'authorization') {
-      const answer = await authorizeCard({ ...services, policyOf }, message, { webhookId, now })
+      const answer = await authorizeCard(authorizing, message, { webhookId, now })
       const isApproved = answer.reason === 'approved'
       metrics.decision({
         path: 'card',

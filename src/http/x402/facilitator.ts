@@ -5,7 +5,8 @@ import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
-import type { EvmSigner, Hex } from '../../providers/chain.ts'
+import { concat } from 'viem'
+import type { ContractCall, EvmSigner, Hex } from '../../providers/chain.ts'
 import type { Attempt, Attempts } from './attempt.ts'
 import type { Terms } from './terms.ts'
 import { isConnectionTrouble, isRefusedConnection, within } from './trouble.ts'
@@ -25,12 +26,14 @@ export function createFacilitator(parts: {
   /** Null: in this process. */
   readonly url: string | null
   readonly attempts: Attempts
+  /** The mark of the transaction that pays, by the payment's id. */
+  readonly markOf: (id: string) => Hex
 }): FacilitatorClient {
-  const { signer, terms, url, attempts } = parts
+  const { signer, terms, url, attempts, markOf } = parts
   const { network } = terms
   const inner =
     url === null
-      ? inProcess(signer, terms, attempts)
+      ? inProcess(watchedSigner(signer, attempts, markOf), terms)
       : new HTTPFacilitatorClient({ url, timeoutMs: VERIFY_MS })
   return {
     verify: async (payload, requirements) => {
@@ -78,10 +81,8 @@ async function settleOnce(
   }
 }
 
-function inProcess(signer: EvmSigner, { network }: Terms, attempts: Attempts): Checker {
-  const watched = toFacilitatorEvmSigner(watchedSigner(signer, attempts), {
-    confirmationTimeoutMs: RECEIPT_MS,
-  })
+function inProcess(signer: EvmSigner, { network }: Terms): Checker {
+  const watched = toFacilitatorEvmSigner(signer, { confirmationTimeoutMs: RECEIPT_MS })
   const facilitator = new x402Facilitator()
     .register(network.v2, new ExactEvmScheme(watched))
     // The types know CAIP-2 networks only; what is registered for version 1 is looked up by its v1 name.
@@ -94,9 +95,9 @@ function inProcess(signer: EvmSigner, { network }: Terms, attempts: Attempts): C
 
 /**
  * The schemes make "the payment is invalid" of a lost connection, the one of v1 even after broadcasting; so a loss is written
- * down where it happens.
+ * down where it happens. Each payment's transaction bears its mark, by which it is known again.
  */
-function watchedSigner(signer: EvmSigner, attempts: Attempts): EvmSigner {
+function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: string) => Hex): EvmSigner {
   const reading =
     <Input, Output>(read: (input: Input) => Promise<Output>) =>
     async (input: Input) => {
@@ -127,7 +128,10 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts): EvmSigner {
     readContract: reading((call) => signer.readContract(call)),
     verifyTypedData: reading((input) => signer.verifyTypedData(input)),
     getCode: reading((input) => signer.getCode(input)),
-    writeContract: writing((call) => signer.writeContract(call)),
+    writeContract: writing((call: ContractCall) => {
+      const dataSuffix = concat([call.dataSuffix ?? '0x', markOf(attempts.current().id)])
+      return signer.writeContract({ ...call, dataSuffix })
+    }),
     sendTransaction: writing((transaction) => signer.sendTransaction(transaction)),
     waitForTransactionReceipt: async (input) => {
       try {

@@ -9,9 +9,10 @@ import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import { beginPurchase, findPurchase, type Purchase } from '../../payments/purchases.ts'
-import { isPaid, resolvePayment } from '../../payments/resolve-payment.ts'
+import { outcomeOf as evidenceOf, resolvePayment } from '../../payments/resolve-payment.ts'
 import {
   beginPayment,
+  failPayment,
   findPayment,
   findPaymentLike,
   forgetPayment,
@@ -65,18 +66,24 @@ export interface OnceParts {
   readonly log: Log
   readonly operation: string
   readonly token: string
+  readonly settings: { readonly dataKey: Uint8Array }
+  /** Another facilitator carries the payments. */
+  readonly isRemote: boolean
+  /** Whether a payment is its payer's own. */
+  readonly isSigned: (order: Order) => Promise<boolean>
   readonly attempts: Attempts
   readonly stock: StockMiddlewares
 }
 
 /** The ledger of one paywall. */
 export function createOnce(parts: OnceParts): Once {
-  const { database, chain, clock, newId, log, attempts, stock } = parts
+  const { database, chain, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
   // Those who send the same thing to this process at once share one answer without asking the database.
   const underWay = new Map<string, Promise<Outcome>>()
 
   const take: Once['take'] = async (order, offer) => {
-    const row = newPaymentOf(parts, order, offer, newId('pay', clock()))
+    const sinceBlock = isRemote ? await chain.blockNumber() : null
+    const row = newPaymentOf(parts, order, offer, { id: newId('pay', clock()), sinceBlock })
     const at = clock()
     const { purchase } = order
     const isBegun =
@@ -92,7 +99,11 @@ export function createOnce(parts: OnceParts): Once {
     const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
     const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
     if (row === undefined) return null
-    requireSame(order, row, keyOf(parts, order).nonce)
+    const { nonce } = keyOf(parts, order)
+    requireSame(order, row, nonce)
+    // Another authorization names the same purchase: it is told of by its payer's signature alone.
+    if (bought === undefined && row.nonce !== nonce && !(await isSigned(order)))
+      return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
     return outcomeOf(row, order)
   }
 
@@ -161,15 +172,18 @@ export function createOnce(parts: OnceParts): Once {
    * chain, or the facilitator has sent a transaction and given up on it too early.
    */
   async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
-    if (await isPaid(chain, row).catch(() => true)) return true
-    if (transaction === null) return false
+    // What a facilitator elsewhere refuses without a transaction it did not settle, whoever else has used the nonce.
+    if (isRemote && transaction === null) return false
+    const outcome = await evidenceOf(parts, row, transaction).catch(() => null)
+    if (outcome === null || outcome.status === 'paid') return true
+    if (transaction === null || outcome.status === 'displaced') return false
     const hash: Hex = `0x${transaction.slice(2)}`
     const receipt = await chain.signer.waitForTransactionReceipt({ hash, timeout: LOOK_MS }).catch(() => null)
     return receipt === null || receipt.status === 'success'
   }
 
   async function resolved(row: StoredPayment): Promise<StoredPayment> {
-    const resolution = await resolvePayment({ database, chain, clock }, row).catch((err: unknown) => {
+    const resolution = await resolvePayment(parts, row).catch((err: unknown) => {
       log.warn({ err, paymentId: row.id }, 'a payment cannot be looked into')
       return 'pending'
     })
@@ -206,6 +220,22 @@ export function createOnce(parts: OnceParts): Once {
       return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
     }
     const { receipt } = taken
+    const outcome = await evidenceOf(parts, row, transaction).catch((err: unknown) => {
+      log.warn({ err, paymentId: id }, 'the evidence of a payment cannot be read yet')
+      return null
+    })
+    if (outcome?.status === 'displaced') {
+      log.error(
+        { paymentId: id, transaction },
+        'a payment that was said to be settled did not move its money',
+      )
+      await failPayment(database, { id, failure: 'invalid_transaction_state', at: clock() })
+      return { status: 'refused', id, reason: 'invalid_transaction_state' }
+    }
+    if (outcome?.status !== 'paid') {
+      await leavePending(database, { id, transaction, at: clock() })
+      return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
+    }
     try {
       await settlePayment(database, { id, transaction, receipt, at: clock() })
     } catch (err) {

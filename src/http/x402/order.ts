@@ -61,7 +61,7 @@ export function newPaymentOf(
   parts: Till & { readonly operation: string },
   order: Order,
   { units, answer }: { units: bigint; answer: Record<string, unknown> },
-  id: string,
+  { id, sinceBlock }: { id: string; sinceBlock: bigint | null },
 ): NewPayment {
   const { payment, transfer, request } = order
   const validBefore = BigInt(transfer.authorization.validBefore)
@@ -69,6 +69,8 @@ export function newPaymentOf(
   return {
     id,
     ...keyOf(parts, order),
+    pay_to: transfer.authorization.to.toLowerCase(),
+    since_block: sinceBlock,
     identifier: payment.identifier,
     request: hashOf(request),
     signature_hash: signatureHashOf(order),
@@ -93,5 +95,6 @@ export function stored(row: NewPayment, at: Date): StoredPayment {
     created_at: at,
     sent_at: at,
     updated_at: at,
+    reversed_at: null,
   }
 }

@@ -1,8 +1,10 @@
 /** A payment as a client sent it, of either generation, and whether it is the one that was asked for. Never logged. */
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
+import type { Chain, Hex } from '../../providers/chain.ts'
+import { signedPaymentTypes } from '../../signed-payment-types.ts'
 import { echoedExtensions } from './extensions.ts'
-import type { Terms } from './terms.ts'
+import { requirementV2, type Terms } from './terms.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
@@ -11,12 +13,12 @@ const wholeNumber = z.string().regex(/^\d{1,78}$/)
 const bytes32 = z.string().regex(/^0x[0-9a-fA-F]{64}$/)
 
 /** @see https://eips.ethereum.org/EIPS/eip-3009 */
-const signedTransfer = z.object({
+const signedTransfer = z.strictObject({
   signature: z
     .string()
     .max(10_000)
     .regex(/^0x(?:[0-9a-fA-F]{2})+$/),
-  authorization: z.object({
+  authorization: z.strictObject({
     from: address,
     to: address,
     value: wholeNumber,
@@ -26,12 +28,18 @@ const signedTransfer = z.object({
   }),
 })
 
-const method = z.object({ scheme: z.string(), network: z.string() })
-const envelopeV1 = method.extend({ x402Version: z.literal(1), payload: z.unknown() })
-const envelopeV2 = z.object({
+const method = { scheme: z.string(), network: z.string() }
+const envelopeV1 = z.strictObject({ x402Version: z.literal(1), ...method, payload: z.unknown() })
+const envelopeV2 = z.strictObject({
   x402Version: z.literal(2),
-  accepted: method,
+  accepted: z.object({
+    ...method,
+    amount: z.string().optional(),
+    asset: z.string().optional(),
+    payTo: z.string().optional(),
+  }),
   payload: z.unknown(),
+  resource: z.unknown().optional(),
   extensions: echoedExtensions.optional(),
 })
 
@@ -41,13 +49,14 @@ const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
 /** Which x402 a client speaks. */
 type Generation = keyof typeof headers
 
-/** One payment. `header` and `encoded` are what the stock middleware of its generation is given, unchanged. */
+/** One payment, as far as it was validated: nothing else of what the client sent is passed on. */
 export interface Payment {
   readonly generation: Generation
   readonly header: (typeof headers)[Generation]
-  readonly encoded: string
   readonly scheme: string
   readonly network: string
+  /** The terms that a v2 client says it accepted; v1 clients say none. */
+  readonly accepted: { readonly amount?: string; readonly asset?: string; readonly payTo?: string } | null
   /** The signed EIP-3009 transfer; null where the payment is of another kind, which never fits. */
   readonly transfer: z.output<typeof signedTransfer> | null
   /** What the client calls its purchase. */
@@ -82,17 +91,34 @@ export function paymentOf({ req }: PayableRequest, place?: string): Payment | nu
 function decodeV1(encoded: string, place: string = headers[1]): Payment {
   const refused = () => undecodable(1, place)
   const { scheme, network, payload } = parsed(envelopeV1, encoded, refused)
-  const parts = { generation: 1, encoded, scheme, network, identifier: null, lock: null } as const
+  const parts = { generation: 1, scheme, network, accepted: null, identifier: null, lock: null } as const
   return paymentWith(parts, payload, refused)
 }
 
 function decodeV2(encoded: string, place: string = headers[2]): Payment {
   const refused = () => undecodable(2, place)
   const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, refused)
-  const { scheme, network } = accepted
+  const { scheme, network, ...said } = accepted
   const identifier = extensions['payment-identifier']?.info.id ?? null
   const lock = extensions['quote-lock']?.info.token ?? null
-  return paymentWith({ generation: 2, encoded, scheme, network, identifier, lock }, payload, refused)
+  const parts = { generation: 2, scheme, network, accepted: stated(said), identifier, lock } as const
+  return paymentWith(parts, payload, refused)
+}
+
+function stated({
+  amount,
+  asset,
+  payTo,
+}: {
+  amount?: string | undefined
+  asset?: string | undefined
+  payTo?: string | undefined
+}) {
+  return {
+    ...(amount === undefined ? {} : { amount }),
+    ...(asset === undefined ? {} : { asset }),
+    ...(payTo === undefined ? {} : { payTo }),
+  }
 }
 
 function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, refused: () => Failure): Envelope {
@@ -133,7 +159,7 @@ function undecodable(generation: Generation, place: string): Failure {
 
 /** Why a payment is not the one that was asked for, in the words of x402, or undefined where it is. Times and the signature are the facilitator's. */
 export function misfitOf(
-  { generation, scheme, network, transfer }: Payment,
+  { generation, scheme, network, transfer, accepted }: Payment,
   terms: Terms,
 ): string | undefined {
   if (scheme !== 'exact') return 'unsupported_scheme'
@@ -142,5 +168,51 @@ export function misfitOf(
   const { to, value } = transfer.authorization
   if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'
   if (BigInt(value) !== terms.units) return 'invalid_exact_evm_payload_authorization_value_mismatch'
-  return undefined
+  return accepted === null || isAccepted(accepted, terms) ? undefined : MISMATCH
+}
+
+const MISMATCH = 'payment_does_not_match_the_challenge'
+
+function isAccepted({ amount, asset, payTo }: NonNullable<Payment['accepted']>, terms: Terms): boolean {
+  const isSame = (one: string | undefined, other: string) => one?.toLowerCase() === other.toLowerCase()
+  return amount === terms.units.toString() && isSame(asset, terms.asset) && isSame(payTo, terms.payTo)
+}
+
+/** Whether a transfer is signed by its payer, who may be a contract (EIP-1271). @throws where the chain cannot be asked. */
+export function isSignedByPayer(
+  { id, signer }: Pick<Chain, 'id' | 'signer'>,
+  { network, asset }: Terms,
+  { authorization, signature }: NonNullable<Payment['transfer']>,
+): Promise<boolean> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(hexOf)
+  if (address === undefined || bytes === undefined) return Promise.resolve(false)
+  return signer.verifyTypedData({
+    address,
+    domain: { ...network.domain, chainId: id, verifyingContract: asset },
+    types: signedPaymentTypes,
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      from: address,
+      to: payee,
+      value: BigInt(value),
+      validAfter: BigInt(validAfter),
+      validBefore: BigInt(validBefore),
+      nonce: uniqueNonce,
+    },
+    signature: bytes,
+  })
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.slice(2)}`
+}
+
+/** The value of a payment's header for the stock middleware of its generation, built from what was validated alone. */
+export function encodedFor({ generation, network, transfer }: Payment, terms: Terms): string {
+  const envelope =
+    generation === 1
+      ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
+      : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
+  return Buffer.from(JSON.stringify(envelope)).toString('base64')
 }

@@ -6,6 +6,7 @@
  * headers are never logged.
  */
 import type { Clock } from '../../clock.ts'
+import { transactionMark } from '../../evidence/transaction-mark.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import { observed, type Watching } from '../../kernel/observed.ts'
@@ -21,7 +22,7 @@ import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import { createOnce, type Outcome } from './once.ts'
 import type { Order } from './order.ts'
-import { misfitOf, type PayableRequest, type Payment, paymentOf } from './payment.ts'
+import { isSignedByPayer, misfitOf, type PayableRequest, type Payment, paymentOf } from './payment.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
 import { type Sale, termsAt, termsOf } from './terms.ts'
@@ -79,13 +80,27 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const terms = termsOf(parts)
   const attempts = createAttempts()
   const facilitator = observed(
-    createFacilitator({ signer: chain.signer, terms, url: facilitatorUrl, attempts }),
+    createFacilitator({
+      signer: chain.signer,
+      terms,
+      url: facilitatorUrl,
+      attempts,
+      markOf: (id) => transactionMark(dataKey, id),
+    }),
     'facilitator',
     parts,
   )
   const listener = await servePrivately(facilitator, attempts)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
-  const once = createOnce({ ...parts, token: terms.asset, attempts, stock })
+  const once = createOnce({
+    ...parts,
+    token: terms.asset,
+    settings: { dataKey },
+    isRemote: facilitatorUrl !== null,
+    isSigned: ({ transfer }) => isSignedByPayer(chain, terms, transfer),
+    attempts,
+    stock,
+  })
 
   const challengeWith = createChallenge(terms, example)
   const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {

@@ -9,9 +9,9 @@ import { type Handler, Hono } from 'hono'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
 import { assetDecimals } from '../../money.ts'
 import type { Attempts } from './attempt.ts'
-import type { Payment } from './payment.ts'
+import { encodedFor, type Payment } from './payment.ts'
 import type { PrivateFacilitator } from './private-facilitator.ts'
-import { requirementV1, requirementV2, type Terms } from './terms.ts'
+import { requirementV1, requirementV2, type Terms, termsAt } from './terms.ts'
 
 /** Runs a payment through the middleware of its generation: verify, deliver, settle. */
 export type StockMiddlewares = (payment: Payment) => Promise<Response>
@@ -29,8 +29,12 @@ export function mountStockMiddlewares(parts: {
     1: new Hono().use(terms.path, middlewareV1(parts)).get(terms.path, deliver),
     2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
   }
-  return async ({ generation, header, encoded }) =>
-    apps[generation].fetch(new Request(terms.resource, { headers: { [header]: encoded } }))
+  return async (payment) => {
+    const encoded = encodedFor(payment, termsAt(terms, attempts.current().units))
+    return apps[payment.generation].fetch(
+      new Request(terms.resource, { headers: { [payment.header]: encoded } }),
+    )
+  }
 }
 
 function middlewareV1({ terms, listener }: { readonly terms: Terms; readonly listener: PrivateFacilitator }) {

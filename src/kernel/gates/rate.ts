@@ -12,6 +12,7 @@ export interface RateReading extends RateVerdict {
 
 /**
  * Counts one request of a client in a class.
+ * @param restarts false: refused requests never restart the window.
  * @param failClosed whether the request must not go on where the shared store cannot be reached.
  * @returns null where the class has no limit or the store could not be asked.
  * @throws Failure `rate_limited` with `retryAfter`, `provider_unavailable`.
@@ -27,12 +28,17 @@ export async function countRequest(
     client,
     now,
     failClosed,
-  }: { rateClass: string; client: string; now: Date; failClosed: boolean },
+    restarts,
+  }: { rateClass: string; client: string; now: Date; failClosed: boolean; restarts?: false },
 ): Promise<RateReading | null> {
   const limit = settings.rateLimits.get(rateClass)
   if (limit === undefined) return null
   try {
-    const verdict = await rateLimiter.take(`${rateClass}:${client}`, limit, now)
+    const verdict = await rateLimiter.take(
+      `${rateClass}:${client}`,
+      restarts === undefined ? limit : { ...limit, restarts },
+      now,
+    )
     return { ...verdict, rateClass, ...limit }
   } catch (cause) {
     log.error({ err: cause, rateClass }, 'rate limits cannot be read')
@@ -51,12 +57,13 @@ export function requireWithinLimit(reading: RateReading): void {
   if (reading.allowed) return
   throw new Failure('rate_limited', `More than ${reading.count} requests in ${reading.seconds} s.`, {
     retryAfter: reading.resetSeconds,
-    hint: `Wait ${reading.resetSeconds} s; an earlier request starts the wait anew.`,
+    hint: `Wait ${reading.resetSeconds} s; a request before that starts the wait anew.`,
   })
 }
 
 /**
  * Counts one request in every budget, in order; the first that is used up refuses it, and those after it are not touched.
+ * Refused requests lengthen no budget: strangers can make them in the name of an address that is not theirs.
  * @returns whole seconds until all of them take another; 0 where they would at once.
  * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` where the shared store cannot be reached.
  */
@@ -67,7 +74,7 @@ export async function takeBudgets(
 ): Promise<number> {
   let waitSeconds = 0
   for (const { endsAt, ...budget } of budgets) {
-    const reading = await countRequest(services, { ...budget, now, failClosed: true })
+    const reading = await countRequest(services, { ...budget, now, failClosed: true, restarts: false })
     if (reading === null) continue
     const leftSeconds =
       endsAt === null ? Number.POSITIVE_INFINITY : Math.ceil((endsAt.getTime() - now.getTime()) / 1000)

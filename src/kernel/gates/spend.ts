@@ -2,11 +2,14 @@
  * The spend gate: the policy's static rules, then idempotency, counters, hold and decision in one round trip. Nothing has
  * moved before it, and nothing moves without it.
  */
+
+import { screeningBehind, screeningViolation } from '../../../policies/aml/screening.ts'
 import { needsApproval } from '../../../policies/approval.ts'
+import { noPolicy } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { usdMicrosOf } from '../../../policies/usd.ts'
-import { Failure, type Violation } from '../../failure.ts'
+import { Failure } from '../../failure.ts'
 import { idempotencyKeyReused } from '../../idempotency-failures.ts'
 import { toJson } from '../../json.ts'
 import { decimalOf } from '../../money.ts'
@@ -20,6 +23,7 @@ import type { Call, Spending, Tool } from '../tool.ts'
 import { awaitApproval } from './approval.ts'
 import { requireKyc } from './kyc.ts'
 import { policyOf } from './policy.ts'
+import { takeSponsorship } from './rate.ts'
 
 /** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
 export type SpendGate =
@@ -36,24 +40,15 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
   const caller = callerOf(context)
   const spending = await call.spend(context)
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
-  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  requireKyc(context.settings, caller.account, value.usdMicros)
-  const key = caller.kind === 'key' ? caller.key : null
-  const request = spendRequest(tool.name, {
-    spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
-    spending,
-    value,
-    idempotency:
-      context.idempotencyKey === null
-        ? null
-        : {
-            principal: idempotencyOwner(caller),
-            key: context.idempotencyKey,
-            fingerprint: fingerprintOf(tool.name, call.input),
-          },
-    context,
-  })
-  const decided = await context.reserve(request)
+  const idempotency =
+    context.idempotencyKey === null
+      ? null
+      : {
+          principal: idempotencyOwner(caller),
+          key: context.idempotencyKey,
+          fingerprint: fingerprintOf(tool.name, call.input),
+        }
+  const decided = await decide(tool.name, { spending, idempotency, context })
   if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
   if (caller.kind !== 'key') throw new Error('only a key waits for an approval')
   throw await awaitApproval(context, {
@@ -66,6 +61,47 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
     ttlSeconds: policyOf(caller.key)?.approval?.ttlSec,
     what: `A spend of ${decimalOf(spending.money)} ${spending.money.asset}`,
   })
+}
+
+/**
+ * Records the denial of a spend that AML does not clear, where nothing is spent yet: an intent to be signed.
+ * @throws Failure `aml_blocked` always, or why nothing could be decided.
+ */
+export async function denyUncleared(operation: string, spending: Spending, context: Context): Promise<never> {
+  const decided = await decide(operation, { spending, idempotency: null, context })
+  if (decided.verdict !== 'approval_required') gateOf(decided, spending)
+  throw new Error(`${operation}: a spend that AML does not clear was not denied`)
+}
+
+/** Decides on a spend. What AML does not clear is recorded before anything else is asked. */
+async function decide(
+  operation: string,
+  {
+    spending,
+    idempotency,
+    context,
+  }: { spending: Spending; idempotency: SpendRequest['idempotency']; context: Context },
+): Promise<SpendVerdict> {
+  const caller = callerOf(context)
+  const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
+  if (isCleared(spending)) {
+    requireKyc(context.settings, caller.account, value.usdMicros)
+    if (spending.isSponsored === true) await takeSponsorship(context, caller.account.id, context.now)
+  }
+  const key = caller.kind === 'key' ? caller.key : null
+  return context.reserve(
+    spendRequest(operation, {
+      spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
+      spending,
+      value,
+      idempotency,
+      context,
+    }),
+  )
+}
+
+function isCleared({ aml }: Pick<Spending, 'aml'>): boolean {
+  return aml === undefined || aml.screening.result === 'clear'
 }
 
 /** Who spends, by which policy; a person spends without one. */
@@ -92,7 +128,7 @@ export function spendRequest(
     context: Pick<Context, 'newId' | 'now' | 'approvedBy'>
   },
 ): SpendRequest {
-  const { category, money, chain, counterparty, place, mcc = null, symbol = null } = spending
+  const { category, money, chain, counterparty, place, mcc = null, symbol = null, aml } = spending
   const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty, mcc, symbol }
   return {
     decisionId: context.newId('dec', context.now),
@@ -113,7 +149,10 @@ export function spendRequest(
       approvalId: context.approvedBy ?? null,
       found: toJson(spending.facts),
     },
-    violations: policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy],
+    violations: [
+      ...(policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy]),
+      ...(aml === undefined || isCleared(spending) ? [] : [screeningViolation(aml.screening)]),
+    ],
     money: spending.holding ?? money,
     usdMicros: value.usdMicros,
     counterparty,
@@ -124,17 +163,9 @@ export function spendRequest(
     place,
     idempotency,
     at: context.now,
+    windows: aml?.windows ?? [],
+    review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
   }
-}
-
-/** A key without a policy may spend on nothing. */
-const noPolicy: Violation = {
-  rule: 'category',
-  limit: '',
-  used: null,
-  requested: null,
-  remaining: null,
-  resetsAt: null,
 }
 
 function limitsOf(policy: Policy | null) {
@@ -153,8 +184,12 @@ function gateOf(
       return { kind: 'reserved', decisionId: decided.decisionId, spending }
     case 'repeated':
       return { kind: 'repeated', decisionId: decided.decisionId }
-    case 'deny':
-      throw denied(decided)
+    case 'deny': {
+      const screening = screeningBehind(decided.violations)
+      if (screening === undefined || spending.aml === undefined) throw denied(decided)
+      const { decisionId, violations } = decided
+      throw spending.aml.refusal(screening, { decisionId, violations })
+    }
     case 'insufficient_funds':
       throw new Failure(
         'insufficient_funds',

@@ -12,7 +12,7 @@ import { silentLog } from '../../../src/log.ts'
 import { findPayment } from '../../../src/payments/store.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openPglite } from '../../../src/storage/pglite.ts'
-import { newCustomer, openShop, path, payTo, type Shop, tamperingFetch } from './scene.ts'
+import { dataKey, newCustomer, openShop, path, payTo, type Shop, tamperingFetch } from './scene.ts'
 import { anvilWorld, hasAnvil, simulatedWorld, startFacilitator, type World } from './world.ts'
 
 const PRICE = 10_000n
@@ -82,7 +82,10 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     /^\/api\/x402\/payments\/(pay_\w+)$/.exec(response.headers.get('location') ?? '')?.[1] ?? ''
   const paid = { status: 200, body: { quoteId: 'quote_1', payment: { amount: '0.01' } } }
   const round = () =>
-    settlePayments({ database, chain: world.chain, clock, log: silentLog }, new AbortController().signal)
+    settlePayments(
+      { database, chain: world.chain, clock, log: silentLog, settings: { dataKey } },
+      new AbortController().signal,
+    )
   const booked = () => balanceOfSystem(database, 'revenue:x402.fx', 'USDC')
 
   describe.each(generations)('of a %s client', (generation) => {

@@ -153,12 +153,12 @@ describe.each(chains)('paywall on %s', (_name, open) => {
     [
       'time',
       (text) => text.replaceAll('"maxTimeoutSeconds":300', '"maxTimeoutSeconds":1'),
-      { v1: 'valid_before', v2: 'does_not_match' },
+      { v1: 'valid_before', v2: 'valid_before' },
     ],
     [
       'token',
       (text) => text.replaceAll('"name":"USDC"', '"name":"USD Coin"'),
-      { v1: 'signature', v2: 'does_not_match' },
+      { v1: 'signature', v2: 'signature' },
     ],
   ]
   describe.each(generations)('a %s payment', (generation) => {

@@ -22,7 +22,7 @@ export const path = '/api/x402/fx'
 export const origin = 'https://gateway.test'
 export const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 /** What seals the offers of every shop here. */
-const dataKey = Buffer.alloc(32, 7)
+export const dataKey = Buffer.alloc(32, 7)
 const price = { asset: 'USDC', units: 10_000n } as const
 
 /** An open shop. @property sold how much was metered: one for each settled payment. */

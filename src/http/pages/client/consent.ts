@@ -31,6 +31,7 @@ onSubmit(formOf('consent'), async (form) => {
     decision: 'approve',
     scopes,
     ...(allow.length > 0 ? { policy: policyOf(form, allow) } : {}),
+    keepEarlier: form.querySelector<HTMLInputElement>('input[name=keep-earlier]')?.checked === true,
   })
 })
 onSubmit(formOf('refuse'), (form) => decide(form, { decision: 'deny' }))

@@ -9,7 +9,7 @@ import { assertionFor } from './passkeys.ts'
 const START = '/api/auth/recovery/start'
 const COMPLETE = '/api/auth/recovery/complete'
 const ANCHOR = '#recovery'
-const DONE = 'Your account is yours again. All other sessions have ended.'
+const DONE = 'Your account is yours again. All other sessions have ended, and its keys are paused.'
 
 /** What the code that is on its way was asked for with. */
 let started: Answer = {}

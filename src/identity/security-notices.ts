@@ -1,0 +1,46 @@
+/**
+ * Security notices: the owner of an account is told, at every address of theirs, what was added to it. A notice that cannot
+ * be sent undoes nothing.
+ */
+import type { Log } from '../log.ts'
+import type { Messages } from '../providers/messages.ts'
+import type { Connection } from '../storage/database.ts'
+import { addressesOf } from './login-destinations.ts'
+
+const events = {
+  factor_begun: 'Setting up a second factor was begun for',
+  factor_activated: 'A second factor was activated for',
+  passkey_added: 'A passkey was added to',
+  address_added: 'An address that codes are sent to was added to',
+  signer_added: 'A key that signs for the wallet was added to',
+} as const
+
+/** What notices need. */
+export interface NoticeParts {
+  readonly database: Connection
+  readonly settings: { readonly dataKey: Uint8Array; readonly webOrigins: readonly string[] }
+  readonly messages: Messages
+  readonly log: Log
+  readonly afterCommit: (work: () => Promise<void>) => void
+}
+
+/** Tells an account's owner of a change, once it is committed. Accounts without an address get nothing. */
+export async function noticeOwner(
+  parts: NoticeParts,
+  { accountId, notice, at }: { accountId: string; notice: keyof typeof events; at: Date },
+): Promise<void> {
+  const { messages, settings, log, afterCommit } = parts
+  const [page = ''] = settings.webOrigins
+  const text = `${events[notice]} your Bursar account on ${at.toISOString()}. If that was not you, lock the account and recover it at ${page}/sign-in.`
+  const addresses = (await addressesOf(parts, accountId)).filter(({ channel }) =>
+    messages.channels.includes(channel),
+  )
+  afterCommit(async () => {
+    const sent = addresses.map(({ channel, address: destination }) =>
+      messages
+        .send({ channel, destination, subject: 'A change to your Bursar account', text, code: '', at })
+        .catch((err: unknown) => log.warn({ err, accountId, notice }, 'a security notice was not sent')),
+    )
+    await Promise.all(sent)
+  })
+}

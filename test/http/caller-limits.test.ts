@@ -1,0 +1,42 @@
+/** Limits of a key and of an account, whatever address they call from. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { askJson, newGuest, type Person } from '../journeys/people.ts'
+
+let gateway: Gateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    CHAIN: 'simulated',
+    TRUSTED_PROXIES: '127.0.0.0/8',
+    RATE_KEY: '3/60',
+    RATE_ACCOUNT: '8/60',
+  })
+})
+afterAll(() => gateway?.stop())
+
+let calls = 0
+const from = (token: string) => {
+  calls += 1
+  const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': `203.0.113.${calls}` }
+  return askJson(gateway.origin, 'POST', '/api/swaps', { body: {}, headers })
+}
+const newKey = async (owner: Person) => {
+  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'K', scopes: ['swaps:quote'] })
+  return z.string().parse(body.key)
+}
+
+it('hold for a key and for all keys of its account together, and leave others alone', async () => {
+  const owner = await newGuest(gateway.origin)
+  const [one, other] = [await newKey(owner), await newKey(owner)]
+  const statuses = async (token: string, times: number) => {
+    const told: number[] = []
+    for (let at = 0; at < times; at += 1) told.push((await from(token)).status)
+    return told
+  }
+  expect(await statuses(one, 4)).toEqual([400, 400, 400, 429])
+  // Two for making the keys, four for the first: the account has two left.
+  expect(await statuses(other, 3)).toEqual([400, 400, 429])
+  const stranger = await newGuest(gateway.origin)
+  expect((await from(await newKey(stranger))).status).toBe(400)
+})

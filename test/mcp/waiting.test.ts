@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest'
+import { createApprovals } from '../../mcp/approval.ts'
+import { onBothEngines } from '../engines.ts'
+import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
+
+onBothEngines('calls of a key that wait for its owner', (database) => {
+  it('are ten at once: another is answered at once', async () => {
+    const approvals = createApprovals(await servicesOn(database()))
+    const { account } = await newPerson(database())
+    const callerOf = (key: ReturnType<typeof keyOf>) => ({
+      principal: key,
+      requestId: 'req_test',
+      now: noon,
+      clientAddress: '203.0.113.7',
+    })
+    const given = new AbortController()
+    const wait = (key: ReturnType<typeof keyOf>, at: number) =>
+      approvals.decided(
+        callerOf(key),
+        { id: `appr_${at}`, message: '', url: '' },
+        { withinMs: 60_000, signal: given.signal },
+      )
+    const [one, other] = [keyOf(account), keyOf(account)]
+    const waiting = Array.from({ length: 10 }, (_, at) => wait(one, at))
+    expect(await wait(one, 10)).toBeNull()
+    const next = wait(other, 11)
+    const first = await Promise.race([
+      ...waiting,
+      next,
+      new Promise((done) => setTimeout(done, 100, 'waits')),
+    ])
+    expect(first).toBe('waits')
+    given.abort()
+    expect(await Promise.all([...waiting, next])).toEqual(Array(11).fill(null))
+  })
+})
