@@ -1,7 +1,12 @@
-/** The chain: each hash covers a decision's content and the hash before it. */
+/**
+ * Audit: every decision has a signed receipt and a place in one hash chain. May import the base, the database port, spending and
+ * policies. Invariants: what is hashed and signed is a function of the decision's row alone, and only what the deciding process
+ * has authenticated is signed; sealing never holds up a spend; the chain has no gap and no fork; what verifies it here verifies it
+ * anywhere. Each hash covers a decision's content and the hash before it.
+ */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../json.ts'
-import type { DecisionContent } from './content.ts'
+import type { DecisionContent } from '../spending/decision-content.ts'
 
 /** What stands before the first decision. */
 export const FIRST_PREVIOUS = '0'.repeat(64)

@@ -1,20 +1,28 @@
 /**
  * Exports: the chain as JSON Lines, to be kept and verified elsewhere. First a header with the public keys and where the
- * chain ended, then one line a sealed decision in the order of the chain.
+ * chain ended, then one line a sealed decision in the order of the chain, then one line an entry of the journal.
  */
 import { z } from 'zod'
-import { decisionContent } from './content.ts'
+import { decisionContent } from '../spending/decision-content.ts'
 import { keySet } from './signing-key.ts'
 import type { SealedDecision } from './store.ts'
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** The first line. @property head the last row that the export has. */
+/** The first line. @property head the last row that the export has. @property journal the last entry. */
 export const exportHeader = z.strictObject({
   format: z.literal('bursar-decisions/1'),
   iss: z.string(),
   jwks: keySet,
   head: z.strictObject({ sequence: z.int().nonnegative(), hash }),
+  journal: z
+    .strictObject({
+      sequence: z.int().nonnegative(),
+      hash,
+      // A JWS over the two by a key of the set; null where the exporting process had no key.
+      signature: z.string().nullable(),
+    })
+    .optional(),
 })
 
 const exportLine = z.strictObject({

@@ -4,8 +4,8 @@
  */
 import { CompactSign } from 'jose'
 import { canonicalJson, type Json } from '../json.ts'
+import type { DecisionContent } from '../spending/decision-content.ts'
 import { contentHash } from './chain.ts'
-import type { DecisionContent } from './content.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** The `typ` of a receipt. */

@@ -1,11 +1,15 @@
 /**
  * Sealing: decisions get their receipt and their place in the chain. Receipts are signed before the transaction, which then
- * only takes places: nobody waits for a signature. A decision that was committed late is sealed late, and none is left out.
+ * only takes places: nobody waits for a signature. A decision that was committed late is sealed late, and no authentic one is left
+ * out. What no gateway has authenticated is not signed: it raises an alarm and keeps nothing else from being sealed.
  */
+import { raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { DecisionContent } from '../spending/decision-content.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { chainHash } from './chain.ts'
-import type { DecisionContent } from './content.ts'
+import { judgeDecision } from './judge-decision.ts'
 import { signReceipt } from './receipt.ts'
 import { type SigningKey, signingKeyOf } from './signing-key.ts'
 import {
@@ -17,7 +21,9 @@ import {
   readPositions,
   readUnsealed,
   type SealRow,
+  type UnsealedDecision,
 } from './store.ts'
+import { verifyNewest } from './verify-chain.ts'
 
 /** Decisions that are looked at in one statement. */
 const PAGE = 1_000
@@ -28,6 +34,7 @@ const BATCH = 250
 export interface Sealing {
   readonly database: Database
   readonly clock: Clock
+  readonly log: Pick<Log, 'error'>
   readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
 }
 
@@ -44,8 +51,12 @@ interface Signed {
  * Makes the rounds of one process. It remembers how far it has seen everything: the first round walks all decisions, and so
  * does the one after a failure; every other one starts where transactions were still open when the last one began.
  */
-export function createSealRound({ database, clock, settings }: Sealing): SealRound {
+export function createSealRound({ database, clock, log, settings }: Sealing): SealRound {
   let seen: Position = beginning
+  /** Decisions that were seen before they were authenticated. */
+  let waiting: readonly string[] = []
+  /** The head of the chain that was verified last. */
+  let trusted: string | undefined
   let key: Promise<SigningKey> | undefined
   const signAll = async (contents: readonly DecisionContent[]): Promise<Signed[]> => {
     key ??= signingKeyOf(settings.dataKey)
@@ -57,8 +68,63 @@ export function createSealRound({ database, clock, settings }: Sealing): SealRou
       })),
     )
   }
+  /** Those that may be signed. The others raise an alarm, or are looked at again in the next round. */
+  const authenticOf = async (unsealed: readonly UnsealedDecision[], missed: string[]) => {
+    const contents: DecisionContent[] = []
+    for (const decision of unsealed) {
+      const { content, mac } = decision
+      const judged = judgeDecision(settings.dataKey, decision, clock())
+      if (judged.verdict === 'wait') missed.push(content.decisionId)
+      else if (judged.fault !== null)
+        await raiseAlarm(
+          { database, log },
+          {
+            domain: 'audit',
+            objectId: content.decisionId,
+            reason: judged.fault,
+            reported: { ...content, mac },
+            at: clock(),
+          },
+        )
+      if (judged.verdict === 'seal') contents.push(content)
+    }
+    return contents
+  }
+  /** Somebody else's seal at the head is verified before more is built on it; a false one is reported, and verification names it. */
+  const checkHead = async (): Promise<void> => {
+    const { sequence, hash } = await readHead(database)
+    if (hash === trusted) return
+    trusted = hash
+    key ??= signingKeyOf(settings.dataKey)
+    const fault = await verifyNewest(database, (await key).keySet)
+    if (fault === null) return
+    const { kind, detail, decisionId } = fault
+    const reported = { kind, detail, decisionId, hash }
+    const alarm = {
+      domain: 'audit',
+      objectId: `seal ${sequence}`,
+      reason: 'seal_not_authentic',
+      reported,
+    } as const
+    await raiseAlarm({ database, log }, { ...alarm, at: clock() })
+  }
   const walk = async (signal: AbortSignal): Promise<number> => {
     let sealed = 0
+    await checkHead()
+    const missed: string[] = []
+    const sealAll = async (ids: readonly string[]): Promise<boolean> => {
+      const unsealed = ids.length === 0 ? [] : await readUnsealed(database, ids)
+      const contents = await authenticOf(unsealed, missed)
+      for (let from = 0; from < contents.length; from += BATCH) {
+        if (signal.aborted) return false
+        const batch = await signAll(contents.slice(from, from + BATCH))
+        const count = await database.transaction((transaction) => sealBatch(transaction, batch, clock()))
+        if (count === null) return false
+        sealed += count
+      }
+      return true
+    }
+    if (!(await sealAll(waiting))) return sealed
     let horizon: string | undefined
     let after = seen
     const isWhole = seen === beginning
@@ -66,20 +132,14 @@ export function createSealRound({ database, clock, settings }: Sealing): SealRou
       const page = await readPositions(database, { after, limit: PAGE, isWhole })
       // Later statements see more, never less: what was finished before the first of them has been walked at the end.
       horizon ??= page[0]?.horizon
-      const unsealed = page.length === 0 ? [] : await readUnsealed(database, idsOf(page))
-      for (let from = 0; from < unsealed.length; from += BATCH) {
-        if (signal.aborted) return sealed
-        const batch = await signAll(unsealed.slice(from, from + BATCH))
-        const count = await database.transaction((transaction) => sealBatch(transaction, batch, clock()))
-        if (count === null) return sealed
-        sealed += count
-      }
+      if (!(await sealAll(idsOf(page)))) return sealed
       const last = page.at(-1)
       if (last === undefined || page.length < PAGE) break
       after = last
       if (signal.aborted) return sealed
     }
     if (horizon !== undefined) seen = { writer: horizon, id: '' }
+    waiting = [...new Set(missed)]
     return sealed
   }
   return (signal) =>
@@ -108,7 +168,7 @@ async function sealBatch(
         transaction,
         batch.map(({ content }) => content.decisionId),
       )
-    ).map(({ decisionId }) => decisionId),
+    ).map(({ content }) => content.decisionId),
   )
   const { sequence, hash } = await readHead(transaction)
   const seals: SealRow[] = []

@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { onePage, type Page } from '../page.ts'
+import { isAuthentic } from '../spending/authenticate.ts'
+import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { type ContentRow, contentColumns, contentOf } from './content.ts'
 import { signReceipt } from './receipt.ts'
 import { signingKeyOf } from './signing-key.ts'
 
@@ -23,7 +24,12 @@ export const decisionView = z.strictObject({
   policyVersion: z.int().nullable().describe('Version of the key’s policy; null where a person spent.'),
   policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
   violations: z.array(z.looseObject({ rule: z.string() })).describe('Every rule that was violated.'),
-  receipt: z.string().describe('Signed by the gateway: a JWS; keys at `/.well-known/jwks.json`.'),
+  receipt: z
+    .string()
+    .nullable()
+    .describe(
+      'Signed by the gateway: a JWS; keys at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated.',
+    ),
   sequence: z
     .int()
     .nullable()
@@ -43,11 +49,12 @@ interface Row extends ContentRow {
   readonly sequence: bigint | null
   readonly hash: string | null
   readonly receipt: string | null
+  readonly mac: string | null
 }
 
 const statement: Statement = {
   name: 'audit_of_account',
-  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, d.mac
     from (
       select * from decision
       where account_id = $1 and id < coalesce($2, '~')
@@ -72,7 +79,11 @@ export async function showDecisions(
     const content = contentOf(row)
     return {
       ...viewOf(content),
-      receipt: row.receipt ?? (await signReceipt(key, { issuer: settings.origin, content })),
+      receipt:
+        row.receipt ??
+        (isAuthentic(settings.dataKey, content, row.mac)
+          ? await signReceipt(key, { issuer: settings.origin, content })
+          : null),
       sequence: row.sequence === null ? null : Number(row.sequence),
       hash: row.hash,
     }

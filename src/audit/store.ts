@@ -1,7 +1,13 @@
 /** The rows of the chain. */
+
+import {
+  type ContentRow,
+  contentColumns,
+  contentOf,
+  type DecisionContent,
+} from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { FIRST_PREVIOUS } from './chain.ts'
-import { type ContentRow, contentColumns, contentOf, type DecisionContent } from './content.ts'
 
 /** Rows that are read at once. */
 const PAGE = 500
@@ -56,7 +62,7 @@ export function readPositions(
 // Each limit keeps the planner to one look into the index a decision: without statistics it would read the whole chain.
 const unsealedOf: Statement = {
   name: 'audit_unsealed',
-  text: `select ${contentColumns}
+  text: `select ${contentColumns}, d.mac
     from (
       select wanted.id from unnest($1::text[]) as wanted (id)
       left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
@@ -66,9 +72,19 @@ const unsealedOf: Statement = {
     order by d.id`,
 }
 
+/** A decision without a seal. @property mac what its process authenticated it by; null while there is nothing. */
+export interface UnsealedDecision {
+  readonly content: DecisionContent
+  readonly mac: string | null
+}
+
 /** Those of these decisions that have no seal, by id. */
-export async function readUnsealed(database: Connection, ids: readonly string[]): Promise<DecisionContent[]> {
-  return (await database.call<ContentRow>(unsealedOf, [ids])).map(contentOf)
+export async function readUnsealed(
+  database: Connection,
+  ids: readonly string[],
+): Promise<UnsealedDecision[]> {
+  const rows = await database.call<ContentRow & { mac: string | null }>(unsealedOf, [ids])
+  return rows.map((row) => ({ content: contentOf(row), mac: row.mac }))
 }
 
 const newestSeal: Statement = {
@@ -159,16 +175,21 @@ export async function* sealedPages(database: Connection, until?: bigint): AsyncG
   }
 }
 
-const counts: Statement = {
-  name: 'audit_counts',
-  text: `select (select count(*) from decision) as decisions, (select count(*) from decision_seal where sequence > $1) as later`,
+const unsealedAfter: Statement = {
+  name: 'audit_unsealed_after',
+  text: `select d.id from decision d
+    where d.id > $1 and not exists (select 1 from decision_seal s where s.decision_id = d.id)
+    order by d.id limit $2`,
 }
 
-/** How many decisions there are, and how many seals after a sequence. */
-export async function countDecisions(
-  database: Connection,
-  after: bigint,
-): Promise<{ decisions: bigint; later: bigint }> {
-  const [row] = await database.call<{ decisions: bigint; later: bigint }>(counts, [after])
-  return row ?? { decisions: 0n, later: 0n }
+/** All decisions without a seal, in pages. */
+export async function* unsealedPages(database: Connection): AsyncGenerator<readonly UnsealedDecision[]> {
+  let after = ''
+  for (;;) {
+    const ids = (await database.call<{ id: string }>(unsealedAfter, [after, PAGE])).map(({ id }) => id)
+    const last = ids.at(-1)
+    if (last === undefined) return
+    yield await readUnsealed(database, ids)
+    after = last
+  }
 }

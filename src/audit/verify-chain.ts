@@ -1,10 +1,11 @@
 /** Verification: every hash, link, signature and receipt of a chain, wherever its rows were read from. */
 import { compactVerify, createLocalJWKSet } from 'jose'
 import { canonicalJson } from '../json.ts'
+import type { Connection } from '../storage/database.ts'
 import { chainHash, FIRST_PREVIOUS } from './chain.ts'
 import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'
 import type { KeySet } from './signing-key.ts'
-import type { SealedDecision } from './store.ts'
+import { readHead, readSealed, type SealedDecision } from './store.ts'
 
 /** Where a chain ends. */
 export interface ChainHead {
@@ -62,6 +63,17 @@ export async function verifyChain(
     progress(head.sequence)
   }
   return { head, fault: expected === null ? null : checkEnd(head, expected) }
+}
+
+/** Verifies the newest row of a stored chain against the one before it, which is taken as it is. */
+export async function verifyNewest(database: Connection, keySet: KeySet): Promise<ChainFault | null> {
+  const { sequence } = await readHead(database)
+  const rows = await readSealed(database, { after: sequence - 2n, limit: 2 })
+  const row = rows.at(-1)
+  if (row === undefined) return null
+  const before = rows.at(-2) ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+  const receiptFault = await checkReceipt(row, createLocalJWKSet({ keys: [...keySet.keys] }))
+  return checkRow(row, before, receiptFault)
 }
 
 /** A row behind the rows that were verified. */

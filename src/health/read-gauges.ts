@@ -2,6 +2,7 @@
  * How the deployment is: what waits, what differs, how far the chain is behind. Reads alone, each bounded in what it costs.
  * May import the base and ports; knows the tables of all rooms, and nothing of who asks.
  */
+import { alarmDomains } from '../alarms/alarms.ts'
 import type { Clock } from '../clock.ts'
 import { decimalOf, stablecoins } from '../money.ts'
 import type { Chain } from '../providers/chain.ts'
@@ -25,12 +26,24 @@ const waiting: Statement = {
     (select count(*) from reservation where status = 'reserved') as holds,
     (select count(*) from investing_order where status in ('new', 'accepted', 'partially_filled')) as orders,
     (select count(*) from approval where status = 'pending' and expires_at > $1) as approvals,
-    (select count(*) from card_early) as webhooks`,
+    (select count(*) from card_early) as webhooks,
+    (select count(*) from debt where owed > 0) as debts,
+    (select count(*) from card_settlement where status = 'refused') as settlements`,
 }
 
 const drift: Statement = {
   name: 'gauge_drift',
   text: `select token, count(*) as wallets, sum(abs(booked - on_chain))::text as units from wallet_drift group by token`,
+}
+
+const shortfall: Statement = {
+  name: 'gauge_shortfall',
+  text: `select token, sum(frozen + uncovered)::text as units from wallet_shortfall group by token`,
+}
+
+const alarms: Statement = {
+  name: 'gauge_alarms',
+  text: 'select domain, count(*) as count from alarm where resolved_at is null group by domain',
 }
 
 /** How long a part may take to answer. Whoever scrapes waits for all of it. */
@@ -52,18 +65,28 @@ export async function readGauges({ database, chain, clock }: Observed): Promise<
 }
 
 async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<Gauge[]> {
-  const [[depths], drifts] = await Promise.all([
+  const [[depths], drifts, shortfalls, raised] = await Promise.all([
     database.call<Record<string, bigint>>(waiting, [now]),
     database.call<{ token: string; wallets: bigint; units: string }>(drift, []),
+    database.call<{ token: string; units: string }>(shortfall, []),
+    database.call<{ domain: string; count: bigint }>(alarms, []),
   ])
+  const missing = new Map(shortfalls.map((row) => [row.token, BigInt(row.units)]))
+  const open = new Map(raised.map(({ domain, count }) => [domain, Number(count)]))
   const units = new Map(drifts.map((row) => [row.token, BigInt(row.units)]))
   const wallets = new Map(drifts.map((row) => [row.token, Number(row.wallets)]))
   return [
     ...Object.entries(depths ?? {}).map(([kind, count]) => ({
       name: 'open',
-      help: 'What has not ended yet, of the whole deployment: transfers, relays, x402 payments, holds, orders, approvals that wait, webhooks that came early.',
+      help: 'What has not ended yet, of the whole deployment: transfers, relays, x402 payments, holds, orders, approvals that wait, webhooks that came early, debts, card settlements that the chain refused.',
       labels: { kind },
       value: Number(count),
+    })),
+    ...alarmDomains.map((domain) => ({
+      name: 'alarms',
+      help: 'Reports and rows that do not fit and wait for a person: GET /api/admin/alarms.',
+      labels: { domain },
+      value: open.get(domain) ?? 0,
     })),
     ...stablecoins.flatMap((asset) => [
       {
@@ -78,6 +101,12 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
         help: 'Wallets whose ledger and chain differ.',
         labels: { asset },
         value: wallets.get(asset) ?? 0,
+      },
+      {
+        name: 'wallet_shortfall',
+        help: 'Money in the books that the chain no longer holds, of all wallets together, in whole coins. Alert above zero.',
+        labels: { asset },
+        value: Number(decimalOf({ asset, units: missing.get(asset) ?? 0n })),
       },
     ]),
   ]

@@ -1,10 +1,15 @@
 /** Finishes what cards leave behind: messages that came too early, approvals that nobody claims, and stablecoins for the treasury. */
 import { type Applying, applyTransaction, closeAuthorization } from '../cards/apply-transaction.ts'
 import { earlyMessages, forgetEarly } from '../cards/early.ts'
-import { forgottenAuthorizations, retakeSettlements, unsentSettlements } from '../cards/settlements.ts'
+import {
+  endSettlements,
+  forgottenAuthorizations,
+  retrySettlements,
+  unsentSettlements,
+} from '../cards/settlements.ts'
 import type { Log } from '../log.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
-import type { Address, Chain } from '../providers/chain.ts'
+import { type Address, CARDS_AGENT, type Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
 import { sendTransfer } from '../wallets/send-transfer.ts'
 
@@ -14,12 +19,15 @@ const EARLY_MS = 10 * 60_000
 /** Networks let an approval live for about a week. */
 const APPROVAL_MS = 8 * 24 * 60 * 60_000
 
+const byOwner = { kind: 'gateway' } as const
+const byAllowance = { kind: 'allowance', agentId: CARDS_AGENT } as const
+
 /** What the round needs. */
 export interface CardSettling extends Applying {
   readonly database: Database
   readonly chain: Chain
   readonly cardProcessor: Pick<CardProcessor, 'read'>
-  readonly settings: { readonly cardTreasury: Address }
+  readonly settings: { readonly cardTreasury: Address; readonly dataKey: Uint8Array }
 }
 
 /** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
@@ -29,13 +37,17 @@ export async function settleCards(parts: CardSettling, signal: AbortSignal): Pro
   const before = new Date(parts.clock().getTime() - APPROVAL_MS)
   for (const token of await forgottenAuthorizations(parts.database, { before, limit: BATCH }))
     await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
-  const missing = await retakeSettlements(parts, parts.clock())
-  if (missing > 0)
-    log.error({ settlements: missing }, 'card settlements that the chain refused are not covered any more')
+  const owed = await endSettlements(parts.database, parts.clock())
+  if (owed.length > 0)
+    log.error(
+      { settlements: owed },
+      'the chain goes on refusing card settlements: their owners owe what they are worth',
+    )
+  await retrySettlements(parts, parts.clock())
   const unsent = await unsentSettlements(parts.database, BATCH)
-  const send = (settlement: (typeof unsent)[number]) =>
+  const send = ({ isWalletOurs, ...settlement }: (typeof unsent)[number]) =>
     sendTransfer(parts, {
-      word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
+      word: { signer: 'sandbox', authorization: isWalletOurs ? byOwner : byAllowance },
       ...settlement,
       destination: parts.settings.cardTreasury,
       at: parts.clock(),

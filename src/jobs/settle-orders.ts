@@ -1,7 +1,10 @@
 /** Carries open orders on: books what the broker filled, ends what it ended, places what a crash kept from it. */
+import { raiseAlarm } from '../alarms/alarms.ts'
+import { Failure } from '../failure.ts'
 import type { Investing } from '../investing/order.ts'
 import { releaseUnplaced } from '../investing/release-unplaced.ts'
 import { resumeOrder } from '../investing/resume-order.ts'
+import { requestStoppedCancels } from '../investing/stopped-orders.ts'
 import { claimOpenOrders } from '../investing/store.ts'
 
 /** An order that was touched more recently may still be in the hands of the request that made it. */
@@ -14,12 +17,18 @@ const BATCH = 100
 export async function settleOrders(investing: Investing, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = investing
   const now = clock()
+  await requestStoppedCancels(database, now)
   await releaseUnplaced(investing, new Date(now.getTime() - ORPHANED_MS))
   const before = new Date(now.getTime() - QUIET_MS)
   for (const order of await claimOpenOrders(database, { before, at: now, limit: BATCH })) {
     if (signal.aborted) return
-    await resumeOrder(investing, order).catch((err: unknown) =>
-      log.warn({ err, orderId: order.id }, 'an order cannot be carried on yet'),
-    )
+    await resumeOrder(investing, order).catch(async (err: unknown) => {
+      log.warn({ err, orderId: order.id }, 'an order cannot be carried on yet')
+      if (err instanceof Failure) return
+      // It would fail the same way for ever.
+      const reported = { message: err instanceof Error ? err.message : String(err) }
+      const alarm = { domain: 'investing', objectId: order.id, reason: 'cannot_be_booked', reported } as const
+      await raiseAlarm({ database, log }, { ...alarm, at: clock() })
+    })
   }
 }

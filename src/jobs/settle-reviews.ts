@@ -1,5 +1,6 @@
 /** Asks the provider of identity reviews about those that it has not decided on. */
 
+import { isStopped } from '../alarms/alarms.ts'
 import type { Clock } from '../clock.ts'
 import { followUp, type Verifying } from '../compliance/kyc.ts'
 import { pendingApplications } from '../compliance/kyc-store.ts'
@@ -18,6 +19,7 @@ export async function settleReviews(
   const keeping = { database, dataKey: settings.dataKey }
   for (const application of await pendingApplications(keeping, new Date(at.getTime() - QUIET_MS), BATCH)) {
     if (signal.aborted) return
+    if (await isStopped(database, { domain: 'compliance', objectId: application.id })) continue
     await followUp(verifying, application, at).catch((err: unknown) =>
       log.warn({ err, applicationId: application.id }, 'an identity review cannot be read yet'),
     )

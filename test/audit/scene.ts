@@ -1,6 +1,9 @@
 /** Decisions to seal, and what a receipt is verified with. */
 import type { Clock } from '../../src/clock.ts'
 import { newId } from '../../src/ids.ts'
+import { silentLog } from '../../src/log.ts'
+import { authenticatedReserve, decisionMac } from '../../src/spending/authenticate.ts'
+import { contentOf } from '../../src/spending/decision-content.ts'
 import { reserveSpend, type SpendRequest } from '../../src/spending/reserve.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
 import { noon, openAccount, openKey, spendOf } from '../spending/scene.ts'
@@ -12,7 +15,12 @@ export const settings = {
 }
 
 /** What sealing needs. */
-export const sealingOn = (database: Database) => ({ database, settings, clock: (() => noon) satisfies Clock })
+export const sealingOn = (database: Database, clock: Clock = () => noon) => ({
+  database,
+  settings,
+  clock,
+  log: silentLog,
+})
 
 /** A signal that never comes. */
 export const never = new AbortController().signal
@@ -32,24 +40,48 @@ export async function newSpender(database: Database) {
         facts: { category: 'transfer', amount: '1.25', asset: 'USDC', found: { note: 'kept' } },
         ...changes,
       })
-      await reserveSpend(connection, request)
+      const { dataKey } = settings
+      const reserve = (authenticated: SpendRequest) => reserveSpend(connection, authenticated)
+      await authenticatedReserve(reserve, { database: connection, dataKey, log: silentLog })(request)
       return request.decisionId
     },
   }
 }
 
-/** Inserts many decisions at once. */
-export async function insertDecisions(connection: Connection, count: number): Promise<void> {
+/** Inserts many decisions at once, as a gateway has authenticated them. @param changes of the rows, after that. */
+export async function insertDecisions(
+  connection: Connection,
+  count: number,
+  changes: Record<string, unknown> = {},
+): Promise<string[]> {
   const prefix = newId('dec', noon).slice(0, 20)
+  const rows = Array.from({ length: count }, (_, index) => {
+    const row = {
+      id: `${prefix}${String(index + 1).padStart(10, '0')}`,
+      at: noon.toISOString().replace('Z', '000Z'),
+      account_id: 'acct_many',
+      key_id: null,
+      policy_version: null,
+      policy_hash: null,
+      operation: 'wallets.transfer',
+      facts: { amount: '1' },
+      verdict: 'allow',
+      violations: [],
+      available_units: null,
+    }
+    return { ...row, mac: decisionMac(settings.dataKey, contentOf(row)), ...changes }
+  })
   await connection.call(
     {
       name: 'test_decisions',
-      text: `insert into decision (id, at, account_id, operation, facts, verdict, violations)
-        select $1 || lpad(n::text, 10, '0'), $2, 'acct_many', 'wallets.transfer', '{"amount":"1"}', 'allow', '[]'
-        from generate_series(1, $3) n`,
+      text: `insert into decision (id, at, account_id, operation, facts, verdict, violations, mac, written_by)
+        select r.id, r.at, r.account_id, r.operation, r.facts, r.verdict, r.violations, r.mac,
+          coalesce(r.written_by, pg_current_xact_id())
+        from jsonb_populate_recordset(null::decision, $1::jsonb) r`,
     },
-    [prefix, noon, count],
+    [JSON.stringify(rows)],
   )
+  return rows.map(({ id }) => id)
 }
 
 /** The chain as it is stored. */

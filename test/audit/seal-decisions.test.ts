@@ -125,14 +125,7 @@ onBothEngines('sealing', (database) => {
   })
 
   it('walks past the numbers of another server, from which decisions were restored', async () => {
-    await database().call(
-      {
-        name: 'test_restored',
-        text: `insert into decision (id, at, account_id, operation, facts, verdict, violations, written_by)
-          values ($1, $2, 'acct_many', 'wallets.transfer', '{}', 'allow', '[]', '999999999999')`,
-      },
-      [newId('dec', noon), noon],
-    )
+    await insertDecisions(database(), 1, { written_by: '999999999999' })
     const restarted = createSealRound(sealingOn(database()))
     expect(await restarted(never)).toBe(1)
     await spender.decide()

@@ -28,7 +28,17 @@ onBothEngines('the gauges', (database) => {
 
   it('are all there while nothing waits and nothing differs', async () => {
     const gauges = await read()
-    for (const kind of ['transfers', 'relays', 'payments', 'holds', 'orders', 'approvals', 'webhooks'])
+    for (const kind of [
+      'transfers',
+      'relays',
+      'payments',
+      'holds',
+      'orders',
+      'approvals',
+      'webhooks',
+      'debts',
+      'settlements',
+    ])
       expect([kind, figureOf(gauges, 'open', { kind })]).toEqual([kind, 0])
     for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD'])
       expect(figureOf(gauges, 'ledger_drift', { asset })).toBe(0)

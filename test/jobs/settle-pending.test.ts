@@ -43,6 +43,18 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await stateOf(decisionId)).toBe('confirmed')
   })
 
+  it('sends nothing elsewhere than its caller said, whatever stands in the database', async () => {
+    const { decisionId } = await leftOpen(13n)
+    const thief = '0x00000000000000000000000000000000000bad13'
+    await database()
+      .kysely.updateTable('transfer')
+      .set({ destination: thief })
+      .where('decision_id', '=', decisionId)
+      .execute()
+    await settlePending({ ...sending, clock: later }, running)
+    expect(await chain.balanceOf('USDC', thief)).toBe(0n)
+  })
+
   it('finishes the others where one cannot be finished, and gives orphans their money back', async () => {
     const poisoned = await leftOpen(5n)
     const healthy = await leftOpen(7n)
@@ -51,10 +63,10 @@ onBothEngines('the job that settles what is pending', (database) => {
     await orderOf(sending, { accountId, units: 9n })
     const poison: Chain = {
       ...chain,
-      outcomeOf: (transfer, waitMs) =>
+      executionOf: (transfer, waitMs) =>
         transfer.wallet.accountId === poisoned.accountId
           ? Promise.reject(new Error('unreadable'))
-          : chain.outcomeOf(transfer, waitMs),
+          : chain.executionOf(transfer, waitMs),
     }
     await settlePending({ ...sending, chain: poison, clock: later }, running)
     expect(await stateOf(healthy.decisionId)).toBe('confirmed')
@@ -79,11 +91,11 @@ onBothEngines('the job that settles what is pending', (database) => {
   it('keeps the money of one that was broadcast held, where the chain refuses it now', async () => {
     const { accountId } = await openFundedAccount(sending)
     const order = await orderOf(sending, { accountId, units: 15n })
-    const slow: Chain = { ...chain, outcomeOf: async () => ({ status: 'pending' }) }
+    const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
     await sendTransfer({ ...sending, chain: slow }, order)
     const refusing: Chain = {
       ...chain,
-      outcomeOf: async () => ({ status: 'absent' }),
+      executionOf: async () => ({ status: 'absent' }),
       submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
     }
     await settlePending({ ...sending, chain: refusing, clock: later }, running)

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { IVMS101_2023Schema } from 'ivms101'
 import { beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import { tellInstitutions } from '../../src/jobs/tell-institutions.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { createHttpTravelRule } from '../../src/providers/travel-rule-network/http.ts'
@@ -53,6 +54,27 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await Promise.all([round(3), round(3)])
     expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
     expect((await send(3)).body).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('is not believed where it answers another message, and is not asked again until a person says so', async () => {
+    const id = await disclose('Some Exchange')
+    await round(1)
+    let asked = 0
+    const { send: tell } = createSandboxTravelRule(() => now)
+    const read = async () => {
+      asked += 1
+      return { reference: 'accepting.of-another', status: 'accepted', reason: null } as const
+    }
+    for (const seconds of [3, 10, 60]) await round(seconds, { travelRuleNetwork: { send: tell, read } })
+    expect(asked).toBe(1)
+    expect(await stateOf(id)).toMatchObject({ status: 'sent' })
+    const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
+    expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_message', times: 1 }])
+    const resolution = { by: payer.accountId, note: 'The network has corrected it.', at: now }
+    const name = { domain: 'compliance', objectId: id, reason: 'another_message' } as const
+    await resolveAlarm(database(), { ...name, ...resolution })
+    await round(120)
+    expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
   })
 
   it('declines, and the transfer stays where it is until other data is accepted', async () => {

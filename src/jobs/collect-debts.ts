@@ -1,0 +1,35 @@
+/** Collects what owners owe, as soon as they have anything. */
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { decimalOf } from '../money.ts'
+import type { Rates } from '../providers/rates.ts'
+import { collectDebt, type DebtCollecting, dueDebts } from '../spending/debts.ts'
+import type { Database } from '../storage/database.ts'
+
+const BATCH = 100
+
+/** What the round needs. */
+export interface Collecting extends DebtCollecting {
+  readonly database: Database
+  readonly rates: Rates
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** One round. What cannot be collected does not keep the rest waiting. @param signal ends it early. */
+export async function collectDebts(parts: Collecting, signal: AbortSignal): Promise<void> {
+  const { database, rates, clock, log } = parts
+  const debts = await dueDebts(database, BATCH)
+  if (debts.length === 0) return
+  const table = await rates.latest(clock())
+  for (const debt of debts) {
+    if (signal.aborted) return
+    try {
+      const units = await collectDebt(parts, debt, { table, at: clock() })
+      const { asset, id: debtId } = debt
+      if (units > 0n) log.info({ debtId, asset, amount: decimalOf({ asset, units }) }, 'a debt was collected')
+    } catch (err) {
+      log.error({ err, debtId: debt.id }, 'a debt cannot be collected yet')
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/** Finds deposits and withdrawals: reads the chain's transfers from a kept cursor on, however many wallets there are. */
+import type { Chain } from '../providers/chain.ts'
+import { bookMovements } from '../wallets/book-movements.ts'
+import { adoptChain, type ChainBlock, findCursor, headOf, moveCursor } from '../wallets/chain-cursor.ts'
+import { type Reconciling, reconcileWallet } from '../wallets/reconcile.ts'
+import { unexplained } from '../wallets/settled-movements.ts'
+import { walletsAt } from '../wallets/store.ts'
+import { REACH_MS, verifySettled } from './verify-settled.ts'
+
+/** Blocks a search covers at most; fewer where the node refuses so many. */
+const WIDEST_BLOCKS = 2_000n
+
+/** How many blocks are read again after a reorganization. */
+const REORGANIZED_BLOCKS = 64n
+
+/** Blocks that must lie above one before what it moved is believed, where the chain is not the gateway's own. */
+const CONFIRMATIONS = 2n
+
+/** The pause between two looks for what a reorganization has taken back. */
+const VERIFY_MS = 5_000
+
+/** A job's round. It remembers how wide a range the node answers. */
+export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => Promise<void> {
+  const { database, chain, clock } = parts
+  let width = WIDEST_BLOCKS
+  let verifyAt: number | undefined
+  let verifySince: Date | undefined
+  return async (signal) => {
+    const cursor = await findCursor(database, chain)
+    const identity = await chain.identity()
+    if (cursor === undefined || cursor.identity !== identity) {
+      // A development chain that was replaced is adopted once it is level with the books, by the sandbox.
+      if (cursor === undefined || !chain.isGasFree)
+        await adoptChain(database, chain, { ...(await headOf(chain)), at: clock() })
+      return
+    }
+    const from = await startAfter(chain, cursor)
+    const areReplaced = await chain.areBlocksReplaced()
+    const isReplaced = from <= cursor.block.number || areReplaced
+    if (isReplaced) await chain.forget()
+    const now = clock().getTime()
+    if (isReplaced) verifySince = new Date(now - REACH_MS)
+    if (isReplaced) verifyAt = now
+    if (verifySince !== undefined && verifyAt !== undefined && verifyAt <= now) {
+      verifyAt = now + VERIFY_MS
+      // What was settled on another chain is in the balances that this one was brought up to.
+      const since = new Date(Math.max(verifySince.getTime(), cursor.adoptedAt.getTime()))
+      if ((await verifySettled(parts, since, signal)) === 0) verifyAt = undefined
+    }
+    const latest = await chain.blockNumber()
+    const last = chain.isGasFree ? latest : latest - CONFIRMATIONS
+    for (let next = from, seen: ChainBlock = cursor; next <= last && !signal.aborted; ) {
+      const to = next + width - 1n < last ? next + width - 1n : last
+      try {
+        await search(parts, next, to)
+      } catch (error) {
+        if (width === 1n) throw error
+        width = width > 4n ? width / 4n : 1n
+        throw error
+      }
+      const block = await chain.block(to)
+      if (block === undefined) return
+      await moveCursor(database, chain, { block, from: seen, at: clock() })
+      seen = { identity, block }
+      next = to + 1n
+      width = width * 2n < WIDEST_BLOCKS ? width * 2n : WIDEST_BLOCKS
+    }
+  }
+}
+
+/** The first block that was not searched. Movements are booked by their logs, so that searching again books nothing twice. */
+async function startAfter(chain: Chain, { block }: ChainBlock): Promise<bigint> {
+  const { number } = block
+  if ((await chain.block(number))?.hash === block.hash) return number + 1n
+  return number > REORGANIZED_BLOCKS ? number - REORGANIZED_BLOCKS : 0n
+}
+
+async function search(parts: Reconciling, fromBlock: bigint, toBlock: bigint): Promise<void> {
+  const { database, chain, log } = parts
+  const found = await chain.findTransfers({ fromBlock, toBlock })
+  const wallets = await walletsAt(
+    database,
+    found.flatMap(({ from, to }) => [from, to]),
+  )
+  const relevant = found.filter(({ from, to }) => wallets.has(from) || wallets.has(to))
+  for (const hash of await unexplained(parts, relevant))
+    for (const address of await bookMovements(parts, hash)) {
+      const accountId = wallets.get(address)
+      if (accountId === undefined) continue
+      await reconcileWallet(parts, { accountId, address }, { isEvident: true }).catch((err: unknown) =>
+        log.warn({ err, address }, 'a wallet cannot be compared yet'),
+      )
+    }
+}
