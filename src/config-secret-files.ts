@@ -8,6 +8,7 @@ const secrets: ReadonlySet<string> = new Set([
   'ALPACA_API_KEY',
   'ALPACA_API_SECRET',
   'BRIDGE_API_KEY',
+  'BRIDGE_WEBHOOK_PUBLIC_KEY',
   'CHAIN_OWNER_KEY',
   'CHAIN_RPC_URL',
   'CHAIN_SPONSOR_KEY',

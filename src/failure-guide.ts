@@ -124,9 +124,9 @@ export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
     meaning:
       'The AML policy blocks the transfer: a sanctions list, the owner’s block list, velocity, structuring, or the Travel Rule.',
     remedy:
-      '"screening" names what hit. Do not split the amount; for travel_rule send POST /api/compliance/travel-rule first.',
+      '"screening" names what hit, "decisionId" the denial on record. Do not split the amount; for travel_rule send POST /api/compliance/travel-rule first. With result "review" an administrator looks at it: once released, exactly this request passes once within 24 hours.',
     example: 'The destination is on a sanctions list.',
-    members: { screening: { result: 'blocked', lists: ['ofac'] } },
+    members: { decisionId: DECISION, screening: { result: 'blocked', lists: ['ofac'] } },
   },
   rail_disabled: {
     meaning: 'The rail that would move the money is switched off. Nothing moved.',

@@ -28,6 +28,8 @@ export type IdPrefix =
   | 'req'
   | 'int'
   | 'sgn'
+  | 'rev'
+  | 'jrn'
 
 /** An id of one kind, such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`
@@ -42,6 +44,16 @@ export const newId: NewId = (prefix, at) => {
   bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x70
   bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80
   return `${prefix}_${base32(bytes)}`
+}
+
+const TIME_DIGITS = 10
+
+/** The moment that an id carries; null where it is no id of {@link newId}. */
+export function timeOfId(id: string): Date | null {
+  const digits = /^[a-z]+_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1]?.slice(0, TIME_DIGITS)
+  if (digits === undefined) return null
+  const time = new Date([...digits].reduce((sum, digit) => sum * 32 + CROCKFORD.indexOf(digit), 0))
+  return Number.isNaN(time.getTime()) ? null : time
 }
 
 /** Bytes that nobody can guess, as base64url. @param length number of bytes. */

@@ -8,13 +8,13 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** Nesting that no request of ours comes near. */
 const DEEPEST = 64
 
-/** What no member is called (it is a trap), and what no text holds: PostgreSQL stores neither U+0000 nor half a surrogate pair. */
-const TRAP = '__proto__'
+/** What no member is called (a prototype, and what passes for a number of ours), and what no text holds: PostgreSQL stores neither U+0000 nor half a surrogate pair. */
+const TRAPS: ReadonlySet<string> = new Set(['__proto__', 'isLosslessNumber'])
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
  * Parses a JSON document. A number that JavaScript would write differently stays text (see `NumberText` in money.ts); a
- * member that occurs twice, a `__proto__` and a text that cannot be stored are refused.
+ * member that occurs twice, a `__proto__`, an `isLosslessNumber` and a text that cannot be stored are refused.
  * @throws SyntaxError saying what is wrong, without the document's values.
  */
 export function parseJson(text: string): unknown {
@@ -56,7 +56,7 @@ function countMembers(value: unknown): number {
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + countMembers(item), 0)
   return Object.entries(value).reduce((sum, [name, member]) => {
     refuseText(name)
-    if (name === TRAP) throw new SyntaxError(`no member may be called ${TRAP}`)
+    if (TRAPS.has(name)) throw new SyntaxError(`no member may be called ${name}`)
     return sum + 1 + countMembers(member)
   }, 0)
 }

@@ -40,6 +40,8 @@ const options = {
 
 /** Runs a command line. @returns the exit code. @throws Error whose message is for a person. */
 async function main(argv: readonly string[]): Promise<number> {
+  // Every file that a command makes may hold secrets or personal data: it is its user's alone.
+  process.umask(0o077)
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
   if (values.version === true || command === 'version') return print(`${VERSION}\n`)

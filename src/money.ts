@@ -57,11 +57,11 @@ function isNumberText(value: unknown): value is NumberText {
 
 /**
  * An amount on the wire: a decimal string or a JSON number, read as a decimal and never as a float. Decodes to the
- * decimal's text; refuses an exponent, a sign, zero and more than 10^12.
+ * decimal's text; refuses a sign, zero and more than 10^12. A number may have an exponent, a string none.
  */
 export const decimalAmount = z
   .preprocess(
-    (value) => (isNumberText(value) ? value.toString() : value),
+    (value) => (typeof value === 'number' || isNumberText(value) ? plainDecimal(value.toString()) : value),
     z.union(
       [
         z.string().max(64).meta({ pattern: '^(0|[1-9]\\d*)(\\.\\d+)?$' }),
@@ -72,6 +72,22 @@ export const decimalAmount = z
   )
   .transform((value) => value.toString())
   .superRefine(refuseBadDecimal)
+
+const WITH_EXPONENT = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d{1,6})$/
+/** Beyond it no amount is one that we take. */
+const MAX_EXPONENT = 64
+
+/** A number's text without its exponent: the same value, digit for digit (`1e-05` is what Python writes). */
+function plainDecimal(text: string): string {
+  const [, sign = '', whole = '', fraction = '', power = ''] = WITH_EXPONENT.exec(text) ?? []
+  const exponent = Number(power)
+  if (whole === '' || Math.abs(exponent) > MAX_EXPONENT) return text
+  const digits = `${'0'.repeat(MAX_EXPONENT)}${whole}${fraction}${'0'.repeat(MAX_EXPONENT)}`
+  const point = MAX_EXPONENT + whole.length + exponent
+  const plainWhole = digits.slice(0, point).replace(/^0+(?=\d)/, '')
+  const plainFraction = digits.slice(point).replace(/0+$/, '')
+  return `${sign}${plainWhole}${plainFraction === '' ? '' : `.${plainFraction}`}`
+}
 
 function refuseBadDecimal(text: string, context: z.core.$RefinementCtx<string>): void {
   const wrong = wrongWith(text)

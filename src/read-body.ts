@@ -14,8 +14,3 @@ export async function textOf(response: Response, largest = LARGEST_BYTES): Promi
   }
   return Buffer.concat(parts).toString('utf8')
 }
-
-/** The JSON of an answer. @throws Error where it is none, or over a mebibyte. */
-export async function jsonOf(response: Response): Promise<unknown> {
-  return JSON.parse(await textOf(response))
-}

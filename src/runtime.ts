@@ -2,12 +2,15 @@
  * The runtime: configuration → database, chain and the other adapters. The only file that imports adapters. Everything
  * slow starts at once, and everything that was started is closed again, in reverse.
  */
+import { privateKeyToAddress } from 'viem/accounts'
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
+import { claimDeployment } from './audit/deployment.ts'
 import { type Clock, systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { newId } from './ids.ts'
+import { createJournal } from './journal/write.ts'
 import type { Services } from './kernel/context.ts'
 import { countingRefusals, observed } from './kernel/observed.ts'
 import type { Tool } from './kernel/tool.ts'
@@ -55,6 +58,7 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox.ts'
 import { rateLimitsOf, settingsOf } from './settings.ts'
+import { authenticatedReserve, createVouch } from './spending/authenticate.ts'
 import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
 import { naming, partOf, startTogether } from './start-together.ts'
@@ -123,6 +127,11 @@ export async function createRuntime(
       unclaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database has this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
+    const settings = await settingsOf(config, origin, database)
+    const { dataKey } = settings
+    const chainOwner = chainOwnerOf(config)
+    await claimDeployment(database, { dataKey, chainId: bareChain.id, chainOwner }, clock())
+    const authenticating = { dataKey, log }
     const broker = watch('broker', createBroker(config, database, { clock, log }))
     const chain = watch('chain', bareChain)
     const parts = { database, chain, broker, clock, newId, log, metrics, tracing }
@@ -134,8 +143,16 @@ export async function createRuntime(
     const bankingProvider = watch('banking', createConfiguredBanking(config, wired))
     const services: Services = {
       ...parts,
-      reserve: observedReserve(createReserveQueue(database).reserve, { metrics, tracing }),
-      settings: { ...(await settingsOf(config, origin, database)), rateLimits },
+      reserve: observedReserve(
+        authenticatedReserve(createReserveQueue(database).reserve, { database, ...authenticating }),
+        {
+          metrics,
+          tracing,
+        },
+      ),
+      vouch: createVouch(authenticating),
+      journal: createJournal({ dataKey, newId }),
+      settings: { ...settings, rateLimits },
       messages: watch('messages', createConfiguredMessages(config, parts)),
       identityProviders: new Map(
         [...(await createIdentityProviders(config, { origin, ownOrigin, database, log }))].map(
@@ -165,6 +182,12 @@ export async function createRuntime(
     await close()
     throw error
   }
+}
+
+/** Address of the key that owns the wallets of a public chain; null where the sandbox's own key does. */
+export function chainOwnerOf({ chain: { ownerKey, sponsorKey } }: Pick<Config, 'chain'>): string | null {
+  const key = ownerKey ?? sponsorKey
+  return key === null ? null : privateKeyToAddress(`0x${key.slice(2)}`)
 }
 
 /** Where a collector is configured, and loaded only then. */

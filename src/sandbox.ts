@@ -24,6 +24,7 @@ import type { Broker } from './providers/broker.ts'
 import type { CardProcessor } from './providers/card-processor.ts'
 import type { Chain, Hex } from './providers/chain.ts'
 import type { Connection, Database } from './storage/database.ts'
+import { adoptChain, findCursor, headOf } from './wallets/chain-cursor.ts'
 import { levelChain } from './wallets/level-chain.ts'
 import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 
@@ -199,7 +200,7 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
 }
 
 /** One process at a time: two that share a chain would each mint what it lacks. */
-async function bringChainUp({ database, chain, log }: SandboxParts): Promise<void> {
+async function bringChainUp({ database, chain, clock, log }: SandboxParts): Promise<void> {
   const short = await database.transaction(async (connection) => {
     await connection.kysely
       .selectFrom('sandbox_secret')
@@ -207,7 +208,12 @@ async function bringChainUp({ database, chain, log }: SandboxParts): Promise<voi
       .where('name', '=', DEMO_API_KEY)
       .forUpdate()
       .execute()
-    return levelChain({ database: connection, chain })
+    // A chain that was level before has only what its wallets' owners left there: what they moved away is theirs.
+    const cursor = await findCursor(connection, chain)
+    if (cursor?.identity === (await chain.identity())) return 0
+    const lacking = await levelChain({ database: connection, chain })
+    await adoptChain(connection, chain, { ...(await headOf(chain)), at: clock() })
+    return lacking
   })
   if (short > 0) log.info({ balances: short }, 'the chain was brought up to the ledger')
 }

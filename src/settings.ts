@@ -14,6 +14,7 @@ import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { rateClasses, rateLimitOf } from '../policies/rate-classes.ts'
 import type { Config } from './config.ts'
 import type { Settings } from './kernel/context.ts'
+import { namesOfOrigin } from './origins.ts'
 import type { RateLimit } from './providers/rate-limiter.ts'
 import { sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
@@ -58,7 +59,7 @@ function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, '
   if (relyingParty !== domain && !domain.endsWith(`.${relyingParty}`))
     throw new Error(`RP_ID: ${relyingParty} is not ${domain} (of PUBLIC_ORIGIN) or a parent of it.`)
   const named = `${protocol}//${domain}${port === '' ? '' : `:${port}`}`
-  return { rpId: relyingParty, webOrigins: [...new Set([named, origin])] }
+  return { rpId: relyingParty, webOrigins: [...new Set([named, ...namesOfOrigin(origin)])] }
 }
 
 /** Who is paid for FX quotes in the sandbox: the development mnemonic's ninth account. */
@@ -102,6 +103,14 @@ export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> 
       throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
     if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
     limits.set(name, limit)
+  }
+  // A deployment that lets an address do more lets a key and an account do more, unless it says how much.
+  const mutations = limits.get('mutations') ?? rateClasses.mutations
+  for (const name of ['key', 'account'] as const) {
+    const { count, env } = rateClasses[name]
+    const share = count / rateClasses.mutations.count
+    if (rates[env] === undefined)
+      limits.set(name, { count: Math.ceil(mutations.count * share), seconds: mutations.seconds })
   }
   return limits
 }

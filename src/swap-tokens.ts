@@ -110,6 +110,8 @@ export interface SwapToken {
   readonly decimals: number
   readonly usdMicros: bigint
   readonly isDollar: boolean
+  /** It follows a currency, so its reference price stays about what it is. */
+  readonly isPegged: boolean
 }
 
 /** The names of all chains. */
@@ -132,7 +134,16 @@ export function swapTokenOf(chain: SwapChain, text: string): SwapToken | undefin
   const address = addresses[chain][symbol]
   if (address === undefined) return undefined
   const chainId = swapChains[chain].id
-  return { symbol, chain, chainId, address, ...tokens[symbol], isDollar: dollars.has(symbol) }
+  const isDollar = dollars.has(symbol)
+  return {
+    symbol,
+    chain,
+    chainId,
+    address,
+    ...tokens[symbol],
+    isDollar,
+    isPegged: isDollar || symbol === 'EURC',
+  }
 }
 
 function isSymbol(text: string): text is SwapSymbol {

@@ -2,9 +2,14 @@
 import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'
+import adminAlarmsList from './admin/alarms/list.ts'
+import adminAlarmsResolve from './admin/alarms/resolve.ts'
+import adminDebtsList from './admin/debts/list.ts'
 import adminDriftList from './admin/drift/list.ts'
 import adminKycDecide from './admin/kyc/decide.ts'
 import adminKycList from './admin/kyc/list.ts'
+import adminReviewsDecide from './admin/reviews/decide.ts'
+import adminReviewsList from './admin/reviews/list.ts'
 import adminTravelRulesDecide from './admin/travel-rules/decide.ts'
 import adminTravelRulesList from './admin/travel-rules/list.ts'
 import agentsDecisions from './agents/decisions.ts'
@@ -49,6 +54,7 @@ import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
 import developerKeysRevoke from './developer/keys/revoke.ts'
+import developerKeysUpdate from './developer/keys/update.ts'
 import docsFeedback from './docs/feedback.ts'
 import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
@@ -64,6 +70,7 @@ import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
+import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
@@ -86,9 +93,14 @@ import x402PaymentsGet from './x402/payments/get.ts'
 export const tools: readonly Tool[] = [
   adminAccountsLock,
   adminAccountsUnlock,
+  adminAlarmsList,
+  adminAlarmsResolve,
+  adminDebtsList,
   adminDriftList,
   adminKycDecide,
   adminKycList,
+  adminReviewsDecide,
+  adminReviewsList,
   adminTravelRulesDecide,
   adminTravelRulesList,
   agentsDecisions,
@@ -133,6 +145,7 @@ export const tools: readonly Tool[] = [
   developerKeysCreate,
   developerKeysList,
   developerKeysRevoke,
+  developerKeysUpdate,
   docsFeedback,
   investingOrder,
   investingOrdersCancel,
@@ -148,6 +161,7 @@ export const tools: readonly Tool[] = [
   sandboxDeposits,
   sandboxFaucet,
   sandboxOutbox,
+  securityJournalList,
   securityLock,
   securityMfa,
   securityPasskeysList,

@@ -39,19 +39,28 @@ export async function onAuditDatabase<Result>(
   }
 }
 
-/** The public keys of a deployment. @throws Error where neither DATA_KEY nor the sandbox's own data key is there. */
-export async function keySetOf(database: Database, { dataKey }: Pick<Config, 'dataKey'>): Promise<KeySet> {
+/** The data key of a deployment: DATA_KEY, or the sandbox's own. Null where neither is there. */
+export async function dataKeyOf(
+  database: Database,
+  { dataKey }: Pick<Config, 'dataKey'>,
+): Promise<Uint8Array | null> {
   const kept = await database.kysely
     .selectFrom('sandbox_secret')
     .select('value')
     .where('name', '=', 'data')
     .executeTakeFirst()
   const secret = dataKey ?? kept?.value
-  if (secret === undefined)
+  return secret === undefined ? null : Buffer.from(secret)
+}
+
+/** The public keys of a deployment. @throws Error where neither DATA_KEY nor the sandbox's own data key is there. */
+export async function keySetOf(database: Database, config: Pick<Config, 'dataKey'>): Promise<KeySet> {
+  const dataKey = await dataKeyOf(database, config)
+  if (dataKey === null)
     throw new Error(
       'The public keys cannot be had: DATA_KEY is not set, and this database has no sandbox’s own. Set DATA_KEY, or name a copy of /.well-known/jwks.json with --jwks FILE.',
     )
-  return (await signingKeyOf(Buffer.from(secret))).keySet
+  return (await signingKeyOf(dataKey)).keySet
 }
 
 /** Who issued the newest receipt: where no origin is configured, it is the one that clients used. */

@@ -5,6 +5,8 @@ import type { z } from 'zod'
 import { type exportHeader, parseHeader, parseLine } from '../audit/export-lines.ts'
 import { type KeySet, keySet } from '../audit/signing-key.ts'
 import type { SealedDecision } from '../audit/store.ts'
+import type { ChainedEntry } from '../journal/entry.ts'
+import { isJournalLine, parseJournalLine } from '../journal/export-lines.ts'
 
 const PAGE = 500
 
@@ -28,6 +30,8 @@ export interface ExportFile {
   readonly header: z.output<typeof exportHeader>
   /** Its rows in pages; null stands for a line that cannot be read. */
   readonly pages: AsyncIterable<(SealedDecision | null)[]>
+  /** The entries of the journal, complete once all pages were read; null stands for a line that cannot be read. */
+  readonly entries: readonly (ChainedEntry | null)[]
 }
 
 /** Opens an export. @throws Error naming the file where it is none. */
@@ -44,19 +48,26 @@ export async function openExport(path: string): Promise<ExportFile> {
       `${path}: it is not an export of decisions. Make one with "bursar audit export --out FILE".`,
     )
   }
-  return { header, pages: pagesOf(lines) }
+  const entries: (ChainedEntry | null)[] = []
+  return { header, pages: pagesOf(lines, entries), entries }
 }
 
-async function* pagesOf(lines: AsyncIterator<string>): AsyncGenerator<(SealedDecision | null)[]> {
+async function* pagesOf(
+  lines: AsyncIterator<string>,
+  entries: (ChainedEntry | null)[],
+): AsyncGenerator<(SealedDecision | null)[]> {
   for (;;) {
     const page: (SealedDecision | null)[] = []
-    while (page.length < PAGE) {
+    let isEnded = false
+    while (page.length < PAGE && !isEnded) {
       const { done, value } = await lines.next()
+      isEnded = done === true
       if (done === true) break
-      page.push(parseLine(value))
+      if (isJournalLine(value)) entries.push(parseJournalLine(value))
+      else page.push(parseLine(value))
     }
     if (page.length > 0) yield page
-    if (page.length < PAGE) return
+    if (isEnded) return
   }
 }
 

@@ -1,10 +1,16 @@
 /** `bursar audit export | verify`: the chain of decisions, kept elsewhere and verified without trusting the gateway. */
 import { headerLine, lineOf } from '../audit/export-lines.ts'
-import type { KeySet } from '../audit/signing-key.ts'
-import { countDecisions, readHead, sealedPages } from '../audit/store.ts'
+import { auditUnsealed } from '../audit/judge-decision.ts'
+import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
+import { readHead, sealedPages } from '../audit/store.ts'
 import { type ChainReport, verifyChain } from '../audit/verify-chain.ts'
+import { systemClock } from '../clock.ts'
+import type { ChainedEntry } from '../journal/entry.ts'
+import { journalLine } from '../journal/export-lines.ts'
+import { journalPages, readJournalHead } from '../journal/read.ts'
+import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../journal/verify.ts'
 import type { Database } from '../storage/database.ts'
-import { issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
+import { dataKeyOf, issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
 
 /** Options of the command line. */
@@ -37,45 +43,102 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
     const iss = await issuerOf(database, config)
     const { sequence, hash } = await readHead(database)
     const head = { sequence: Number(sequence), hash }
+    const journal = await readJournalHead(database)
+    const dataKey = await dataKeyOf(database, config)
+    const signature = dataKey === null ? null : await signHead(await signingKeyOf(dataKey), journal)
     await writeWhole(
       out,
-      exportParts(database, headerLine({ format: 'bursar-decisions/1', iss, jwks: keys, head }), sequence),
+      exportParts(
+        database,
+        headerLine({
+          format: 'bursar-decisions/1',
+          iss,
+          jwks: keys,
+          head,
+          journal: { sequence: Number(journal.sequence), hash: journal.hash, signature },
+        }),
+        { decisions: sequence, entries: journal.sequence },
+      ),
     )
-    process.stdout.write(`${counted(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\n`)
+    process.stdout.write(
+      `${counted(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${counted(journal.sequence, 'change')} exported\n`,
+    )
     return 0
   })
 }
 
-async function* exportParts(database: Database, header: string, until: bigint): AsyncGenerator<string> {
+async function* exportParts(
+  database: Database,
+  header: string,
+  until: { readonly decisions: bigint; readonly entries: bigint },
+): AsyncGenerator<string> {
   const showProgress = progressOf('exported')
   yield header
-  for await (const page of sealedPages(database, until)) {
+  for await (const page of sealedPages(database, until.decisions)) {
     yield page.map(lineOf).join('')
     showProgress(page.at(-1)?.sequence ?? 0n)
   }
+  for await (const page of journalPages(database, until.entries)) yield page.map(journalLine).join('')
 }
 
 function verifyDatabase({ jwks }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
     const keySet = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
     const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
-    const { decisions, later } = await countDecisions(database, report.head.sequence)
-    const unsealed = decisions - report.head.sequence - later
-    return tell(report, env, unsealed > 0n ? [`${grouped(unsealed)} not sealed yet`] : [])
+    const dataKey = await dataKeyOf(database, config)
+    const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
+    const decisions = tell(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
+    const journal = tellJournal(await verifyJournal(journalPages(database), { dataKey }), env)
+    const code = decisions === 0 ? journal : decisions
+    if (refused.length === 0) return code
+    process.stdout.write(
+      `Not signed, as no gateway has authenticated them:\n${refused.map(({ id, why }) => `  ${id}: ${why}\n`).join('')}`,
+    )
+    return 1
   })
 }
 
 async function verifyExport(path: string, { jwks }: AuditOptions, env: Env): Promise<number> {
-  const { header, pages } = await openExport(path)
+  const { header, pages, entries } = await openExport(path)
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
   const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
-  const code = tell(report, env, [])
+  const decisions = tell(report, env, [])
+  const journal = await verifyExportedJournal(entries, header.journal, { keySet, env })
+  const code = decisions === 0 ? journal : decisions
   if (jwks === undefined)
     process.stderr.write(
       'The keys are those in the export itself. To trust nobody, name a copy of /.well-known/jwks.json with --jwks FILE.\n',
     )
   return code
+}
+
+/** An export of before there was a journal has none. */
+async function verifyExportedJournal(
+  entries: readonly (ChainedEntry | null)[],
+  said: { sequence: number; hash: string; signature: string | null } | undefined,
+  { keySet, env }: { keySet: KeySet; env: Env },
+): Promise<number> {
+  if (said === undefined && entries.length === 0) return 0
+  const expected = { sequence: BigInt(said?.sequence ?? 0), hash: said?.hash ?? '' }
+  const report = await verifyJournal([entries], { dataKey: null, expected })
+  const signature = said?.signature ?? null
+  const isSigned = signature !== null && (await isSignedHead(signature, expected, keySet))
+  if (report.fault !== null || isSigned || entries.length === 0) return tellJournal(report, env)
+  const detail = 'its end is not signed by one of the keys'
+  return tellJournal({ ...report, fault: { sequence: expected.sequence, detail } }, env)
+}
+
+/** Prints what was found of the journal. @returns the exit code. */
+function tellJournal({ head, fault }: JournalReport, env: Env): number {
+  const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
+  const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
+  const text =
+    fault === null
+      ? `Journal: ${counted(head.sequence, 'change')}, ${paint(32, 'chain intact')}, head ${head.sequence} ${head.hash}`
+      : `${paint(31, `Journal broken at entry ${fault.sequence}`)}: ${fault.detail}.`
+  process.stdout.write(`${text}\n`)
+  return fault === null ? 0 : 1
 }
 
 /** Prints what was found. @returns the exit code. */

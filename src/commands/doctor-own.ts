@@ -4,6 +4,7 @@ import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../config.ts'
+import { openToOthers } from '../private-directory.ts'
 import { askWeb, type Finding, fail, ok, warn } from './doctor-probes.ts'
 
 const OLDEST_NODE = [20, 12] as const
@@ -38,6 +39,19 @@ export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise
   const told = `${(free / GIGABYTE).toFixed(1)} GB free for DATA_DIR (${resolve(dataDirectory)})`
   if (free < GIGABYTE / 10) return fail('disk', told, 'Make room: the database cannot write without it.')
   return free < GIGABYTE ? warn('disk', told, 'Make room before it is used up.') : ok('disk', told)
+}
+
+/** Whether anybody else on this machine can read the embedded database, which holds the sandbox's secrets. */
+export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
+  if (databaseUrl !== null || dataDirectory === 'memory' || !existsSync(dataDirectory))
+    return ok('files', 'there are none')
+  const open = openToOthers(dataDirectory)
+  if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is its user’s alone`)
+  return fail(
+    'files',
+    `${open.length} files of DATA_DIR are open to other users, such as ${resolve(open[0] ?? dataDirectory)}`,
+    `Start the gateway once, which takes them from others, or: chmod -R go= ${resolve(dataDirectory)}`,
+  )
 }
 
 /** Whether secrets can be guessed. Their values are never told. */

@@ -1,11 +1,13 @@
 /** What the doctor asks of the parts that the gateway is joined from: database, limits, chain, providers, clocks. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { deploymentFaults } from '../audit/deployment.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { silentLog } from '../log.ts'
 import { rootCause } from '../root-cause.ts'
-import { countInRedis, lookAtChain, openDatabase } from '../runtime.ts'
+import { chainOwnerOf, countInRedis, lookAtChain, openDatabase } from '../runtime.ts'
+import { dataKeyOf } from './audit-database.ts'
 import { askMail, askWeb, type Finding, fail, type Moment, ok, warn } from './doctor-probes.ts'
 
 /** What a check needs. @property note remembers another clock. */
@@ -44,7 +46,16 @@ export async function checkDatabase({ config, note }: Examination): Promise<Find
       if (version < OLDEST_POSTGRES)
         return fail('database', name, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`)
       const pending = await database.pendingMigrations()
-      if (pending.length === 0) return ok('database', `${name}, every migration is there`)
+      if (pending.length === 0) {
+        const deployment = {
+          dataKey: await dataKeyOf(database, config),
+          chainId: null,
+          chainOwner: chainOwnerOf(config),
+        }
+        const [fault] = await deploymentFaults(database, deployment)
+        if (fault !== undefined) return fail('database', name, fault)
+        return ok('database', `${name}, every migration is there`)
+      }
       const missing = `${name}, lacks ${pending.length} migrations`
       if (mode === 'sandbox') return warn('database', missing, 'The next start applies them.')
       return fail('database', missing, 'Run "bursar migrate".')

@@ -2,7 +2,7 @@
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { rateLimitsOf, statedWrongly } from '../settings.ts'
-import { checkDisk, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
+import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   checkChain,
   checkClock,
@@ -48,6 +48,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
     ['limits', checkLimits],
     ['chain', checkChain],
     ['disk', () => checkDisk(config)],
+    ['files', () => checkFiles(config)],
     ['secrets', () => checkSecrets(config)],
     ['origin', () => checkOrigin(config)],
     ['port', ({ signal }) => checkPort(config, signal)],

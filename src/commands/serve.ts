@@ -13,7 +13,7 @@ import { redirectUriOf } from '../identity/federation.ts'
 import { findKey } from '../identity/store.ts'
 import { newId } from '../ids.ts'
 import { payDividends } from '../investing/dividends.ts'
-import { collectOwedDeposits } from '../jobs/collect-owed.ts'
+import { collectDebts } from '../jobs/collect-debts.ts'
 import { every } from '../jobs/every.ts'
 import { finishOrders } from '../jobs/finish-orders.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
@@ -26,6 +26,7 @@ import { settleRelays } from '../jobs/settle-relays.ts'
 import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
 import { tellInstitutions } from '../jobs/tell-institutions.ts'
+import { createWatchChain } from '../jobs/watch-chain.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
@@ -143,7 +144,7 @@ async function openGateway(
       log,
     }),
     every(1_000, { name: 'settle-cards', round: (signal) => settleCards(services, signal), log }),
-    every(1_000, { name: 'collect-owed', round: (signal) => collectOwedDeposits(services, signal), log }),
+    every(1_000, { name: 'collect-debts', round: (signal) => collectDebts(services, signal), log }),
     every(2_000, { name: 'finish-orders', round: (signal) => finishOrders(services, signal), log }),
     ...(config.mode === 'sandbox'
       ? [every(2_000, { name: 'repay-mints', round: (signal) => repayMints(services, signal), log })]
@@ -154,6 +155,7 @@ async function openGateway(
       round: (signal) => finishApprovals(services, findKey, signal),
       log,
     }),
+    every(1_000, { name: 'watch-chain', round: createWatchChain(services), log }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
     every(1_000, { name: 'tell-institutions', round: (signal) => tellInstitutions(services, signal), log }),

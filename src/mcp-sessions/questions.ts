@@ -1,6 +1,6 @@
 /** What a client is asked while its call waits: the answer comes with a request of its own, perhaps to another instance. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../ids.ts'
+import { createLookout, type Lookout } from '../lookout.ts'
 import type { Connection } from '../storage/database.ts'
 import type { McpSession } from './sessions.ts'
 
@@ -34,19 +34,34 @@ export async function answerQuestion(
     .execute()
 }
 
+/** One look serves all who wait on a database. */
+const lookouts = new WeakMap<Connection, Lookout<{ answer: unknown }>>()
+
+function lookoutOf(database: Connection): Lookout<{ answer: unknown }> {
+  const known = lookouts.get(database) ?? createLookout({ everyMs: LOOK_MS, look: answersAmong(database) })
+  lookouts.set(database, known)
+  return known
+}
+
+/** What was answered; one that is not there any more went with its session. */
+function answersAmong({ kysely }: Connection) {
+  return async (ids: readonly string[]): Promise<ReadonlyMap<string, { answer: unknown }>> => {
+    const rows = await kysely
+      .selectFrom('mcp_question')
+      .select(['id', 'answer'])
+      .where('id', 'in', ids)
+      .execute()
+    const found = new Map(rows.map(({ id, answer }) => [id, answer] as const))
+    return new Map(
+      ids.flatMap((id) => (found.get(id) === null ? [] : [[id, { answer: found.get(id) }] as const])),
+    )
+  }
+}
+
 /** Waits for the answer and takes it. @returns undefined where the signal ends the wait, or the session has ended. */
 export async function awaitAnswer(database: Connection, id: string, signal: AbortSignal): Promise<unknown> {
   try {
-    while (!signal.aborted) {
-      const row = await database.kysely
-        .selectFrom('mcp_question')
-        .select('answer')
-        .where('id', '=', id)
-        .executeTakeFirst()
-      if (row === undefined || row.answer !== null) return row?.answer
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
-    }
-    return undefined
+    return (await lookoutOf(database).until(id, signal))?.answer
   } finally {
     await database.kysely.deleteFrom('mcp_question').where('id', '=', id).execute()
   }

@@ -3,6 +3,7 @@ import { Failure } from '../../src/failure.ts'
 import { findKey } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { runApproved } from '../../src/kernel/run-approved.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
@@ -32,8 +33,16 @@ export default defineTool({
     const status = decision === 'approve' ? ('approved' as const) : ('rejected' as const)
     const accountId = personOf(context).account.id
     const decided =
-      (await decideApproval(context.database, { accountId, id, status, at: context.now })) ??
-      (await standing(context, { id, status }))
+      (await context.database.transaction(async (transaction) => {
+        const own = await decideApproval(transaction, { accountId, id, status, at: context.now })
+        if (own !== undefined)
+          await recordChange(
+            context,
+            { action: `approval.${status}`, object: { kind: 'approval', id }, after: { keyId: own.keyId } },
+            transaction,
+          )
+        return own
+      })) ?? (await standing(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
       return viewApproval(decided)
     return viewApproval(await runApproved(context, decided, findKey))

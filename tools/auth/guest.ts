@@ -22,11 +22,12 @@ export default defineTool({
   effect: 'write',
   mcp: false,
   only: 'guests',
+  rate: 'guests',
   opensSession: true,
   ownTransactions: true,
   input: z.strictObject({}),
   output: sessionAnswer,
-  failures: ['provider_unavailable'],
+  failures: ['provider_unavailable', 'rate_limited'],
   example: {},
   run: async (context) => {
     const { answer, furnish } = await context.database.transaction((database) =>

@@ -6,11 +6,13 @@ import {
 } from '../../src/identity/passkey-response.ts'
 import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
 import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
+import { noticeOwner } from '../../src/identity/security-notices.ts'
 import { sessionAnswer, signIn, viewOf } from '../../src/identity/session-answer.ts'
 import { renewToken } from '../../src/identity/sessions.ts'
 import { findAccount } from '../../src/identity/store.ts'
 import { type Context, personIfAny, type personOf } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { WalletOwner } from '../../src/providers/chain.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
@@ -77,14 +79,19 @@ export default defineTool({
     const account = signedIn?.account ?? null
     if (made === null) return registrationOptions(context, { account, displayName, at })
     const registration = { credential: made, challengeId, account, displayName, at }
-    const { account: person, point } = await registerPasskey(context, registration)
+    const { account: person, passkeyId, point } = await registerPasskey(context, registration)
     const owner: WalletOwner = point === null ? { kind: 'gateway' } : { kind: 'passkey', ...point }
+    const added = { accountId: person.id, action: 'factor.added', object: { kind: 'passkey', id: passkeyId } }
     if (signedIn !== null) {
-      await giveWallet(context.database, person.id, owner)
+      await giveWallet(context, person.id, owner)
+      await noticeOwner(context, { accountId: person.id, notice: 'passkey_added', at })
+      await recordChange(context, added)
       return sameSession(context, signedIn)
     }
     await openWallet(context, { accountId: person.id, owner, at })
-    return signIn(context, { account: person, method: 'passkey', at })
+    const session = await signIn(context, { account: person, method: 'passkey', at })
+    await recordChange(context, added)
+    return session
   },
 })
 

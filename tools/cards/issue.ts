@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import { inHandsOfKey, looseParts } from '../../src/cards/agent-card.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
 import { bindingOf } from '../../src/cards/change-card.ts'
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
-import { orderCard } from '../../src/cards/order-card.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { orderCard, type WantedCard } from '../../src/cards/order-card.ts'
+import { holderName } from '../../src/compliance/verified-person.ts'
+import { Failure } from '../../src/failure.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { idempotencyOwner } from '../../src/kernel/fingerprint.ts'
+import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { AccountPrincipal } from '../../src/principal.ts'
 
@@ -13,7 +17,7 @@ export default defineTool({
   title: 'Issue a card',
   summary: 'Issue a virtual card, paid from the wallet and from cash at the moment of each purchase.',
   description:
-    'A card that a key issues is bound to that key: every purchase then needs room in the key’s spend policy (category `card`). Without limits everything that is available can be spent. `provider_unavailable`: the card may still come; repeat the call with the same idempotency key, or look at the list.',
+    'A card that a key issues is bound to that key: every purchase then needs room in the key’s spend policy (category `card`). Such a card starts with a daily limit of 100 USD, without ATM and magnetic stripe, which only the owner lifts. An owner’s card without a daily limit needs a fresh second factor. `provider_unavailable`: the card may still come; repeat the call with the same idempotency key, or look at the list.',
   route: 'POST /api/cards',
   who: 'account',
   scopes: ['cards:write'],
@@ -31,19 +35,32 @@ export default defineTool({
       .describe('`key_…`: bind the card to this key; only the owner may say so.'),
   }),
   output: cardView,
-  failures: ['provider_unavailable', 'insufficient_scope', 'not_found'],
+  failures: [
+    'provider_unavailable',
+    'insufficient_scope',
+    'not_found',
+    'step_up_required',
+    'mfa_enrollment_required',
+  ],
   example: { nickname: 'Groceries', limits: { daily: '100' } },
   run: async (context, { agentId, ...controls }) => {
     const caller = callerOf(context)
     const { account } = caller
     const changer = { accountId: account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const keyId = await bindingOf(context.database, changer, { wanted: agentId, before: changer.keyId })
-    const wanted = { ...newCard, accountId: account.id, keyId, cardholderName: account.displayName }
+    const blank = {
+      ...newCard,
+      accountId: account.id,
+      keyId: null,
+      cardholderName: await holderName(context, account),
+    }
+    const wanted = withControls(inHandsOfKey<WantedCard>(blank, keyId), controls)
+    requireMayIssue(context, wanted)
     const order = await context.database.transaction((database) =>
       orderCard(
         { ...context, database },
         {
-          wanted: withControls(wanted, controls),
+          wanted,
           call: callOf(caller, context.idempotencyKey),
           at: context.now,
         },
@@ -52,6 +69,19 @@ export default defineTool({
     return viewCard(await issueCard(context, order))
   },
 })
+
+/** @throws Failure `insufficient_scope` for a key, `step_up_required` for its owner. */
+function requireMayIssue(context: Context, wanted: WantedCard): void {
+  const loose = looseParts(wanted)
+  if (loose.length === 0) return
+  if (callerOf(context).kind === 'session') {
+    requireStepUp(context)
+    return
+  }
+  throw new Failure('insufficient_scope', `Only the owner gives a card ${loose.join(', ')} without bounds.`, {
+    hint: 'State a daily limit, and leave ATM and magnetic stripe off.',
+  })
+}
 
 function callOf(caller: AccountPrincipal, key: string | null) {
   return key === null ? null : { caller: idempotencyOwner(caller), key }

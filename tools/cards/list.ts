@@ -3,7 +3,14 @@ import { cardView, viewCard } from '../../src/cards/card-view.ts'
 import { listCards } from '../../src/cards/store.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { decimalOf } from '../../src/money.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
+import { owedBy } from '../../src/spending/debts.ts'
+
+const owedView = z.strictObject({
+  asset: z.string().describe('Currency of the debt.'),
+  amount: z.string().describe('Decimal string of the currency.'),
+})
 
 export default defineTool({
   name: 'cards.list',
@@ -15,13 +22,27 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   input: z.strictObject(pageMembers),
-  output: z.strictObject({ cards: z.array(cardView).describe('The cards.'), nextCursor }),
+  output: z.strictObject({
+    cards: z.array(cardView).describe('The cards.'),
+    owed: z
+      .array(owedView)
+      .optional()
+      .describe(
+        'What the account owes because the gateway has paid for it; absent: nothing. It is collected from what the account has, and cards decline until it is paid.',
+      ),
+    nextCursor,
+  }),
   failures: [],
   example: {},
   run: async (context, input) => {
     const page = pageOf(input)
-    const cards = await listCards(context.database, { accountId: callerOf(context).account.id, page })
+    const accountId = callerOf(context).account.id
+    const [cards, owed] = await Promise.all([
+      listCards(context.database, { accountId, page }),
+      owedBy(context.database, accountId),
+    ])
     const { rows, nextCursor } = onePage(cards, page)
-    return { cards: rows.map(viewCard), nextCursor }
+    const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))
+    return { cards: rows.map(viewCard), ...(debt.length === 0 ? {} : { owed: debt }), nextCursor }
   },
 })

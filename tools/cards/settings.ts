@@ -1,7 +1,11 @@
 import { z } from 'zod'
+import { loosenedParts } from '../../src/cards/agent-card.ts'
+import { cardState } from '../../src/cards/card-state.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
 import { changeCard, findCardToChange } from '../../src/cards/change-card.ts'
 import { callerOf } from '../../src/kernel/context.ts'
+import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 const { limits, priority, channels } = controlMembers
@@ -11,7 +15,7 @@ export default defineTool({
   title: 'Card controls',
   summary: 'Freeze or unfreeze a card, and set its limits, channels and what it is paid from.',
   description:
-    'In real time: the very next purchase is decided by it, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them.',
+    'In real time: the very next purchase is decided by it, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them. What loosens needs a fresh second factor of the owner.',
   route: 'POST /api/cards/settings',
   who: 'account',
   scopes: ['cards:write'],
@@ -30,7 +34,7 @@ export default defineTool({
     success: z.literal(true).describe('The controls hold.'),
     card: cardView.describe('The card as it is now.'),
   }),
-  failures: ['not_found', 'conflict', 'insufficient_scope'],
+  failures: ['not_found', 'conflict', 'insufficient_scope', 'step_up_required', 'mfa_enrollment_required'],
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', freeze: true },
   run: async (context, { cardId, freeze, ...controls }) => {
     const { database } = context
@@ -39,9 +43,14 @@ export default defineTool({
     const card = await findCardToChange(database, changer, cardId)
     const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)
     const after = { ...withControls(card, controls), status }
-    return {
-      success: true as const,
-      card: viewCard(await changeCard(database, changer, { before: card, after })),
-    }
+    if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
+    const changed = await changeCard(database, changer, { before: card, after })
+    await recordChange(context, {
+      action: 'card.updated',
+      object: { kind: 'card', id: cardId },
+      before: cardState(card),
+      after: cardState(changed),
+    })
+    return { success: true as const, card: viewCard(changed) }
   },
 })

@@ -66,7 +66,7 @@ export default defineTool({
   title: 'Identity verification',
   summary: 'Verify who the account’s holder is, which raises what may be spent.',
   description:
-    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands. A rejection, and a name that a person must look at, hold at every level; such a name takes an earlier approval back until somebody has decided. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
+    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands: that is all that a key may do, data come from the person’s own session. A rejection, and a name that a person must look at, hold at every level; such a name takes an earlier approval back until somebody has decided. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],
@@ -75,7 +75,7 @@ export default defineTool({
   mcp: true,
   input: request,
   output: kycView,
-  failures: ['provider_unavailable', 'screening_unavailable', 'conflict'],
+  failures: ['insufficient_scope', 'provider_unavailable', 'screening_unavailable', 'conflict'],
   example: {
     level: 'basic',
     applicant: {
@@ -87,6 +87,9 @@ export default defineTool({
     },
   },
   run: async (context, { level, applicant, documents }) => {
+    const saysNothing = Object.keys(applicant).length === 0 && documents.length === 0 && level === 'basic'
+    // What is said of a person can freeze their account: no key says it.
+    if (callerOf(context).kind === 'key' && !saysNothing) throw personNeeded()
     const { dateOfBirth } = applicant
     const misfit = dateOfBirth === undefined ? undefined : misfitOfBirth(dateOfBirth, context.now)
     if (misfit !== undefined)
@@ -101,3 +104,14 @@ export default defineTool({
     return viewKyc(await applyForKyc(context, { accountId, level, said, at: context.now }))
   },
 })
+
+function personNeeded(): Failure {
+  return new Failure(
+    'insufficient_scope',
+    'Identity data come from the person’s own session; a key only reads.',
+    {
+      scopes: [],
+      hint: 'Ask the owner to sign in and submit them. Send {} to read where the verification stands.',
+    },
+  )
+}

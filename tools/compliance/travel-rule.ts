@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { countryCode, lei, personName } from '../../src/compliance/identity-fields.ts'
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
 import { findOwnTransfer } from '../../src/compliance/store.ts'
+import { verifiedName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -125,7 +126,7 @@ export default defineTool({
         accountId: account.id,
         wallet,
         isOwnWallet: owner !== undefined,
-        originator: named(originator ?? { name: account.displayName }),
+        originator: named(await originatorOf(context, originator)),
         beneficiary: named(beneficiary),
         beneficiaryVasp: vasp === undefined ? null : { name: vasp.name, lei: vasp.lei ?? null },
       },
@@ -133,6 +134,14 @@ export default defineTool({
     return { ...recorded, payload: { ...recorded.payload } }
   },
 })
+
+/** Who pays: the verified person where there is one, whoever is said to. */
+async function originatorOf(context: Context, said: z.output<typeof request>['originator']) {
+  const { account } = callerOf(context)
+  const verified = await verifiedName(context, account.id)
+  if (verified !== null) return { name: verified, country: said?.country }
+  return said ?? { name: account.displayName }
+}
 
 /** The transfer that is asked about. @throws Failure `not_found`, `chain_not_supported`. */
 async function transferOf(

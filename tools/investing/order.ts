@@ -103,7 +103,7 @@ export default defineTool({
     'conflict',
   ],
   example: { symbol: 'VTI', side: 'buy', notional: '10' },
-  facts: z.strictObject({ limitPrice: units, qty: units }),
+  facts: z.strictObject({ limitPrice: units, qty: units, referencePrice: z.string().regex(/^\d+$/) }),
   spend: async (context, input) => {
     const { symbol, side, type, clientOrderId } = input
     const { account } = callerOf(context)
@@ -114,7 +114,7 @@ export default defineTool({
     }
     const money = moneyOf('USD', input.notional)
     const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
-    const { limitPrice, qty } = await admitOrder(context, {
+    const { limitPrice, qty, referencePrice } = await admitOrder(context, {
       accountId: account.id,
       symbol,
       side,
@@ -134,7 +134,11 @@ export default defineTool({
         side === 'buy'
           ? 'Buys are paid from USD cash alone: receive USD, sell a holding, or ask for less.'
           : 'Read GET /api/investing/portfolio for what you hold; open sells hold theirs.',
-      facts: { limitPrice: limitPrice?.toString() ?? null, qty: qty?.toString() ?? null },
+      facts: {
+        limitPrice: limitPrice?.toString() ?? null,
+        qty: qty?.toString() ?? null,
+        referencePrice: referencePrice.toString(),
+      },
     }
   },
   run: async (context, input, { decisionId, facts, money }) =>
@@ -150,6 +154,7 @@ export default defineTool({
         notional: money.units,
         qty: facts.qty === null ? null : BigInt(facts.qty),
         limitPrice: facts.limitPrice === null ? null : BigInt(facts.limitPrice),
+        referencePrice: BigInt(facts.referencePrice),
         submittedAt: context.now,
       }),
     ),

@@ -4,6 +4,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { bookDeposit } from '../../src/wallets/open-wallet.ts'
+import { oweMints, payMints } from '../../src/wallets/owed-mints.ts'
 import { findWalletOwner } from '../../src/wallets/store.ts'
 
 /** Enough for any experiment, and far from the largest amount that a column holds. */
@@ -44,9 +45,14 @@ export default defineTool({
   run: async (context, { address, token, amount }) => {
     const money = { asset: token, units: moneyOf(token, amount).units }
     const owner = await findWalletOwner(context.database, address)
-    if (owner !== undefined)
-      await bookDeposit(context, { accountId: owner, funds: [money], reference: 'faucet', at: context.now })
-    context.afterCommit(() => context.chain.mint([{ token, to: address, units: money.units }]))
+    const mint = { token, to: address, units: money.units }
+    if (owner === undefined) context.afterCommit(() => context.chain.mint([mint]))
+    else {
+      const credit = { accountId: owner, at: context.now }
+      await bookDeposit(context, { ...credit, funds: [money], reference: 'faucet' })
+      const owed = await oweMints(context, { ...credit, mints: [mint] })
+      context.afterCommit(() => payMints(context, owed))
+    }
     return { address, token, amount: decimalOf(money) }
   },
 })

@@ -23,7 +23,7 @@ export default defineTool({
         z.strictObject({
           channel: z.enum(channels).describe('How it would have travelled.'),
           destination: z.string().describe('E-mail address, or phone number in E.164.'),
-          code: z.string().describe('The code in it.'),
+          code: z.string().describe('The code in it; empty in a security notice.'),
           text: z.string().describe('The whole text.'),
           sentAt: z.string().describe('When it was sent, ISO 8601 UTC.'),
         }),

@@ -2,13 +2,16 @@ import { z } from 'zod'
 import { lockAccount } from '../../src/identity/locks.ts'
 import { destinationChannels } from '../../src/identity/login-destinations.ts'
 import { countPasskeys } from '../../src/identity/passkeys.ts'
+import { endStoppedOrders } from '../../src/investing/stopped-orders.ts'
 import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
   name: 'security.lock',
   title: 'Lock the account',
-  summary: 'Lock the account at once: no session, key or agent of it works until it is recovered.',
+  summary:
+    'Lock the account at once: no session, key or agent of it works until it is recovered. Open orders are canceled, waiting approvals rejected.',
   route: 'POST /api/security/lock',
   who: 'person',
   scopes: [],
@@ -18,16 +21,27 @@ export default defineTool({
   output: z.strictObject({
     locked: z.boolean().describe('Always true.'),
     recovery: z
-      .array(z.enum(['email', 'sms', 'passkey']))
-      .describe('Ways back in, by POST /api/auth/recovery/start. None: only an administrator can unlock it.'),
+      .array(z.enum(['email', 'sms', 'passkey', 'guest']))
+      .describe(
+        'Ways back in: `channel` of POST /api/auth/recovery/start. `guest`: with the account’s id as destination. None: only an administrator can unlock it.',
+      ),
   }),
   failures: [],
   example: {},
-  run: async ({ database, principal, now: at }) => {
-    const accountId = personOf({ principal }).account.id
+  run: async (context) => {
+    const { database, settings, now: at } = context
+    const { id: accountId, guest } = personOf(context).account
     const locked = await lockAccount(database, { accountId, reason: 'person', at })
+    context.afterCommit(() => endStoppedOrders(context, accountId))
     const channels = await destinationChannels(database, accountId)
     const hasPasskey = (await countPasskeys(database, accountId)) > 0
-    return { locked, recovery: [...channels, ...(hasPasskey ? (['passkey'] as const) : [])] }
+    await recordChange(context, {
+      action: 'account.locked',
+      object: { kind: 'account', id: accountId },
+      after: { reason: 'person' },
+    })
+    const recovery = [...channels, ...(hasPasskey ? (['passkey'] as const) : [])]
+    const isStuck = recovery.length === 0 && guest && settings.mode === 'sandbox'
+    return { locked, recovery: isStuck ? ['guest' as const] : recovery }
   },
 })

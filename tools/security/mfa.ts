@@ -12,8 +12,11 @@ import {
   useRecoveryCode,
   useTotp,
 } from '../../src/identity/mfa.ts'
+import { noticeOwner } from '../../src/identity/security-notices.ts'
 import { stepUpSession } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
+import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 const needs = {
@@ -63,7 +66,7 @@ export default defineTool({
   title: 'Second factor',
   summary: 'Enroll, activate, show or disable the account’s second factor (TOTP), or read its state.',
   description:
-    'The only operation that writes second factors. Privileged operations answer 401 step_up_required until `verify` was called on the same session in the last five minutes. Ten wrong codes in an hour lock the account.',
+    'The only operation that writes second factors. `enroll` and `activate` need a sign-in of the last five minutes in production. The owner is told by mail of each. Privileged operations answer 401 step_up_required until `verify` was called on the same session in the last five minutes. Ten wrong codes in an hour lock the account.',
   route: 'POST /api/security/mfa',
   who: 'person',
   scopes: [],
@@ -91,6 +94,8 @@ export default defineTool({
   example: { action: 'status' },
   run: async (context, input) => {
     if (input.action === 'status') return state(context)
+    // An old session that was stolen must not put its own second factor before the owner's account.
+    if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
     // Guesses go one after the other, and the tenth wrong one stops those behind it.
     if ((await holdAccount(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
     switch (input.action) {
@@ -101,6 +106,8 @@ export default defineTool({
         const { account, session } = personOf(context)
         const recoveryCodes = await activate(context, { accountId: account.id, at: context.now })
         await stepUpSession(context.database, session.id, context.now)
+        await noticeOwner(context, { accountId: account.id, notice: 'factor_activated', at: context.now })
+        await recordFactor(context, 'factor.added')
         return { ...(await state(context, context.now)), recoveryCodes: [...recoveryCodes] }
       }
       case 'verify': {
@@ -111,11 +118,16 @@ export default defineTool({
       case 'disable': {
         await requireFactor(context, input, 'active')
         await disable(context.database, personOf(context).account.id)
+        await recordFactor(context, 'factor.removed')
         return state(context, null)
       }
     }
   },
 })
+
+function recordFactor(context: Context, action: 'factor.added' | 'factor.removed'): Promise<void> {
+  return recordChange(context, { action, object: { kind: 'totp', id: personOf(context).account.id } })
+}
 
 function lockedNow(): Failure {
   return new Failure('account_locked', 'Too many wrong codes: the account is locked.', {
@@ -138,7 +150,11 @@ async function state(context: Context, steppedUpAt = personOf(context).session.s
 
 async function enroll(context: Context) {
   const { account } = personOf(context)
-  const secret = await beginEnrollment(context, { accountId: account.id, at: context.now })
+  const { database, now: at } = context
+  // Enrollments that replace one that was begun tell nothing new.
+  const isFirst = (await mfaStatus(database, account.id)).status === 'none'
+  const secret = await beginEnrollment(context, { accountId: account.id, at })
+  if (isFirst) await noticeOwner(context, { accountId: account.id, notice: 'factor_begun', at })
   const { generateURI } = await import('otplib')
   const otpauthUri = generateURI({ issuer: 'Bursar', label: account.displayName, secret })
   const qr = `data:image/svg+xml;base64,${Buffer.from(renderSVG(otpauthUri)).toString('base64')}`
@@ -166,7 +182,16 @@ async function requireFactor(
         hint: 'POST /api/security/mfa {"action":"status"} tells how far it has come.',
       },
     )
-  if (await recordFailedFactor(database, { accountId, at })) throw lockedNow()
+  if (await recordFailedFactor(database, { accountId, at })) {
+    const after = { reason: 'second_factor' }
+    await recordChange(context, {
+      as: 'system',
+      action: 'account.locked',
+      object: { kind: 'account', id: accountId },
+      after,
+    })
+    throw lockedNow()
+  }
   throw new Failure('step_up_required', 'The code is wrong or was used before.', {
     isCommitted: true,
     hint: 'Wait for the authenticator’s next code. Ten wrong codes in an hour lock the account.',

@@ -79,7 +79,7 @@ export default defineTool({
           reason: z
             .string()
             .describe(
-              '`no_route`, `unsupported_route`, `timeout`, `unavailable`, `bad_answer` or `circuit_open`.',
+              '`no_route`, `unsupported_route`, `timeout`, `unavailable`, `bad_answer`, `implausible` (worth far more than what goes in) or `circuit_open`.',
             ),
         }),
       )

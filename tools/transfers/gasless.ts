@@ -1,10 +1,12 @@
 import { isAddressEqual } from 'viem'
 import { z } from 'zod'
+import { type Screening, worstOf } from '../../policies/aml/screening.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { takeSponsorship } from '../../src/kernel/gates/rate.ts'
-import { type Decided, defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf } from '../../src/money.ts'
+import { type AmlScreened, type Decided, defineTool } from '../../src/kernel/tool.ts'
+import { decimalOf, type Money } from '../../src/money.ts'
+import type { Address } from '../../src/providers/chain.ts'
+import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../src/spending/reviews.ts'
 import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
 import { recallRelay, relayPayment, type SentRelay } from '../../src/wallets/relay-payment.ts'
 import { isRelayed } from '../../src/wallets/relay-store.ts'
@@ -109,15 +111,19 @@ export default defineTool({
     if (await isRelayed(database, { chain: chain.name, payment }))
       throw rejected('nonce_used', 'What was signed was sent here before.')
     await judgePayment(chain, payment, now)
-    await takeSponsorship(context, callerOf(context).account.id, now)
+    const money = { asset: payment.token, units: payment.units }
+    const aml = await screened(context, { money, payer, payee: destination })
+    const { result, lists } = aml.screening
     return {
       category: 'gasless',
-      money: { asset: payment.token, units: payment.units },
+      money,
       place: null,
       chain: chain.name,
       counterparty: destination,
+      aml,
+      isSponsored: true,
       facts: {
-        screening: await screened(context, [payer, destination]),
+        screening: { result, lists: [...lists] },
         from: payer,
         to: destination,
         permitNonce,
@@ -149,21 +155,38 @@ function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit 
   )
 }
 
-/** The lists' word on everybody who takes part. @throws Failure `aml_blocked`, `screening_unavailable`. */
+/** Screens both parties. @throws Failure `screening_unavailable`. */
 async function screened(
-  { screening: lists }: Pick<Context, 'screening'>,
-  parties: readonly `0x${string}`[],
-): Promise<Facts['screening']> {
-  const found = await Promise.all(parties.map((address) => lists.screen(lowerCase(address))))
-  const told = [...new Set(found.flatMap((one) => one.lists))]
-  const worst = (['blocked', 'review'] as const).find((result) => found.some((one) => one.result === result))
-  if (worst === undefined) return { result: 'clear', lists: told }
-  throw new Failure(
+  context: Context,
+  { money, payer, payee }: { money: Money; payer: Address; payee: Address },
+): Promise<AmlScreened> {
+  const { database, chain, now, screening: lists } = context
+  const caller = callerOf(context)
+  const keyId = caller.kind === 'key' ? caller.key.id : null
+  const accountId = caller.account.id
+  const subject = reviewSubject({ keyId, category: 'gasless', money, chain: chain.name, payer, payee })
+  const [found, verdict] = await Promise.all([
+    Promise.all([payer, payee].map((address) => lists.screen(lowerCase(address)))),
+    findReviewVerdict(database, { accountId, subject, at: now }),
+  ])
+  const worst = worstOf(found)
+  return {
+    ...applyReview({ result: worst.result, lists: [...new Set(worst.lists)] }, verdict),
+    subject,
+    windows: [],
+    refusal: blocked,
+  }
+}
+
+function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal']>[1]): Failure {
+  const isReview = screening.result === 'review'
+  return new Failure(
     'aml_blocked',
-    `The AML policy ${worst === 'blocked' ? 'blocks' : 'wants a review of'} the payer or the payee.`,
+    `The AML policy ${isReview ? 'wants a review of' : 'blocks'} the payer or the payee.`,
     {
-      screening: { result: worst, lists: told },
-      hint: 'Let other addresses take part; the account and its limits are not affected.',
+      screening,
+      ...recorded,
+      hint: `Let other addresses take part; the account and its limits are not affected.${isReview ? ` ${REVIEW_HINT}` : ''}`,
     },
   )
 }

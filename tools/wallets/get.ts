@@ -19,6 +19,12 @@ const balance = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
   amount: z.string().describe('What can be spent now, as a decimal string of the token.'),
   held: z.string().describe('What is reserved for operations under way, as a decimal string of the token.'),
+  shortfall: z
+    .string()
+    .optional()
+    .describe(
+      'Booked, and no longer on the chain, as a decimal string; left out where there is none. It cannot be spent.',
+    ),
   chain: z.string().describe('Chain by name.'),
 })
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
+import { denyUncleared } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
 import { findEnds } from '../../src/wallets/find-ends.ts'
@@ -20,6 +21,7 @@ export default defineTool({
   who: 'account',
   scopes: ['wallets:transfer'],
   effect: 'write',
+  ownTransactions: true,
   mcp: false,
   input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withMoney),
   output: intentView,
@@ -29,15 +31,30 @@ export default defineTool({
     const caller = callerOf(context)
     const accountId = caller.account.id
     const ends = await findEnds(context.database, { accountId, destination })
-    await admitTransfer(
+    const keyId = caller.kind === 'key' ? caller.key.id : null
+    const { aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, ends, destination, chain, safeAddress, money },
+      { accountId, keyId, ends, destination, chain, safeAddress, money },
     )
+    if (aml.screening.result !== 'clear')
+      await denyUncleared(
+        'wallets.transfer_intent',
+        {
+          category: 'transfer',
+          money,
+          place: null,
+          chain,
+          counterparty: destination,
+          aml,
+          facts: { screening: aml.screening },
+        },
+        context,
+      )
     const { wallet } = ends
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     return makeTransferIntent(context, {
       wallet,
-      keyId: caller.kind === 'key' ? caller.key.id : null,
+      keyId,
       transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
       at: context.now,
     })

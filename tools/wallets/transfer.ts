@@ -5,7 +5,6 @@ import { readAssertion } from '../../src/identity/passkey-response.ts'
 import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
-import { takeSponsorship } from '../../src/kernel/gates/rate.ts'
 import { type Decided, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money.ts'
 import { findAskedAt } from '../../src/spending/approvals.ts'
@@ -134,17 +133,19 @@ export default defineTool({
       },
     )
     // Lists are asked for what is signed alone: some of them cost.
-    const { result, lists, travelRuleId } = await admitTransfer(
+    const { travelRuleId, aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
-      { accountId, ends, destination, chain, safeAddress, money },
+      { accountId, keyId: key?.id ?? null, ends, destination, chain, safeAddress, money },
     )
-    await takeSponsorship(context, accountId, context.now)
+    const { result, lists } = aml.screening
     return {
       category: 'transfer',
       money,
       place: chain,
       chain,
       counterparty: destination,
+      aml,
+      isSponsored: true,
       facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
     }
   },

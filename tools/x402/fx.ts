@@ -114,19 +114,31 @@ export default defineTool({
       destination: context.settings.x402PayTo,
       at: context.now,
     })
-    return delivered(sent, facts)
+    return delivered(sent, { decisionId, facts })
   },
   recall: async (context, _input, { decisionId, facts }) => {
     const sent = await recallTransfer(context, decisionId)
-    return sent === null ? null : delivered(sent, facts)
+    return sent === null ? null : delivered(sent, { decisionId, facts })
   },
 })
 
-/** The quote with what was paid for it. */
+/** The quote with what was paid for it. @throws Failure `settlement_pending` until the chain has confirmed the payment. */
 function delivered(
-  { transactionHash }: SentTransfer,
-  { quoted, paymentId, payer, network, price }: z.output<typeof soldQuote>,
+  { transactionHash, transferId, status }: SentTransfer,
+  { decisionId, facts }: { decisionId: string; facts: z.output<typeof soldQuote> },
 ) {
+  if (status !== 'confirmed')
+    throw new Failure(
+      'settlement_pending',
+      `The payment for the quote was sent as transfer ${transferId} and is not confirmed yet.`,
+      {
+        decisionId,
+        transferId,
+        retryAfter: 3,
+        hint: 'Repeat this call with the same idempotency key to get the quote once it is paid: it never pays twice.',
+      },
+    )
+  const { quoted, paymentId, payer, network, price } = facts
   return {
     ...quoted,
     payment: { id: paymentId, transaction: transactionHash, network, amount: price, asset: 'USDC', payer },

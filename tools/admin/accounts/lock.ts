@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { lockAccount } from '../../../src/identity/locks.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -20,9 +22,18 @@ export default defineTool({
   }),
   failures: ['not_found'],
   example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },
-  run: async ({ database, now: at }, { id }) => {
+  run: async (context, { id }) => {
+    const { database, now: at } = context
     if (!(await lockAccount(database, { accountId: id, reason: 'admin', at })))
       throw new Failure('not_found', 'There is no such account.')
+    context.afterCommit(() => endStoppedOrders(context, id))
+    await recordChange(context, {
+      accountId: id,
+      as: 'admin',
+      action: 'account.locked',
+      object: { kind: 'account', id },
+      after: { reason: 'admin' },
+    })
     return { id, status: 'locked' as const }
   },
 })

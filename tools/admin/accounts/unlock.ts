@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { unlockAccount } from '../../../src/identity/locks.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -20,9 +21,15 @@ export default defineTool({
   }),
   failures: ['not_found'],
   example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },
-  run: async ({ database, now: at }, { id }) => {
-    if (!(await unlockAccount(database, { accountId: id, at })))
+  run: async (context, { id }) => {
+    if (!(await unlockAccount(context.database, { accountId: id, at: context.now })))
       throw new Failure('not_found', 'There is no such account.')
+    await recordChange(context, {
+      accountId: id,
+      as: 'admin',
+      action: 'account.unlocked',
+      object: { kind: 'account', id },
+    })
     return { id, status: 'active' as const }
   },
 })

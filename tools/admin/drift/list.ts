@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../../src/money.ts'
 import { findDrifts } from '../../../src/wallets/reconcile.ts'
+import { findShortfalls } from '../../../src/wallets/shortfall.ts'
 
 export default defineTool({
   name: 'admin.drift.list',
   title: 'Drift',
   summary: 'Read which wallets have something else on the chain than in the books.',
   description:
-    'Wallets are compared in turns, and those with a transfer under way are left out. A surplus that stays is credited as a deposit within seconds; what stays here is missing on the chain. The 200 that were seen last.',
+    'Wallets are compared in turns; pending transfers explain a difference as far as their amounts go. Deposits are credited from their logs within seconds. What the chain lacks is frozen and listed under `shortfalls` until the chain holds it again. The 200 latest of each.',
   route: 'GET /api/admin/drift',
   who: 'admin',
   scopes: [],
@@ -30,6 +31,20 @@ export default defineTool({
         }),
       )
       .describe('Empty while ledger and chain agree.'),
+    shortfalls: z
+      .array(
+        z.strictObject({
+          accountId: z.string().describe('`acct_…`'),
+          safeAddress: z.string().describe('EVM address of the wallet.'),
+          token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+          frozen: z.string().describe('Taken out of the spendable balance, as a decimal string.'),
+          uncovered: z
+            .string()
+            .describe('Held for pending spends without being on the chain, as a decimal string.'),
+          firstSeenAt: z.string().describe('Since when, ISO 8601 UTC.'),
+        }),
+      )
+      .describe('Money in the books that the chain no longer holds.'),
   }),
   failures: [],
   example: {},
@@ -42,6 +57,14 @@ export default defineTool({
       onChain: decimalOf({ asset: token, units: onChain }),
       firstSeenAt: drift.firstSeenAt.toISOString(),
       lastSeenAt: drift.lastSeenAt.toISOString(),
+    })),
+    shortfalls: (await findShortfalls(database)).map(({ token, frozen, uncovered, ...shortfall }) => ({
+      accountId: shortfall.accountId,
+      safeAddress: shortfall.address,
+      token,
+      frozen: decimalOf({ asset: token, units: frozen }),
+      uncovered: decimalOf({ asset: token, units: uncovered }),
+      firstSeenAt: shortfall.firstSeenAt.toISOString(),
     })),
   }),
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { SANCTIONS_REVIEW } from '../../../src/compliance/kyc.ts'
+import { REVIEWED_BY_US } from '../../../src/compliance/kyc.ts'
 import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
 import { foreignText, foreignTextOrNull } from '../../../src/foreign-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -35,7 +35,11 @@ export default defineTool({
             })
             .nullable()
             .describe('Who they say they are; null: erased by its person.'),
-          hits: z.array(z.string()).describe('Names of the list that it may be.'),
+          hits: z
+            .array(z.string())
+            .describe(
+              'Names of the list that it may be; none: another person than the account’s earlier applications name.',
+            ),
         }),
       )
       .describe('Newest first.'),
@@ -45,7 +49,7 @@ export default defineTool({
   example: {},
   run: async ({ database, settings: { dataKey }, sanctions }, input) => {
     const page = pageOf(input)
-    const found = await undecidedApplications({ database, dataKey }, { label: SANCTIONS_REVIEW, page })
+    const found = await undecidedApplications({ database, dataKey }, { labels: REVIEWED_BY_US, page })
     const { rows, nextCursor } = onePage(found, page)
     const { names } = await sanctions.latest()
     const applications = rows.map(({ id, accountId, level, said }) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decideOnListed } from '../../../src/compliance/listed-parties.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -39,6 +40,11 @@ export default defineTool({
   run: async (context, { id, decision, reason }) => {
     const decidedBy = personOf(context).account.id
     await decideOnListed(context, { id, decidedBy, verdict: decision, reason, at: context.now })
+    await recordChange(context, {
+      as: 'admin',
+      action: `travel_rule.${decision}`,
+      object: { kind: 'travel_rule', id },
+    })
     return { id, decision }
   },
 })

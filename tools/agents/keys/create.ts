@@ -3,7 +3,9 @@ import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
 import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
 import { provesKey } from '../../../src/identity/key-proof.ts'
+import { keyState } from '../../../src/identity/key-state.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
@@ -74,7 +76,13 @@ export default defineTool({
       expiresAt,
       at: context.now,
     })
-    return viewAgent(context.database, key, context.now)
+    const view = await viewAgent(context.database, key, context.now)
+    await recordChange(context, {
+      action: 'key.created',
+      object: { kind: 'key', id: key.id },
+      after: keyState(key),
+    })
+    return view
   },
 })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
-import { agentKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { agentKinds, findAnyKey } from '../../../src/identity/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
@@ -8,7 +8,7 @@ import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 export default defineTool({
   name: 'agents.keys.get',
   title: 'Agent',
-  summary: 'Read one of the account’s agents, with its policy and today’s usage.',
+  summary: 'Read one of the account’s agents, revoked or not, with its policy and today’s usage.',
   route: 'GET /api/agents/keys/{id}',
   who: 'person',
   scopes: [],
@@ -19,8 +19,8 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const owned = { accountId: personOf(context).account.id, kinds: agentKinds, isLocked: false }
-    const key = await findOwnKey(context.database, { ...owned, id })
+    const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
+    const key = await findAnyKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
     return viewAgent(context.database, key, context.now)
   },

@@ -9,21 +9,27 @@ export default defineTool({
   name: 'agents.keys.list',
   title: 'Agents',
   summary:
-    'List the account’s agents that were not revoked, newest first, with their policies and today’s usage.',
+    'List the account’s agents, newest first, with their policies and today’s usage; revoked ones by status.',
   route: 'GET /api/agents/keys',
   who: 'person',
   scopes: [],
   effect: 'read',
   mcp: false,
-  input: z.strictObject(pageMembers),
+  input: z.strictObject({
+    ...pageMembers,
+    status: z
+      .enum(['active', 'paused', 'revoked'])
+      .optional()
+      .describe('Those alone; absent: all but revoked.'),
+  }),
   output: z.strictObject({ keys: z.array(agentView).describe('The agents.'), nextCursor }),
   failures: [],
   example: {},
-  run: async (context, input) => {
+  run: async (context, { status, ...input }) => {
     const { database, now } = context
     const page = pageOf(input)
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
-    const { rows, nextCursor } = onePage(await listKeys(database, { ...owned, page }), page)
+    const { rows, nextCursor } = onePage(await listKeys(database, { ...owned, status, page }), page)
     return { keys: await Promise.all(rows.map((key) => viewAgent(database, key, now))), nextCursor }
   },
 })

@@ -2,8 +2,11 @@ import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
+import { keyState } from '../../../src/identity/key-state.ts'
 import { agentKinds, changeKey, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
@@ -11,7 +14,8 @@ export default defineTool({
   name: 'agents.keys.pause',
   title: 'Stop an agent',
   summary: 'The kill switch: stop every spend of an agent at once, on every instance.',
-  description: 'Needs no second factor. PATCH the agent with status "active" to resume.',
+  description:
+    'Needs no second factor. The agent’s open orders are canceled and its waiting approvals rejected. PATCH the agent with status "active" to resume.',
   route: 'POST /api/agents/keys/{id}/pause',
   who: 'person',
   scopes: [],
@@ -32,6 +36,13 @@ export default defineTool({
       scopes: key.scopes.filter(isScope),
       policy: spendPolicy.nullable().parse(key.policy ?? null),
       expiresAt: key.expiresAt,
+    })
+    context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    await recordChange(context, {
+      action: 'key.paused',
+      object: { kind: 'key', id },
+      before: keyState(key),
+      after: keyState(paused),
     })
     return viewAgent(database, paused, now)
   },

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { agentKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -21,6 +23,8 @@ export default defineTool({
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'There is no such agent of yours.')
+    context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })
     return { revoked: true }
   },
 })

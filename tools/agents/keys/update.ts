@@ -4,6 +4,7 @@ import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
 import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import { keyState } from '../../../src/identity/key-state.ts'
 import {
   agentKinds,
   changeKey,
@@ -11,8 +12,10 @@ import {
   type KeyChange,
   revokeKey,
 } from '../../../src/identity/owned-keys.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import type { AccessKey } from '../../../src/principal.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
@@ -55,15 +58,25 @@ export default defineTool({
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
     if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (input.status === 'revoked' || input.status === 'paused')
+      context.afterCommit(() => endStoppedOrders(context, owned.accountId))
     if (input.status === 'revoked') {
       await revokeKey(database, { ...owned, id: key.id })
-      return viewAgent(database, { ...key, status: 'revoked' }, now)
+      const revoked = { ...key, status: 'revoked' as const }
+      await recordChange(context, changeOf('key.revoked', key, revoked))
+      return viewAgent(database, revoked, now)
     }
     const next = changed(key, input, now)
     if (isLooser(key, next)) requireStepUp(context)
-    return viewAgent(database, await changeKey(database, key, next), now)
+    const after = await changeKey(database, key, next)
+    await recordChange(context, changeOf('key.updated', key, after))
+    return viewAgent(database, after, now)
   },
 })
+
+function changeOf(action: string, before: AccessKey, after: AccessKey) {
+  return { action, object: { kind: 'key', id: before.id }, before: keyState(before), after: keyState(after) }
+}
 
 /** The key after the change. @throws Failure `invalid_request` where it could spend without a policy. */
 function changed(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {

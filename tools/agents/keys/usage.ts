@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { Failure } from '../../../src/failure.ts'
-import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { agentKinds, developerKinds, findAnyKey } from '../../../src/identity/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { pastUsage, showUsage, usageView } from '../../../src/spending/usage.ts'
@@ -34,8 +34,8 @@ export default defineTool({
   run: async (context, { id }) => {
     const { database, now } = context
     const kinds = [...agentKinds, ...developerKinds]
-    const owned = { accountId: personOf(context).account.id, kinds, isLocked: false }
-    const key = await findOwnKey(database, { ...owned, id })
+    const owned = { accountId: personOf(context).account.id, kinds }
+    const key = await findAnyKey(database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
     const policy = spendPolicy.nullable().parse(key.policy ?? null)
     return {

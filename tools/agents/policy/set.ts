@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { policyAmount, usdMicrosOf } from '../../../policies/usd.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view.ts'
@@ -34,6 +35,12 @@ export default defineTool({
     const isLooser = before.maxMicros !== null && (maxMicros === null || maxMicros > before.maxMicros)
     if (isLooser) requireStepUp(context)
     await setOwnerCap(database, { accountId, maxMicros })
+    await recordChange(context, {
+      action: 'policy.owner_cap_set',
+      object: { kind: 'account', id: accountId },
+      before: { dailyMaxMicros: before.maxMicros?.toString() ?? null },
+      after: { dailyMaxMicros: maxMicros?.toString() ?? null },
+    })
     return viewOwnerCap({ ...before, maxMicros })
   },
 })

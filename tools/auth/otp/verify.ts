@@ -12,7 +12,7 @@ export default defineTool({
   title: 'Sign in by a code',
   summary: 'Sign in with a one-time code; a new destination gets a new account with a wallet.',
   description:
-    'A wrong, used, expired or unknown code is always the same 401. Ten wrong codes in an hour lock the account that the destination signs in. With "link" the destination is added to the account that is signed in, which needs a fresh second factor where one is enrolled.',
+    'A wrong, used, expired or unknown code is always the same 401. A wrong code counts against the code, never against the account. With "link" the destination is added to the account that is signed in, which needs a fresh second factor where one is enrolled.',
   route: 'POST /api/auth/otp/verify',
   who: 'public',
   scopes: [],

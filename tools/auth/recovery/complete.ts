@@ -1,17 +1,27 @@
 import { z } from 'zod'
 import { codeShown } from '../../../src/identity/code-fields.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
+import { allKeys } from '../../../src/identity/owned-keys.ts'
 import { authenticationResponse } from '../../../src/identity/passkey-response.ts'
+import { findPasskeys } from '../../../src/identity/passkey-store.ts'
+import { passkeyView, viewPasskey } from '../../../src/identity/passkey-view.ts'
 import { assertPasskey, countPasskeys } from '../../../src/identity/passkeys.ts'
 import { completeRecovery, recoverByPasskey } from '../../../src/identity/recovery.ts'
 import { sessionAnswer } from '../../../src/identity/session-answer.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import type { Context } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import type { Connection } from '../../../src/storage/database.ts'
+import { findEoaSigners } from '../../../src/wallets/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/wallets/signer-view.ts'
 
 export default defineTool({
   name: 'auth.recovery.complete',
   title: 'Recover an account',
-  summary: 'Unlock an account with a recovery code, end all its sessions and open a new one.',
+  summary: 'Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one.',
   description:
-    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays good. Accounts without an address need the assertion alone. A wrong, used, expired or unknown code, and one for a destination without an account, are always the same 401.',
+    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays good. Accounts without an address need the assertion alone. A wrong, used, expired or unknown code, and one for a destination without an account, are always the same 401. An account that an administrator locked stays locked: 423. The answer shows every key, signer and passkey of the account: revoke those that are not yours, and resume the others.',
   route: 'POST /api/auth/recovery/complete',
   who: 'public',
   scopes: [],
@@ -30,14 +40,56 @@ export default defineTool({
       if (code === undefined && credential === undefined)
         context.addIssue({ code: 'custom', path: ['code'], message: 'is required, or a credential' })
     }),
-  output: sessionAnswer,
-  failures: ['unauthenticated', 'step_up_required'],
+  output: sessionAnswer.extend({
+    keys: z
+      .array(
+        developerKeyView
+          .pick({ id: true, name: true, status: true, scopes: true, createdAt: true, expiresAt: true })
+          .extend({ kind: z.enum(['agent', 'developer', 'grant']).describe('`grant`: of an OAuth client.') }),
+      )
+      .describe('Every key that was not revoked, all of them paused now.'),
+    signers: z.array(signerView).describe('Every EVM key that signs for the wallet.'),
+    passkeys: z.array(passkeyView).describe('Every passkey of the account.'),
+  }),
+  failures: ['unauthenticated', 'step_up_required', 'account_locked'],
   example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
   run: async (context, { challengeId, code, credential }) => {
     const parts = { ...context, passkeys: { assertPasskey, countPasskeys } }
-    if (code !== undefined)
-      return completeRecovery(parts, { challengeId, code, credential, now: context.now })
+    if (code !== undefined) {
+      const session = await completeRecovery(parts, { challengeId, code, credential, now: context.now })
+      return recovered(context, session)
+    }
     if (credential === undefined) throw new Error('the schema lets no such request through')
-    return recoverByPasskey(parts, { challengeId, credential, now: context.now })
+    const session = await recoverByPasskey(parts, { challengeId, credential, now: context.now })
+    return recovered(context, session)
   },
 })
+
+/** The session, and everything that can act for its account. */
+async function recovered(context: Context, session: z.input<typeof sessionAnswer>) {
+  const accountId = session.account.id
+  context.afterCommit(() => endStoppedOrders(context, accountId))
+  await recordChange(context, {
+    accountId,
+    action: 'account.recovered',
+    object: { kind: 'account', id: accountId },
+  })
+  return { ...session, ...(await accessTo(context.database, accountId)) }
+}
+
+/** Everything that can act for an account. */
+async function accessTo(database: Connection, accountId: string) {
+  const [keys, signers, passkeys] = [
+    await allKeys(database, accountId),
+    await findEoaSigners(database, { accountId }),
+    await findPasskeys(database, { accountId }),
+  ]
+  return {
+    keys: keys.map((key) => {
+      const { policy: _, ...shown } = developerKeyOf(key)
+      return { ...shown, kind: key.kind }
+    }),
+    signers: signers.map(viewEoa),
+    passkeys: passkeys.map(viewPasskey),
+  }
+}

@@ -4,7 +4,7 @@ import { codeRequest, codeSent, requireChannel } from '../../../src/identity/cod
 import { codeMessage } from '../../../src/identity/code-message.ts'
 import { destinationOf } from '../../../src/identity/destinations.ts'
 import { loginOptions } from '../../../src/identity/passkeys.ts'
-import { startRecovery } from '../../../src/identity/recovery.ts'
+import { startGuestRecovery, startRecovery } from '../../../src/identity/recovery.ts'
 import type { Context } from '../../../src/kernel/context.ts'
 import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -16,9 +16,15 @@ const PASSKEY_SECONDS = 5 * 60
 const request = z
   .strictObject({
     channel: z
-      .enum([...channels, 'passkey'])
-      .describe('How the code travels; `passkey` for accounts that have no address: no code is sent.'),
-    destination: codeRequest.shape.destination.optional(),
+      .enum([...channels, 'passkey', 'guest'])
+      .describe(
+        'How the code travels. `passkey` for accounts that have no address: no code is sent. `guest`, in the sandbox alone, for locked guests without a passkey: the answer shows the code.',
+      ),
+    destination: codeRequest.shape.destination
+      .optional()
+      .describe(
+        'An e-mail address or phone number as for signing in; for `guest` the account’s id, `acct_…`.',
+      ),
   })
   .superRefine(({ channel, destination }, context) => {
     const isWanted = channel !== 'passkey'
@@ -45,13 +51,15 @@ export default defineTool({
     publicKey: z
       .record(z.string(), z.unknown())
       .describe('WebAuthn request options as JSON, for an account that has a passkey.'),
+    code: z.string().optional().describe('For `guest`: the code that a guest has no address for.'),
   }),
   failures: ['rate_limited', 'provider_unavailable'],
   example: { channel: 'email', destination: 'ada@example.com' },
-  run: async (context, { channel, destination }) =>
-    channel === 'passkey' || destination === undefined
-      ? askForPasskey(context)
-      : sendCode(context, { channel, destination }),
+  run: async (context, { channel, destination }) => {
+    if (channel === 'passkey' || destination === undefined) return askForPasskey(context)
+    if (channel === 'guest') return showGuestCode(context, destination)
+    return sendCode(context, { channel, destination })
+  },
 })
 
 async function askForPasskey({ database, now, ...context }: Context) {
@@ -60,6 +68,14 @@ async function askForPasskey({ database, now, ...context }: Context) {
   )
   const expiresAt = new Date(now.getTime() + PASSKEY_SECONDS * 1000).toISOString()
   return { challengeId, expiresAt, resendAfter: 0, publicKey }
+}
+
+async function showGuestCode({ database, now: at, ...context }: Context, guestId: string) {
+  if (context.settings.mode !== 'sandbox') requireChannel(context.messages, 'guest')
+  const { expiresAt, ...opened } = await database.transaction((connection) =>
+    startGuestRecovery({ ...context, database: connection }, { guestId, at }),
+  )
+  return { ...opened, expiresAt: expiresAt.toISOString(), resendAfter: 0, publicKey: {} }
 }
 
 async function sendCode(context: Context, input: z.output<typeof codeRequest>) {

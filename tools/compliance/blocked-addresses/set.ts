@@ -7,6 +7,7 @@ import {
 } from '../../../src/compliance/blocked-addresses.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -45,6 +46,12 @@ export default defineTool({
     const removed = before.filter((address) => !addresses.includes(address))
     if (removed.length > 0) requireStepUp(context)
     await changeBlockedAddresses(database, { accountId, added, removed, at })
+    await recordChange(context, {
+      action: 'blocked_addresses.set',
+      object: { kind: 'account', id: accountId },
+      before: { addresses: [...before] },
+      after: { addresses },
+    })
     return { addresses }
   },
 })

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { createApiKey } from '../../../src/identity/api-keys.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
 import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
+import { keyState } from '../../../src/identity/key-state.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -40,6 +42,11 @@ export default defineTool({
         at,
       },
     )
+    await recordChange(context, {
+      action: 'key.created',
+      object: { kind: 'key', id: key.id },
+      after: keyState(key),
+    })
     return { ...developerKeyOf(key), key: secret }
   },
 })

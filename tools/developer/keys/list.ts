@@ -8,20 +8,27 @@ import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 export default defineTool({
   name: 'developer.keys.list',
   title: 'API keys',
-  summary: 'List the account’s developer API keys that were not revoked, newest first; never their secrets.',
+  summary:
+    'List the account’s developer API keys, newest first, revoked ones by status; never their secrets.',
   route: 'GET /api/developer/keys',
   who: 'person',
   scopes: [],
   effect: 'read',
   mcp: false,
-  input: z.strictObject(pageMembers),
+  input: z.strictObject({
+    ...pageMembers,
+    status: z
+      .enum(['active', 'paused', 'revoked'])
+      .optional()
+      .describe('Those alone; absent: all but revoked.'),
+  }),
   output: z.strictObject({ keys: z.array(developerKeyView).describe('The keys.'), nextCursor }),
   failures: [],
   example: {},
-  run: async (context, input) => {
+  run: async (context, { status, ...input }) => {
     const page = pageOf(input)
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
-    const { rows, nextCursor } = onePage(await listKeys(context.database, { ...owned, page }), page)
+    const { rows, nextCursor } = onePage(await listKeys(context.database, { ...owned, status, page }), page)
     return { keys: rows.map(developerKeyOf), nextCursor }
   },
 })

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { developerKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -23,6 +25,8 @@ export default defineTool({
       throw new Failure('not_found', 'There is no such API key of yours.', {
         hint: 'GET /api/developer/keys lists those that were not revoked.',
       })
+    context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })
     return { revoked: true }
   },
 })

@@ -9,7 +9,7 @@ export default defineTool({
   title: 'Cancel an order',
   summary: 'Cancel what is not filled of an open order; what it holds is free again.',
   description:
-    'Canceling twice changes nothing. Where the broker cannot be reached the cancellation is kept and carried out later.',
+    'A key cancels the orders that it placed. Canceling twice changes nothing. Where the broker cannot be reached the cancellation is kept and carried out later.',
   route: 'DELETE /api/investing/orders/{id}',
   who: 'account',
   scopes: ['investing:trade'],
@@ -20,6 +20,9 @@ export default defineTool({
   output: orderView,
   failures: ['not_found', 'conflict', 'provider_unavailable'],
   example: { id: 'ord_00000000000000000000000000' },
-  run: async (context, { id }) =>
-    viewOrder(await cancelOrder(context, { accountId: callerOf(context).account.id, id, at: context.now })),
+  run: async (context, { id }) => {
+    const caller = callerOf(context)
+    const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+    return viewOrder(await cancelOrder(context, { ...owner, id, at: context.now }))
+  },
 })

@@ -8,7 +8,7 @@ import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 export default defineTool({
   name: 'investing.orders.list',
   title: 'Orders',
-  summary: 'List the account’s orders, newest first.',
+  summary: 'List the account’s orders, newest first; a key sees those that it placed.',
   route: 'GET /api/investing/orders',
   who: 'account',
   scopes: ['investing:read'],
@@ -23,11 +23,9 @@ export default defineTool({
   example: { status: 'open' },
   run: async (context, { status, ...input }) => {
     const page = pageOf(input)
-    const accountId = callerOf(context).account.id
-    const { rows, nextCursor } = onePage(
-      await listOrders(context.database, { accountId, status, page }),
-      page,
-    )
+    const caller = callerOf(context)
+    const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+    const { rows, nextCursor } = onePage(await listOrders(context.database, { ...owner, status, page }), page)
     return { orders: rows.map(viewOrder), nextCursor }
   },
 })

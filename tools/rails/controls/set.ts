@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { railIds } from '../../../src/providers/rail-controls.ts'
 
@@ -25,8 +26,14 @@ export default defineTool({
   }),
   failures: ['conflict', 'controls_unavailable'],
   example: { id: 'wallet-transfer', enabled: true },
-  run: async ({ railControls, now }, { id, enabled, reason = null }) => {
-    await railControls.write({ rail: id, enabled, reason }, now)
+  run: async (context, { id, enabled, reason = null }) => {
+    await context.railControls.write({ rail: id, enabled, reason }, context.now, (transaction) =>
+      recordChange(
+        context,
+        { as: 'admin', action: 'rail.switched', object: { kind: 'rail', id }, after: { enabled } },
+        transaction,
+      ),
+    )
     return { id, status: enabled ? ('enabled' as const) : ('disabled' as const), reason }
   },
 })

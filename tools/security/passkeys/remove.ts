@@ -3,6 +3,7 @@ import { Failure } from '../../../src/failure.ts'
 import { ownPoint } from '../../../src/identity/passkey-signature.ts'
 import { removePasskey } from '../../../src/identity/remove-passkey.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
@@ -24,6 +25,7 @@ export default defineTool({
     const own = { accountId: personOf(context).account.id, id }
     await refuseOwner(context, own)
     await removePasskey(context.database, own)
+    await recordChange(context, { action: 'factor.removed', object: { kind: 'passkey', id } })
     return { removed: true as const }
   },
 })

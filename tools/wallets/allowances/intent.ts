@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
-import { policyAmount, usdMicrosOf } from '../../../policies/usd.ts'
+import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
 import { Failure } from '../../../src/failure.ts'
 import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { CARDS_AGENT } from '../../../src/providers/chain.ts'
+import type { Connection } from '../../../src/storage/database.ts'
 import { intentView, makeAllowanceIntent } from '../../../src/wallets/make-intent.ts'
 import { requireOwnWallet } from '../../../src/wallets/set-allowance.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
@@ -12,19 +14,21 @@ import { findOwnedWallet } from '../../../src/wallets/store.ts'
 export default defineTool({
   name: 'wallets.allowances.intent',
   title: 'Allowance to be signed',
-  summary: 'Get what the owner signs to let an agent spend from the wallet on chain, fixed for five minutes.',
+  summary: 'Get what the owner signs to let an agent, or cards, spend from the wallet on chain.',
   description:
-    'The chain itself keeps an agent within its allowance, whoever holds the gateway’s keys; its spend policy counts beside it. Sign `challenge` with the passkey, or `typedData` with the EVM key, that owns the wallet, and send it to POST /api/wallets/allowances.',
+    'Fixed for five minutes. The chain itself keeps an agent within its allowance, whoever holds the gateway’s keys; its spend policy counts beside it. Sign `challenge` with the passkey, or `typedData` with the EVM key, that owns the wallet, and send it to POST /api/wallets/allowances.',
   route: 'POST /api/wallets/allowances/intent',
   who: 'person',
   scopes: [],
   effect: 'write',
   mcp: false,
   input: z.strictObject({
-    agentId: z.string().max(64).describe('`key_…`: one of your keys.'),
-    dailyMax: policyAmount
+    agentId: z.string().max(64).describe('`key_…`: one of your keys; `cards`: all your cards together.'),
+    dailyMax: allowanceAmount
       .optional()
-      .describe('USD a UTC day. Absent: the daily budget of the key’s spend policy.'),
+      .describe(
+        'USD a UTC day; 0: nothing. Absent: the daily budget of the key’s spend policy; required for `cards`.',
+      ),
   }),
   output: intentView,
   failures: ['not_found', 'conflict'],
@@ -32,18 +36,27 @@ export default defineTool({
   run: async (context, { agentId, dailyMax: asked }) => {
     const { database, now: at } = context
     const accountId = personOf(context).account.id
-    const kinds = [...agentKinds, ...developerKinds]
-    const key = await findOwnKey(database, { accountId, kinds, id: agentId, isLocked: false })
-    if (key === undefined) throw new Failure('not_found', 'There is no such key of yours.')
+    const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     requireOwnWallet(wallet)
-    const dailyMax = asked ?? spendPolicy.nullable().parse(key.policy ?? null)?.dailyBudget.max
+    const dailyMax = asked ?? budget
     if (dailyMax === undefined)
-      throw new Failure('invalid_request', 'dailyMax: is required: the key has no spend policy', {
-        issues: [{ path: 'dailyMax', message: 'is required: the key has no spend policy' }],
+      throw new Failure('invalid_request', `dailyMax: is required: ${agentId} has no spend policy`, {
+        issues: [{ path: 'dailyMax', message: `is required: ${agentId} has no spend policy` }],
       })
     const allowance = { agentId, dailyMicros: usdMicrosOf(dailyMax) }
     return makeAllowanceIntent(context, { wallet, allowance, dailyMax, at })
   },
 })
+
+/** The daily budget of a key, where it has a policy. @throws Failure `not_found`. */
+async function budgetOf(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<string | undefined> {
+  const kinds = [...agentKinds, ...developerKinds]
+  const key = await findOwnKey(database, { accountId, kinds, id, isLocked: false })
+  if (key === undefined) throw new Failure('not_found', 'There is no such key of yours.')
+  return spendPolicy.nullable().parse(key.policy ?? null)?.dailyBudget.max
+}

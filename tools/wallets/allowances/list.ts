@@ -3,21 +3,29 @@ import { agentKinds, developerKinds, listKeys } from '../../../src/identity/owne
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
+
+/** Stands before every key in the order of pages. */
+const cards = { id: `key_${'z'.repeat(26)}` }
 
 export default defineTool({
   name: 'wallets.allowances.list',
   title: 'Allowances',
-  summary: 'List what the chain lets each of the account’s keys spend from the wallet, newest key first.',
-  description: 'Empty where the gateway signs for the wallet: spend policies alone limit its keys then.',
+  summary: 'List what the chain lets cards and each of the account’s keys spend from the wallet.',
+  description:
+    'The cards’ own allowance (`agentId: "cards"`) comes first, then the keys, newest first. Empty where the gateway signs for the wallet: spend policies alone limit its keys then.',
   route: 'GET /api/wallets/allowances',
   who: 'person',
   scopes: [],
   effect: 'read',
   mcp: false,
   input: z.strictObject(pageMembers),
-  output: z.strictObject({ allowances: z.array(allowanceView).describe('One for each key.'), nextCursor }),
+  output: z.strictObject({
+    allowances: z.array(allowanceView).describe('One for the cards and one for each key.'),
+    nextCursor,
+  }),
   failures: ['provider_unavailable'],
   example: {},
   run: async (context, input) => {
@@ -27,9 +35,13 @@ export default defineTool({
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined || wallet.owner.kind === 'gateway') return { allowances: [], nextCursor: null }
     const kinds = [...agentKinds, ...developerKinds]
-    const { rows, nextCursor } = onePage(await listKeys(database, { accountId, kinds, page }), page)
+    const keys = await listKeys(database, { accountId, kinds, page })
+    const { rows, nextCursor } = onePage(page.after === null ? [cards, ...keys] : keys, page)
     const allowances = await Promise.all(
-      rows.map(async ({ id }) => ({ agentId: id, allowance: await chain.allowanceOf(wallet, id) })),
+      rows.map(async ({ id }) => {
+        const agentId = id === cards.id ? CARDS_AGENT : id
+        return { agentId, allowance: await chain.allowanceOf(wallet, agentId) }
+      }),
     )
     return {
       allowances: allowances.flatMap(({ agentId, allowance }) =>

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { hurrySettlements } from '../../../src/cards/settlements.ts'
 import { Failure } from '../../../src/failure.ts'
 import { readAssertion } from '../../../src/identity/passkey-response.ts'
 import { passkeySigners } from '../../../src/identity/passkey-signature.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { takeSponsorship } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
 import { setAllowance } from '../../../src/wallets/set-allowance.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
@@ -12,7 +14,7 @@ import { findOwnedWallet } from '../../../src/wallets/store.ts'
 export default defineTool({
   name: 'wallets.allowances.set',
   title: 'Set an allowance',
-  summary: 'Let an agent spend from the wallet on chain, by the signature of the wallet’s owner.',
+  summary: 'Let an agent, or cards, spend from the wallet on chain, by the signature of its owner.',
   description:
     'Waits up to three seconds for the chain; with `settlement_pending` send the same again. The chain executes an intent at most once.',
   route: 'POST /api/wallets/allowances',
@@ -38,11 +40,12 @@ export default defineTool({
     const wallet = await findOwnedWallet(context.database, account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     const assertion = readAssertion(signature)?.response
-    return viewAllowance(
-      await setAllowance(
-        { ...context, passkeys: passkeySigners(context) },
-        { wallet, intentId, signature, assertion, at: context.now },
-      ),
+    const allowance = await setAllowance(
+      { ...context, passkeys: passkeySigners(context) },
+      { wallet, intentId, signature, assertion, at: context.now },
     )
+    if (allowance.agentId === CARDS_AGENT)
+      await hurrySettlements(context.database, { accountId: account.id, at: context.now })
+    return viewAllowance(allowance)
   },
 })

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
+import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { typedDataView } from '../../../src/wallets/make-intent.ts'
 import { provesSigner, signerChallenge } from '../../../src/wallets/signer-proof.ts'
@@ -23,7 +25,7 @@ export default defineTool({
   who: 'person',
   scopes: [],
   effect: 'write',
-  stepUp: true,
+  stepUp: 'recent',
   mcp: false,
   input: z.strictObject({
     address: evmAddress.describe('EVM address of the key: an externally owned account, no contract.'),
@@ -65,7 +67,13 @@ export default defineTool({
       throw new Failure('conflict', 'This key signs for the account already.', {
         hint: 'GET /api/wallets/signers lists every signer.',
       })
-    await giveWallet(database, accountId, { kind: 'eoa', address })
+    await giveWallet(context, accountId, { kind: 'eoa', address })
+    await noticeOwner(context, { accountId, notice: 'signer_added', at })
+    await recordChange(context, {
+      action: 'signer.added',
+      object: { kind: 'signer', id: signer.id },
+      after: { type: 'eoa', address },
+    })
     return { signer: viewEoa(signer) }
   },
 })

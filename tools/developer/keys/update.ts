@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { isScope } from '../../../policies/scopes.ts'
+import { Failure } from '../../../src/failure.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
+import { changeKey, developerKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
+import { personOf } from '../../../src/kernel/context.ts'
+import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+
+export default defineTool({
+  name: 'developer.keys.update',
+  title: 'Pause or resume an API key',
+  summary: 'Stop every spend of a developer API key at once, or let it spend again.',
+  description: 'Recovery of an account pauses all its keys. Resuming needs a fresh second factor.',
+  route: 'PATCH /api/developer/keys/{id}',
+  who: 'person',
+  scopes: [],
+  effect: 'write',
+  mcp: false,
+  input: z.strictObject({
+    id: z.string().max(64).describe('`key_…`'),
+    status: z.enum(['active', 'paused']).describe('`paused` stops every spend, `active` resumes.'),
+  }),
+  output: developerKeyView,
+  failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
+  example: { id: 'key_01h455vb4pex5vsknk084sn02q', status: 'paused' },
+  run: async (context, { id, status }) => {
+    const owned = { accountId: personOf(context).account.id, kinds: developerKinds, isLocked: true }
+    const key = await findOwnKey(context.database, { ...owned, id })
+    if (key === undefined) throw new Failure('not_found', 'There is no such API key of yours.')
+    if (status === 'active' && key.status === 'paused') requireStepUp(context)
+    const changed = await changeKey(context.database, key, {
+      name: key.name,
+      status,
+      scopes: key.scopes.filter(isScope),
+      policy: spendPolicy.nullable().parse(key.policy ?? null),
+      expiresAt: key.expiresAt,
+    })
+    if (status === 'paused') context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    return developerKeyOf(changed)
+  },
+})
