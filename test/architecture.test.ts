@@ -12,6 +12,9 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema|schema-[a-z]+)\.ts)$/],
   ['adapter', /^src\/(providers\/[^/]+|storage)\//],
   ['ledger', /^src\/ledger\//],
+  ['evidence', /^src\/evidence\//],
+  ['alarms', /^src\/alarms\//],
+  ['journal', /^src\/journal\//],
   ['spending', /^src\/spending\//],
   ['kernel', /^src\/kernel\//],
   ['http', /^src\/http\//],
@@ -28,15 +31,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   base: [],
   port: ['base'],
   ledger: ['base', 'port'],
+  evidence: ['base', 'port'],
+  alarms: ['base', 'port'],
+  journal: ['base', 'port'],
   spending: ['base', 'port', 'ledger', 'policies'],
-  domain: ['base', 'port', 'ledger', 'spending', 'policies'],
-  kernel: ['base', 'port', 'ledger', 'spending', 'policies'],
+  domain: ['base', 'port', 'ledger', 'evidence', 'alarms', 'spending', 'policies'],
+  kernel: ['base', 'port', 'ledger', 'journal', 'spending', 'policies'],
   adapter: ['base', 'port'],
-  tools: ['base', 'port', 'kernel', 'ledger', 'spending', 'domain', 'policies'],
-  http: ['base', 'port', 'kernel', 'domain'],
-  mcp: ['base', 'port', 'kernel', 'domain'],
-  jobs: ['base', 'port', 'ledger', 'spending', 'domain'],
-  commands: ['base', 'port', 'kernel', 'domain', 'http', 'jobs', 'root'],
+  tools: ['base', 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', 'domain', 'policies'],
+  http: ['base', 'port', 'kernel', 'evidence', 'domain', 'policies'],
+  mcp: ['base', 'port', 'kernel', 'domain', 'policies'],
+  jobs: ['base', 'port', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
+  commands: ['base', 'port', 'kernel', 'journal', 'domain', 'http', 'jobs', 'root'],
 }
 
 /** Layers whose folders are rooms of their own: a domain or an adapter never imports its neighbour. */
@@ -146,11 +152,20 @@ describe('the import table', () => {
     ])
   })
 
-  it('has no room above 300 lines', () => {
-    const large = files.filter(
-      (file) => !file.includes('.artifact.') && readFileSync(file, 'utf8').split('\n').length > 300,
+  it('never looks host names up on the threads that provider calls need', () => {
+    const callers = files.filter(
+      (file) =>
+        file.startsWith('src/http/') &&
+        /import \{[^}]*\blookup\b[^}]*\} from 'node:dns/.test(readFileSync(file, 'utf8')),
     )
-    expect(large).toEqual([])
+    expect(callers).toEqual([])
+  })
+
+  it('calls providers through one client', () => {
+    const callers = files.filter(
+      (file) => file.startsWith('src/providers/') && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
+    )
+    expect(callers).toEqual(['src/providers/chain/transport.ts', 'src/providers/http-client.ts'])
   })
 
   it('reads the clock and makes randomness in one place each', () => {

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { encodeFunctionData } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../src/clock.ts'
+import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
 import { silentLog } from '../../src/log.ts'
 import { tokenAbi } from '../../src/providers/chain/abi.ts'
 import { findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
@@ -122,7 +123,7 @@ async function walletSenders(chain: Chain): Promise<Send> {
     const transfer = transferOf(accounts[index] ?? '', to, 1n)
     const submission = await chain.submit(transfer)
     if (submission.status === 'refused') throw new Error(submission.reason)
-    const { status } = await chain.outcomeOf(transfer, 10_000)
+    const { status } = await operationOutcome(chain, transfer, 10_000)
     if (status !== 'confirmed') throw new Error(`a transfer is ${status}`)
   }
 }

@@ -68,7 +68,7 @@ describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
     const { code, out, err } = await bursar(['audit', 'verify'], env)
     expect([code, err]).toEqual([0, ''])
     expect(out).toMatch(
-      /^1,234 decisions, chain intact, 1,234 signatures verified, 3 not sealed yet\nHead: 1234 [0-9a-f]{64}\n$/,
+      /^1,234 decisions, chain intact, 1,234 signatures verified, 3 not sealed yet\nHead: 1234 [0-9a-f]{64}\nJournal: 0 changes, chain intact, /,
     )
   })
 

@@ -51,6 +51,7 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     const placed = buying()
     const report = await reportOf(placed)
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 10n, reason: null })
+    if (report.status === 'unreadable') throw new Error('the report cannot be read')
     expect(costUp(report.filledValue, 1n)).toBe(placed.notional)
     expect(report.filledAt).toBeInstanceOf(Date)
     expect(await broker().find(placed.id)).toEqual(report)
@@ -232,11 +233,6 @@ describe('broker: alpaca', () => {
     ['400', end(400, '{"message":"?"}')],
     ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end()],
     ['no JSON', end(200, '<html>')],
-    ['another shape', end(200, '{"orders":[]}')],
-    [
-      'a quantity that is none',
-      end(200, '{"id":"1","client_order_id":"1","status":"new","filled_qty":"-1"}'),
-    ],
     ['a hang-up', (response: ServerResponse) => void response.destroy()],
     ['silence', () => {}],
   ])('says of an order that it is not known on %s', async (_name, answer) => {
@@ -248,6 +244,19 @@ describe('broker: alpaca', () => {
     expect(failure).toMatchObject({ code: 'provider_unavailable' })
     expect(String(failure)).not.toContain('a-secret')
     await expect(broker.find(nextId())).rejects.toMatchObject({ code: 'provider_unavailable' })
+  })
+
+  it.each([
+    ['another shape', { orders: [] }],
+    ['a quantity that is none', { id: '1', client_order_id: '1', status: 'new', filled_qty: '-1' }],
+  ])('hands on %s as a report that cannot be read', async (_name, body) => {
+    server.state.interrupt = (_asked, response) => {
+      end(200, JSON.stringify(body))(response)
+      return true
+    }
+    const report = { status: 'unreadable', reported: body }
+    expect(await broker.place(buying())).toEqual({ status: 'placed', report })
+    expect(await broker.find(nextId())).toEqual(report)
   })
 
   it('finds an order whose placing was cut off, and does not place it twice', async () => {

@@ -59,7 +59,7 @@ export function testAuthorizations(chain: () => Chain): void {
       message: { authorizer: author.address, nonce },
     })
     const named = { token, authorizer: author.address, nonce }
-    expect(await chain().authorizationOutcome(named)).toEqual({ status: 'unused' })
+    expect(await chain().authorizationState(named)).toEqual({ status: 'unused' })
     const hash = await chain().signer.writeContract({
       address: token,
       abi: authorizationAbi,
@@ -67,7 +67,7 @@ export function testAuthorizations(chain: () => Chain): void {
       args: [author.address, nonce, signature],
     })
     await chain().signer.waitForTransactionReceipt({ hash })
-    expect(await chain().authorizationOutcome(named)).toEqual({ status: 'canceled' })
+    expect(await chain().authorizationState(named)).toEqual({ status: 'canceled' })
   })
 
   describe('EIP-3009, as an x402 facilitator uses it', () => {
@@ -135,14 +135,27 @@ export function testAuthorizations(chain: () => Chain): void {
       )
       expect(await isUsed(message.nonce)).toBe(false)
       const named = { token: chain().tokens.USDC, authorizer: payer.address, nonce: message.nonce }
-      expect(await chain().authorizationOutcome(named)).toEqual({ status: 'unused' })
+      expect(await chain().authorizationState(named)).toEqual({ status: 'unused' })
       const hash = await settle(message, signature)
       expect(await chain().signer.waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
       expect(await isUsed(message.nonce)).toBe(true)
-      const outcome = await chain().authorizationOutcome(named)
-      // The simulated chain does not keep which transaction it was.
-      expect([hash, null]).toContain('transactionHash' in outcome ? outcome.transactionHash : undefined)
-      expect(outcome.status).toBe('used')
+      expect(await chain().authorizationState(named)).toEqual({ status: 'used', transactionHash: hash })
+      const token = chain().tokens.USDC.toLowerCase()
+      const [from, authorizer] = [payer.address.toLowerCase(), payer.address.toLowerCase()]
+      expect(await chain().transaction(hash)).toMatchObject({
+        hash,
+        succeeded: true,
+        transfers: [
+          {
+            token,
+            from,
+            to: to.toLowerCase(),
+            units: 100n,
+            operationHash: null,
+            authorization: { authorizer, nonce: message.nonce },
+          },
+        ],
+      })
       await expect(settle(message, signature)).rejects.toThrow('authorization is used')
       expect(await balanceOf(to)).toBe(before + 100n)
     })

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
+import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
 import type {
   Address,
   Authorization,
@@ -74,7 +75,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
   }
   const send = async (operation: AuthorizedOperation) => {
     const submission = await chainOf().submit(operation)
-    return submission.status === 'refused' ? submission : chainOf().outcomeOf(operation, WAIT_MS)
+    return submission.status === 'refused' ? submission : operationOutcome(chainOf(), operation, WAIT_MS)
   }
   const rejected = { status: 'refused', cause: 'authorization' }
   const confirmed = { status: 'confirmed' }
@@ -174,11 +175,70 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await chainOf().allowanceOf(wallet, 'key_2')).toEqual({
       dailyMicros: 1_500_000_000n,
       spentMicros: 1_500_000_000n,
+      onceMicros: 0n,
       isOwn: true,
     })
     expect(await chainOf().allowanceOf(wallet, 'key_1')).toMatchObject({ isOwn: false })
     expect(await chainOf().allowanceOf(walletOf(wallet.accountId), 'key_1')).toBeNull()
   })
+
+  it('lets cards spend from an allowance of their own, which agents do not touch', async () => {
+    const passkey = await newPasskey()
+    const wallet = walletWith(passkey.owner)
+    await fund(wallet, 5_000_000_000n)
+    const by = (agentId: string, units: bigint) =>
+      send({ ...paymentOf(wallet, newAddress(), units), authorization: { kind: 'allowance', agentId } })
+    expect(await by('key_1', 1_000_000_000n)).toMatchObject(confirmed)
+    expect(await by('cards', 600_000_000n)).toMatchObject(confirmed)
+    expect(await by('key_2', 1n)).toMatchObject(rejected)
+    expect(await by('cards', 400_000_001n)).toMatchObject(rejected)
+    expect(await by('cards', 400_000_000n)).toMatchObject(confirmed)
+    expect(await chainOf().allowanceOf(wallet, 'cards')).toEqual({
+      dailyMicros: 1_000_000_000n,
+      spentMicros: 1_000_000_000n,
+      onceMicros: 0n,
+      isOwn: true,
+    })
+  })
+
+  it.each(['deployed', 'never used'])(
+    'hands a %s wallet over with what cards hold of it, to be spent once',
+    async (state) => {
+      const account = privateKeyToAccount(generatePrivateKey())
+      const mine = walletOf(walletWith(gateway).accountId)
+      await fund(mine, 5_000_000_000n)
+      if (state === 'deployed') await send({ ...paymentOf(mine, newAddress(), 1n), authorization: gateway })
+      const theirs: Wallet = {
+        ...mine,
+        owner: { kind: 'eoa', address: account.address },
+        cardCover: 900_000_000n,
+      }
+      const first = { dailyMicros: 1_000_000_000n, spentMicros: 0n, onceMicros: 900_000_000n, isOwn: true }
+      // What the hand-over will give is said before it is there.
+      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual(first)
+      const byCards = (units: bigint) =>
+        send({
+          ...paymentOf(theirs, newAddress(), units),
+          authorization: { kind: 'allowance', agentId: 'cards' },
+        })
+      expect(await byCards(700_000_000n)).toMatchObject(confirmed)
+      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual({ ...first, onceMicros: 200_000_000n })
+      expect(await byCards(1_200_000_001n)).toMatchObject(rejected)
+      expect(await byCards(300_000_000n)).toMatchObject(confirmed)
+      expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual({
+        ...first,
+        spentMicros: 100_000_000n,
+        onceMicros: 0n,
+      })
+
+      // The owner's own word ends whatever was given before.
+      const call = { kind: 'allowance', agentId: 'cards', dailyMicros: 99_000_000n } as const
+      const grant = { ...paymentOf(theirs, newAddress(), 1n), call }
+      const signature = await account.sign({ hash: chainOf().operationOf(grant).hash })
+      expect(await send({ ...grant, authorization: { kind: 'eoa', signature } })).toMatchObject(confirmed)
+      expect(await byCards(1n)).toMatchObject(rejected)
+    },
+  )
 
   it('does not execute an operation whose time is over', async () => {
     const wallet = walletOf(walletWith(gateway).accountId)

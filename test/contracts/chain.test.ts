@@ -6,6 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/clock.ts'
+import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
 import { silentLog } from '../../src/log.ts'
 import { startAnvilChain } from '../../src/providers/chain/anvil.ts'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
@@ -75,7 +76,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         chains.map(async (chain) => {
           const transfer = transferOf(await fundedAccount(chain, 5n), to, 5n)
           await chain.submit(transfer)
-          expect(await chain.outcomeOf(transfer, 5_000)).toMatchObject({ status: 'confirmed' })
+          expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
         }),
       )
       expect(await chains[0]?.balanceOf('USDC', to)).toBe(15n)
@@ -87,9 +88,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const to = newAddress()
       const transfer = transferOf(await fundedAccount(one, 10n), to, 10n)
       const first = await one.submit(transfer)
-      const outcome = await one.outcomeOf(transfer, 5_000)
+      const outcome = await operationOutcome(one, transfer, 5_000)
       expect(await other.submit(transfer)).toEqual(first)
-      expect(await other.outcomeOf(transfer, 5_000)).toEqual(outcome)
+      expect(await operationOutcome(other, transfer, 5_000)).toEqual(outcome)
       expect(await one.balanceOf('USDC', to)).toBe(10n)
     })
 
@@ -101,7 +102,9 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       const transfers = Array.from({ length: 10 }, () => transferOf(accountId, to, 1n))
       for (const transfer of transfers) {
         await Promise.all([one.submit(transfer), other.submit(transfer)])
-        const outcomes = await Promise.all([one, other].map((chain) => chain.outcomeOf(transfer, 5_000)))
+        const outcomes = await Promise.all(
+          [one, other].map((chain) => operationOutcome(chain, transfer, 5_000)),
+        )
         expect(outcomes.map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
       }
       expect(await one.balanceOf('USDC', to)).toBe(10n)
@@ -151,7 +154,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await workshop.mint([{ token: 'USDC', to: wallet, units: 6n }])
       for (const transfer of transfers) {
         const submission = await chain.submit(transfer)
-        const outcome = await chain.outcomeOf(transfer, 5_000)
+        const outcome = await operationOutcome(chain, transfer, 5_000)
         expect(outcome).toMatchObject({ status: 'confirmed' })
         expect(await chain.submit(transfer)).toEqual(submission)
       }
@@ -168,10 +171,10 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         { token: 'USDC', to: await chain.walletAddress(walletOf('acct_earlier')), units: 5n },
       ])
       await chain.submit(transfer)
-      const outcome = await chain.outcomeOf(transfer, 5_000)
+      const outcome = await operationOutcome(chain, transfer, 5_000)
       const later = await connectRpcChain({ ...parts, url, sponsorKey, contracts: developmentContracts() })
       onTestFinished(() => later.close())
-      expect(await later.outcomeOf(transfer, 0)).toEqual(outcome)
+      expect(await operationOutcome(later, transfer, 0)).toEqual(outcome)
       expect(await later.submit(transfer)).toMatchObject({ status: 'submitted' })
       expect(await later.balanceOf('USDC', to)).toBe(5n)
     })
@@ -214,7 +217,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await chain.modules(walletOf(accountId))).toMatchObject([{ status: 'pending_deployment' }])
       const transfer = transferOf(accountId, to, 2n)
       expect(await chain.submit(transfer)).toMatchObject({ status: 'submitted' })
-      expect(await chain.outcomeOf(transfer, 5_000)).toMatchObject({ status: 'confirmed' })
+      expect(await operationOutcome(chain, transfer, 5_000)).toMatchObject({ status: 'confirmed' })
       expect(await chain.balanceOf('USDC', to)).toBe(2n)
 
       process.kill(pids[1] ?? 0, 'SIGKILL')

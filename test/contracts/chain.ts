@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { operationOutcome } from '../../src/evidence/operation-outcome.ts'
 import type {
   Address,
   AuthorizedOperation,
@@ -65,7 +66,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     const balanceOf = (address: Address) => chain.balanceOf('USDC', address)
     const send = async (transfer: AuthorizedOperation) => {
       const submission = await chain.submit(transfer)
-      return submission.status === 'refused' ? submission : chain.outcomeOf(transfer, WAIT_MS)
+      return submission.status === 'refused' ? submission : operationOutcome(chain, transfer, WAIT_MS)
     }
 
     it('says what it is', async () => {
@@ -112,7 +113,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const transfer = transferOf(accountId, to, 250_001n)
       const submission = await chain.submit(transfer)
       expect(hashOf(submission)).toMatch(/^0x[0-9a-f]{64}$/)
-      expect(await chain.outcomeOf(transfer, WAIT_MS)).toEqual({
+      expect(await operationOutcome(chain, transfer, WAIT_MS)).toEqual({
         status: 'confirmed',
         transactionHash: hashOf(submission),
       })
@@ -137,7 +138,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
     })
 
     it('knows nothing of a transfer that was never submitted', async () => {
-      expect(await chain.outcomeOf(transferOf(newName('acct'), newAddress(), 1n), 0)).toEqual({
+      expect(await operationOutcome(chain, transferOf(newName('acct'), newAddress(), 1n), 0)).toEqual({
         status: 'absent',
       })
     })
@@ -147,7 +148,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const to = newAddress()
       const transfer = transferOf(accountId, to, 100n)
       const first = await chain.submit(transfer)
-      await chain.outcomeOf(transfer, WAIT_MS)
+      await operationOutcome(chain, transfer, WAIT_MS)
       // Nothing is left to send it from, yet it is not refused: it was executed.
       expect(await chain.submit(transfer)).toEqual(first)
       expect(await balanceOf(to)).toBe(100n)
@@ -159,7 +160,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       const transfer = transferOf(accountId, to, 3n)
       const submissions = await Promise.all(Array.from({ length: 20 }, () => chain.submit(transfer)))
       expect(new Set(submissions.map(hashOf)).size).toBe(1)
-      expect(await chain.outcomeOf(transfer, WAIT_MS)).toMatchObject({ status: 'confirmed' })
+      expect(await operationOutcome(chain, transfer, WAIT_MS)).toMatchObject({ status: 'confirmed' })
       expect(await balanceOf(to)).toBe(3n)
     })
 
@@ -182,7 +183,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
         reason: 'ERC20: transfer amount exceeds balance',
         cause: 'transfer',
       })
-      expect(await chain.outcomeOf(transfer, 0)).toEqual({ status: 'absent' })
+      expect(await operationOutcome(chain, transfer, 0)).toEqual({ status: 'absent' })
       expect(await balanceOf(to)).toBe(0n)
       await chain.mint([{ token: 'USDC', to: await chain.walletAddress(walletOf(accountId)), units: 1n }])
       expect(await send(transfer)).toMatchObject({ status: 'confirmed' })

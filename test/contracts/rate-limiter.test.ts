@@ -97,14 +97,25 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 60_000)).toEqual({ allowed: true, remaining: 1, resetSeconds: 60 })
   })
 
-  it('starts the whole window anew with every request over the count', async () => {
+  it('answers the first refusal with what is left, and restarts the window with each one after it', async () => {
     const key = freshKey()
     await take(key, 0)
     await take(key, 1)
     const refused = { allowed: false, remaining: 0, resetSeconds: 60 }
+    expect(await take(key, 20_000)).toEqual({ ...refused, resetSeconds: 40 })
     expect(await take(key, 30_000)).toEqual(refused)
     expect(await take(key, 89_999)).toEqual(refused)
     expect(await take(key, 149_998)).toEqual(refused)
+  })
+
+  it('is never lengthened by refused requests where it does not restart', async () => {
+    const key = freshKey()
+    const stay = (ms: number) =>
+      opened.limiters[0].take(key, { count: 1, seconds: 60, restarts: false }, later(ms))
+    await stay(0)
+    for (const ms of [1_000, 2_000, 30_000, 59_000])
+      expect(await stay(ms)).toEqual({ allowed: false, remaining: 0, resetSeconds: 60 - ms / 1000 })
+    expect(await stay(60_000)).toMatchObject({ allowed: true })
   })
 
   it.each([0, 1, 499, 999])(
@@ -124,6 +135,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
   it('keeps refusing a millisecond before that', async () => {
     const key = freshKey()
     await take(key, 0, 1)
+    await take(key, 1, 1)
     expect(await take(key, 59_999, 1)).toMatchObject({ allowed: false })
     expect(await take(key, 119_998, 1)).toMatchObject({ allowed: false })
     expect(await take(key, 179_998, 1)).toMatchObject({ allowed: true })

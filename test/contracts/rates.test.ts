@@ -58,6 +58,30 @@ describe('ECB rates', () => {
   })
   afterEach(() => feed?.close())
 
+  it.each([
+    ['a day that is yet to come', ecbDocument('2099-01-01')],
+    ['a dollar at a hundredth', ecbDocument('2026-11-20', { ...published, USD: '0.0107' })],
+    ['a rupee at a million', ecbDocument('2026-11-20', { ...published, INR: '1000000' })],
+    ['a pound that moved by a quarter', ecbDocument('2026-11-20', { ...published, GBP: '1.06' })],
+    ['no pound', ecbDocument('2026-11-20').replace(/.*'GBP'.*\n/, '')],
+    ['thirty digits', ecbDocument('2026-11-20', { ...published, JPY: '1'.repeat(30) })],
+  ])('does not believe a publication with %s, and keeps the last one', async (_what, document) => {
+    const rates = await open()
+    await rates.latest(now)
+    feed.answer = { status: 200, body: document }
+    const { asOf, perEuro } = await rates.latest(later(2))
+    expect([asOf.toISOString().slice(0, 10), perEuro.get('USD'), perEuro.get('GBP')]).toEqual([
+      '2026-11-19',
+      published.USD,
+      published.GBP,
+    ])
+    await expect(rates.latest(later(24 * 7))).rejects.toEqual(refused)
+  })
+
+  it('has no rates where the first publication is of a day that is yet to come', async () => {
+    await expect((await open('2099-01-01')).latest(now)).rejects.toEqual(refused)
+  })
+
   it('are the published ones, to the digit, of the published day', async () => {
     const { source, asOf, perEuro } = await (await open()).latest(now)
     expect(source).toBe('ECB euro reference rates of 2026-11-19')

@@ -104,7 +104,9 @@ describe('decisions that can be audited', () => {
     expect(await gateway.stop()).toBe(0)
     const verified = await bursar(['audit', 'verify'], env)
     expect(verified).toMatchObject({ code: 0, err: '' })
-    expect(verified.out).toMatch(/^4 decisions, chain intact, 4 signatures verified\nHead: 4 [0-9a-f]{64}\n$/)
+    expect(verified.out).toMatch(
+      /^4 decisions, chain intact, 4 signatures verified\nHead: 4 [0-9a-f]{64}\nJournal: 1 change, chain intact, head 1 [0-9a-f]{64}\n$/,
+    )
     expect((await bursar(['audit', 'export', '--out', exported], env)).code).toBe(0)
     // A directory of nobody: neither database nor keys are needed any more.
     const elsewhere = { DATA_DIR: join(directory, 'nowhere') }
@@ -132,7 +134,7 @@ describe('decisions that can be audited', () => {
 
   it('names the row of the database in which one digit was changed', async () => {
     const database = await openPglite({ directory: env.DATA_DIR, now: systemClock, log: silentLog })
-    await database.call({ name: 'disable', text: 'alter table decision disable trigger append_only' }, [])
+    await database.call({ name: 'disable', text: 'alter table decision disable trigger user' }, [])
     const [row] = await database.call<{ id: string }>(
       {
         name: 'change',

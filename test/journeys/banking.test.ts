@@ -1,5 +1,8 @@
 /** Banking over real HTTP, on the built gateway: accounts in four currencies, deposits by signed webhooks, and what they buy. */
-import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -13,16 +16,28 @@ const accounts = z.object({
 const wallet = z.object({ balances: z.array(z.object({ token: z.string(), amount: z.string() })) })
 const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
 
+const bridge = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const directory = mkdtempSync(join(tmpdir(), 'bursar-bridge-'))
+const bridgeKeyFile = join(directory, 'bridge.pem')
+writeFileSync(bridgeKeyFile, bridge.publicKey.export({ type: 'spki', format: 'pem' }))
+
 let gateway: Gateway
 let key: KeyObject
 beforeAll(async () => {
-  gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '300/60' })
+  gateway = await startGateway({
+    CHAIN: 'simulated',
+    RATE_MUTATIONS: '300/60',
+    BRIDGE_WEBHOOK_PUBLIC_KEY_FILE: bridgeKeyFile,
+  })
   const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
   key = createPrivateKey(
     z.object({ bridgeWebhookPrivateKey: z.string() }).parse(body).bridgeWebhookPrivateKey,
   )
 })
-afterAll(() => gateway?.stop())
+afterAll(async () => {
+  await gateway?.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
 
 async function balanceOf(person: Person, token: string): Promise<string | undefined> {
   const { body } = await person.ask('GET', '/api/wallets')
@@ -34,7 +49,7 @@ const accountsOf = async (person: Person) =>
 
 async function hook(
   event: Record<string, unknown>,
-  { at = new Date(), sentBody }: { at?: Date; sentBody?: string } = {},
+  { at = new Date(), sentBody, signer = key }: { at?: Date; sentBody?: string; signer?: KeyObject } = {},
 ) {
   const body = JSON.stringify({
     api_version: 'v0',
@@ -48,12 +63,25 @@ async function hook(
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      'x-webhook-signature': signBankingWebhook(body, { key, at }),
+      'x-webhook-signature': signBankingWebhook(body, { key: signer, at }),
     },
     body: sentBody ?? body,
   })
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
+
+describe('a state that nobody knows', () => {
+  it('is no state, whatever it is called', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    for (const state of ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf'])
+      for (const event_category of ['virtual_account.activity', 'transfer']) {
+        const event_object = { virtual_account_id: account?.id, amount: '1', currency: 'usd', type: state }
+        const told = await hook({ event_category, event_object_status: state, event_object })
+        expect([state, event_category, told.status]).toEqual([state, event_category, 200])
+      }
+  })
+})
 
 describe('virtual accounts', () => {
   it('are opened once a currency, with instructions of their kind', async () => {
@@ -181,4 +209,59 @@ describe('the banking provider’s webhook', () => {
     expect((await hook({ event_id: null })).status).toBe(400)
     expect((await hook({ event_id: 'x', padding: 'x'.repeat(70_000) })).status).toBe(413)
   })
+})
+
+describe('Bridge’s own webhooks, in the sandbox', () => {
+  const events = (virtualAccount: unknown, depositId: string) =>
+    (
+      [
+        ['funds_received', '100.00', 'usd'],
+        ['payment_submitted', '99.75', 'usdc'],
+        ['payment_processed', '99.75', 'usdc'],
+      ] as const
+    ).map(([type, amount, currency]) => ({
+      event_object_id: randomUUID(),
+      event_object: { type, amount, currency, virtual_account_id: virtualAccount, deposit_id: depositId },
+    }))
+
+  it('credit the tokens that arrived, once, whatever is delivered again', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    const signer = bridge.privateKey
+    const told = events(account?.id, randomUUID())
+    for (const event of [...told, ...told]) expect((await hook(event, { signer })).status).toBe(200)
+    expect(await balanceOf(guest, 'USDC')).toBe('1099.75')
+  })
+
+  it('credit no more than was paid in, and nothing in a token that the account does not become', async () => {
+    const guest = await newGuest(gateway.origin)
+    const [account] = await accountsOf(guest)
+    for (const changes of [{ amount: '100.01' }, { currency: 'eurc' }]) {
+      const [received, , processed] = events(account?.id, randomUUID())
+      await hook(received ?? {}, { signer: bridge.privateKey })
+      const event = { ...processed, event_object: { ...processed?.event_object, ...changes } }
+      expect((await hook(event, { signer: bridge.privateKey })).status).toBe(400)
+    }
+    expect(await balanceOf(guest, 'USDC')).toBe('1000')
+  })
+
+  it('are refused by any other key', async () => {
+    const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const [event] = events('va_1', randomUUID())
+    expect(await hook(event ?? {}, { signer: other })).toMatchObject({
+      status: 401,
+      body: { code: 'signature_invalid' },
+    })
+  })
+})
+
+it('says that an account has another destination instead of ignoring the one that is asked for', async () => {
+  const guest = await newGuest(gateway.origin)
+  const [usd] = await accountsOf(guest)
+  const ask = (body: Record<string, unknown>) =>
+    guest.ask('POST', '/api/banking', { currency: 'USD', ...body })
+  for (const destination of [null, { token: 'USDT' }])
+    expect(await ask({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  for (const body of [{}, { destination: { token: 'USDC' } }])
+    expect(await ask(body)).toMatchObject({ status: 200, body: { id: usd?.id } })
 })

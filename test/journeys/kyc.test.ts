@@ -52,9 +52,9 @@ describe('identity verification', () => {
       scopes: ['compliance:write'],
     })
     const key = z.string().parse(made.key)
-    const second = await callMcp(key, 'compliance_kyc', {
-      applicant: { dateOfBirth: '1990-12-10', country: 'JP', address: 'Chiyoda 1-1' },
-    })
+    const rest = { applicant: { dateOfBirth: '1990-12-10', country: 'JP', address: 'Chiyoda 1-1' } }
+    expect(await callMcp(key, 'compliance_kyc', rest)).toMatchObject({ code: 'insufficient_scope' })
+    const { body: second } = await person.ask('POST', '/api/compliance/kyc', rest)
     expect(second).toMatchObject({ id: first.body.id, status: 'pending', requirements: [] })
     expect(await order('11')).toMatchObject({ status: 403 })
     await expect

@@ -6,6 +6,7 @@ export interface ConsentDecision {
   readonly decision: 'approve' | 'deny'
   readonly scopes?: readonly string[]
   readonly policy?: object
+  readonly keepEarlier?: boolean
 }
 
 /** A browser of somebody who is signed in. */

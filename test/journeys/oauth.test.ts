@@ -37,8 +37,8 @@ describe('an MCP client over OAuth', () => {
   }, 60_000)
   afterAll(() => gateway?.stop())
 
-  const discover = async () => {
-    const mcp = `${gateway.origin}/mcp`
+  const discover = async (origin = gateway.origin) => {
+    const mcp = `${origin}/mcp`
     const refused = await fetch(mcp, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -53,8 +53,8 @@ describe('an MCP client over OAuth', () => {
     if (metadata === undefined) throw new Error('no metadata of the authorization server')
     return { resource, issuer, metadata }
   }
-  const register = async () => {
-    const { metadata, issuer, resource } = await discover()
+  const register = async (origin = gateway.origin) => {
+    const { metadata, issuer, resource } = await discover(origin)
     const clientInformation = await registerClient(issuer, {
       metadata,
       clientMetadata: {
@@ -71,10 +71,19 @@ describe('an MCP client over OAuth', () => {
   const begin = ({ issuer, ...known }: Registered, scope: string) =>
     startAuthorization(issuer, { ...known, redirectUrl: REDIRECT, scope, state: 'xyz' })
   const browser = () => newOAuthBrowser(page, owner.token)
-  const letIn = async (scopes: readonly string[], asked: string) => {
-    const registered = await register()
+  const letIn = async (scopes: readonly string[], asked: string, origin = gateway.origin) =>
+    letInAgain(await register(origin), { scopes, asked })
+  const letInAgain = async (
+    registered: Registered,
+    { scopes, asked, ...more }: { scopes: readonly string[]; asked: string; keepEarlier?: boolean },
+  ) => {
     const { authorizationUrl, codeVerifier } = await begin(registered, asked)
-    const back = await browser().authorize(authorizationUrl, { decision: 'approve', scopes, policy })
+    const back = await browser().authorize(authorizationUrl, {
+      decision: 'approve',
+      scopes,
+      policy,
+      ...more,
+    })
     expect(back.searchParams.get('state')).toBe('xyz')
     expect(back.searchParams.get('iss')).toBe(registered.issuer)
     const authorizationCode = back.searchParams.get('code') ?? ''
@@ -87,10 +96,10 @@ describe('an MCP client over OAuth', () => {
       })
     return { registered, exchange, tokens: await exchange() }
   }
-  const connect = async (accessToken: string) => {
+  const connect = async (accessToken: string, origin = gateway.origin) => {
     const client = new Client({ name: 'test', version: '1' })
     const headers = { authorization: `Bearer ${accessToken}` }
-    const transport = new StreamableHTTPClientTransport(new URL(`${gateway.origin}/mcp`), {
+    const transport = new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), {
       requestInit: { headers },
     })
     await client.connect(transport)
@@ -122,6 +131,49 @@ describe('an MCP client over OAuth', () => {
       authorization_response_iss_parameter_supported: true,
     })
     expect(metadata.scopes_supported).toContain('wallets:transfer')
+  })
+
+  it('is let in by any name of this machine, which all are one resource', async () => {
+    expect((await discover(page)).resource.resource).toBe(`${page}/mcp`)
+    const { tokens } = await letIn(['wallets:read'], 'wallets:read', page)
+    for (const origin of [page, gateway.origin]) {
+      const client = await connect(tokens.access_token, origin)
+      expect((await call(client, 'wallets_get', {})).isError).toBe(false)
+    }
+  })
+
+  it('loses what it was granted before when it is granted anew, unless its owner says otherwise', async () => {
+    const registered = await register()
+    const again = (more: { keepEarlier?: boolean } = {}) =>
+      letInAgain(registered, { scopes: ['wallets:read'], asked: 'wallets:read', ...more })
+    const works = async ({ tokens }: Awaited<ReturnType<typeof letIn>>) => {
+      const { status } = await fetch(`${gateway.origin}/mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
+      return status !== 401
+    }
+    const first = await again()
+    const second = await again()
+    expect([await works(first), await works(second)]).toEqual([false, true])
+    const third = await again({ keepEarlier: true })
+    expect([await works(second), await works(third)]).toEqual([true, true])
+  })
+
+  it('is asked for on a page that ticks nothing that changes anything, and tells what presets allow', async () => {
+    const registered = await register()
+    const asked = 'wallets:read banking:write compliance:write wallets:transfer'
+    const { authorizationUrl } = await begin(registered, asked)
+    const { page: shown } = await browser().begin(authorizationUrl)
+    const box = (scope: string) =>
+      new RegExp(`<input type="checkbox" name="scope" value="${scope}"[^>]*>`).exec(shown)?.[0]
+    expect(box('wallets:read')).toContain('checked')
+    for (const scope of ['banking:write', 'compliance:write', 'wallets:transfer'])
+      expect([scope, box(scope)]).toEqual([scope, expect.not.stringContaining('checked')])
+    const seen = shown.slice(shown.indexOf('It may see'), shown.indexOf('It may change'))
+    expect(seen).not.toContain('write')
+    expect(shown).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
   })
 
   it('gets the scopes that its owner ticked, spends within the policy, and waits for approval above it', async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { startSmtp } from '../smtp.ts'
-import { type Agent, newAgent } from './agent.ts'
+import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
 const redisUrl = process.env.TEST_REDIS_URL
@@ -155,51 +155,35 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       ])
     })
 
-    describe('ten wrong codes', () => {
-      let agent: Agent
-      let apiKey: string
-      let agentRead: () => Promise<number>
-
-      beforeAll(async () => {
-        agent = await newAgent()
+    describe('wrong codes of a stranger', () => {
+      it('lock neither the account nor its session, agent or API key', async () => {
+        const agent = await newAgent()
         const grant = { name: 'Reports', scopes: ['wallets:read'] }
-        const registered = await post(
-          '/api/agents/keys',
-          { ...grant, publicKey: agent.jwk.x },
-          bearer(first.sessionToken),
-        )
-        expect(registered.status).toBe(200)
-        const created = await post('/api/developer/keys', grant, bearer(first.sessionToken))
-        apiKey = z.object({ key: z.string() }).parse(await created.json()).key
-        agentRead = async () =>
-          (await agent.fetch({ method: 'GET', url: `${gateway.origin}/api/wallets` })).status
-        expect([await agentRead(), await statusOf(apiKey)]).toEqual([200, 200])
-        for (let round = 0; round < 2; round += 1) {
-          const given = await codeFor('otp', asSent)
+        const owner = bearer(first.sessionToken)
+        await post('/api/agents/keys', { ...grant, publicKey: agent.jwk.x }, owner)
+        const created = await post('/api/developer/keys', grant, owner)
+        const apiKey = z.object({ key: z.string() }).parse(await created.json()).key
+        for (const kind of ['otp', 'recovery', 'otp'] as const) {
+          const given = await codeFor(kind, asSent)
           for (let tries = 0; tries < 5; tries += 1) {
-            const wrong = await show('otp', { ...given, code: otherThan(given.code) })
+            const wrong = await show(kind, { ...given, code: otherThan(given.code) })
             expect([wrong.status, problem.parse(await wrong.json()).code]).toEqual([401, 'unauthenticated'])
           }
         }
-      })
-
-      it('lock the account: its session, agent and API key, and whoever has the right code', async () => {
-        expect(await statusOf(first.sessionToken)).toBe(423)
-        expect([await agentRead(), await statusOf(apiKey)]).toEqual([423, 423])
+        const agentRead = await agent.fetch({ method: 'GET', url: `${gateway.origin}/api/wallets` })
+        expect([await statusOf(first.sessionToken), agentRead.status, await statusOf(apiKey)]).toEqual([
+          200, 200, 200,
+        ])
         const right = await show('otp', await codeFor('otp', asSent))
-        expect([right.status, problem.parse(await right.json()).code]).toEqual([423, 'account_locked'])
+        expect(right.status).toBe(200)
       })
 
-      it('are undone by recovery, which ends the old sessions', async () => {
-        const given = await codeFor('recovery', asSent)
-        const wrong = await show('recovery', { ...given, code: otherThan(given.code) })
-        expect(wrong.status).toBe(401)
-        const response = await show('recovery', given)
+      it('are no bar to recovery, which ends the old sessions', async () => {
+        const response = await show('recovery', await codeFor('recovery', asSent))
         const recovered = session.parse(await response.json())
         expect(recovered.account.id).toBe(first.account.id)
         expect(await statusOf(recovered.sessionToken)).toBe(200)
         expect(await statusOf(first.sessionToken)).toBe(401)
-        expect([await agentRead(), await statusOf(apiKey)]).toEqual([200, 200])
       })
     })
 
@@ -218,7 +202,8 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
     it('nothing of it was logged', async () => {
       expect((await api('/healthz')).status).toBe(200)
       const sent = await messages()
-      for (const secret of [asSent, mailbox, '+4915123456789', ...sent.map(({ code }) => code)])
+      const codes = sent.map(({ code }) => code).filter((code) => code !== '')
+      for (const secret of [asSent, mailbox, '+4915123456789', ...codes])
         expect(gateway.output()).not.toContain(secret)
     })
   })
@@ -285,7 +270,7 @@ describe('one-time codes with a mail server', () => {
       expect(text).not.toContain('p@ss')
       expect(text).not.toContain('p%40ss')
     }
-    expect(gateway.output()).toContain('a message was not sent')
+    await expect.poll(() => gateway.output(), { timeout: 10_000 }).toContain('a message was not sent')
   })
 })
 

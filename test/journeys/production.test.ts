@@ -129,6 +129,40 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     expect((await other.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
   })
 
+  it('takes a proof of the last five minutes before anything new can stand for the owner', async () => {
+    const owner = await signIn('grace@example.com')
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    const age = () =>
+      client.query(
+        `update session set created_at = created_at - interval '6 minutes' where account_id = $1`,
+        [owner.accountId],
+      )
+    const address = `0x${'a1'.repeat(20)}`
+    const begin = (who: Person) => [
+      who.ask('POST', '/api/auth/webauthn', { action: 'register' }),
+      who.ask('POST', '/api/wallets/signers', { address }),
+      who.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
+      who.ask('POST', '/api/security/mfa', { action: 'enroll' }),
+    ]
+    const codesOf = async (asked: ReturnType<typeof begin>) =>
+      (await Promise.all(asked)).map(({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`)
+    for (const fresh of await codesOf(begin(owner))) expect(fresh).not.toContain('step_up_required')
+
+    await age()
+    for (const stale of await codesOf(begin(owner))) expect(stale).toMatch(/^401 step_up_required/)
+    expect(
+      await owner.ask('POST', '/api/security/mfa', { action: 'activate', code: '123456' }),
+    ).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
+    await client.end()
+
+    const again = await signIn('grace@example.com')
+    await enrollMfa(again)
+    const told = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
+    expect(told.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
+    expect(told.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
+  })
+
   it('switches a rail on by its administrator, and by nothing else', async () => {
     const person = await signIn('ada@example.com')
     await enrollMfa(person)

@@ -224,7 +224,10 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     }
     expect([await pay('4'), await pay('2'), await pay('1')]).toEqual([200, 403, 200])
     expect((await owner.ask('GET', '/api/wallets/allowances')).body).toMatchObject({
-      allowances: [{ agentId, dailyMax: '5', spent: '5', isOwn: true }],
+      allowances: [
+        { agentId: 'cards', dailyMax: '1000', spent: '0', isOwn: true },
+        { agentId, dailyMax: '5', spent: '5', isOwn: true },
+      ],
     })
   })
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Agent, type AgentRequest, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { newGuest } from '../journeys/people.ts'
 
 const problem = z.looseObject({
   code: z.string(),
@@ -105,7 +106,8 @@ describe('bad arguments', () => {
     ['a negative string', amountAs('"-1"'), 'amount'],
     ['zero', amountAs('0'), 'amount'],
     ['zero with decimals', amountAs('"0.000000"'), 'amount'],
-    ['an exponent', amountAs('1e2'), 'amount'],
+    ['an exponent that is too large', amountAs('1e13'), 'amount'],
+    ['an exponent that is too small', amountAs('1e-7'), 'amount'],
     ['an exponent in a string', amountAs('"1e2"'), 'amount'],
     ['not a number', amountAs('"NaN"'), 'amount'],
     ['over 10^12', amountAs('"1000000000000.000001"'), 'amount'],
@@ -129,6 +131,29 @@ describe('bad arguments', () => {
       expect(issues.map((issue) => issue.path)).toContain(path)
     }
     expect(overMcp.detail).toBe(overRest.detail)
+  })
+
+  it('takes a number with an exponent for what it is', async () => {
+    const guest = await newGuest(gateway.origin)
+    const sent = await fetch(`${gateway.origin}/api/wallets/transfer`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${guest.token}` },
+      body: amountAs('100e-2'),
+    })
+    expect([sent.status, await sent.json()]).toMatchObject([200, { amount: '1' }])
+  })
+
+  it('refuses what passes for a number of ours', async () => {
+    for (const trap of [
+      '{"isLosslessNumber":true}',
+      '{"isLosslessNumber":true,"value":"5"}',
+      '{"isLosslessNumber":true,"toString":null}',
+      '{"toString":null}',
+      '{"constructor":{"prototype":1}}',
+    ]) {
+      const { status } = await rest(amountAs(trap))
+      expect([trap, status]).toEqual([trap, 400])
+    }
   })
 
   it('refuses another chain with chain_not_supported', async () => {

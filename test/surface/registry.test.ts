@@ -1,4 +1,5 @@
 /** The registry against the files, and the surfaces against the registry. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
@@ -29,6 +30,34 @@ describe('the registry', () => {
       (tool) => tool.effect === 'spend' && (tool.rail === undefined || tool.scopes.length === 0),
     )
     expect(loose.map(({ name }) => name)).toEqual([])
+  })
+
+  it('writes what people and administrators change into the journal', () => {
+    const elsewhere = [
+      // Kept with its reason, for good, in records of its own.
+      'admin.kyc.decide',
+      // Sealed or erased personal data.
+      'compliance.kyc',
+      'compliance.personal_data.erase',
+      'compliance.travel_rule',
+      // Nothing is granted by these: what they lead to is recorded, or is on the chain.
+      'agents.keys.challenge',
+      'auth.sessions.revoke',
+      'banking.create',
+      'cards.issue',
+      'investing.orders.cancel',
+      'sandbox.admin',
+      'swaps.quote',
+      'wallets.allowances.intent',
+      'wallets.allowances.set',
+      'wallets.transfer_intent',
+    ]
+    const silent = tools.filter(({ name, effect, who }) => {
+      if (effect !== 'write' || who === 'public') return false
+      const file = filesBelow('tools').find((path) => nameOf(path) === name)
+      return file === undefined || !readFileSync(file, 'utf8').includes('recordChange(')
+    })
+    expect(silent.map(({ name }) => name).sort()).toEqual(elsewhere.sort())
   })
 
   it('never makes a tool of sign-in, owner or sandbox operations', () => {

@@ -5,7 +5,9 @@ import { z } from 'zod'
 import { createSealRound } from '../../../src/audit/seal-decisions.ts'
 import { signingKeyOf } from '../../../src/audit/signing-key.ts'
 import { newId } from '../../../src/ids.ts'
+import type { Json } from '../../../src/json.ts'
 import type { Services } from '../../../src/kernel/context.ts'
+import { decisionMac } from '../../../src/spending/authenticate.ts'
 import decisions from '../../../tools/agents/decisions.ts'
 import keysCreate from '../../../tools/developer/keys/create.ts'
 import keysRevoke from '../../../tools/developer/keys/revoke.ts'
@@ -37,12 +39,27 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     owner = await newSignedIn(services)
     stranger = await newSignedIn(services)
     keyId = String((await owner.call(keysCreate, { name: 'Key', scopes: [] })).body.id)
-    const insert = async (accountId: string, key: string | null, verdict: 'allow' | 'deny', facts: unknown) =>
-      database()
+    const insert = async (accountId: string, key: string | null, verdict: 'allow' | 'deny', facts: Json) => {
+      const id = newId('dec', new Date(noon.getTime() + sequence++))
+      const content = {
+        decisionId: id,
+        at: noon.toISOString(),
+        accountId,
+        keyId: key,
+        operation: 'wallets.transfer',
+        verdict,
+        policyVersion: key === null ? null : 1,
+        policyHash: null,
+        facts,
+        violations: verdict === 'deny' ? [violation] : [],
+        availableUnits: null,
+      }
+      await database()
         .kysely.insertInto('decision')
         .values({
-          id: newId('dec', new Date(noon.getTime() + sequence++)),
+          id,
           at: noon,
+          mac: decisionMac(services.settings.dataKey, content),
           account_id: accountId,
           key_id: key,
           policy_version: key === null ? null : 1,
@@ -54,6 +71,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
           available_units: null,
         })
         .execute()
+    }
     let sequence = 0
     await insert(owner.accountId, null, 'allow', {})
     await insert(owner.accountId, keyId, 'deny', {

@@ -143,11 +143,11 @@ onBothEngines('an owner’s agents', (database) => {
     await expect(owner.call(remove, { id })).resolves.toMatchObject({ body: { revoked: true } })
     expect(await findKey(database(), { id })).toBeUndefined()
     for (const [tool, input] of [
-      [get, { id }],
       [remove, { id }],
       [update, { id, status: 'active' }],
     ] as const)
       await expect(owner.call(tool, input)).rejects.toEqual(refusal('not_found'))
+    expect((await owner.call(get, { id })).body).toMatchObject({ agentId: id, status: 'revoked' })
     const second = String((await owner.call(create, await registration())).body.agentId)
     expect((await owner.call(update, { id: second, status: 'revoked' })).body).toMatchObject({
       status: 'revoked',

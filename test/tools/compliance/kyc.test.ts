@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { openAlarms } from '../../../src/alarms/alarms.ts'
 import { findApplication } from '../../../src/compliance/kyc-store.ts'
 import { Failure } from '../../../src/failure.ts'
 import { findAccount } from '../../../src/identity/store.ts'
@@ -32,6 +33,32 @@ onBothEngines('identity verification', (database) => {
     (await run(tool, callOf(services, as, changes), input)).body
   const levelOf = async (as: Principal) =>
     'account' in as ? (await findAccount(database(), as.account.id))?.kycLevel : undefined
+
+  it.each([
+    ['another applicant', { reference: 'another', applicationId: null }],
+    ['another application', { reference: 'own', applicationId: 'kyc_another' }],
+  ])('raises no level by a review of %s, and asks no more until a person says so', async (_what, subject) => {
+    const person = await newPerson(database())
+    let asked = 0
+    const pending = { status: 'pending', labels: [] } as const
+    const identityReview = {
+      ...services.identityReview,
+      submit: async () => ({ reference: 'own', review: pending }),
+      read: async () => {
+        asked += 1
+        return { status: 'approved', labels: [], subject } as const
+      },
+    }
+    const { id } = await call(kyc, person, { applicant }, { identityReview })
+    for (const seconds of [60, 120, 180])
+      await settleReviews(
+        { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
+        running,
+      )
+    expect([asked, await levelOf(person)]).toEqual([1, 'none'])
+    const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
+    expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_applicant', times: 1 }])
+  })
 
   it('keeps what is said, says what is missing, and approves what is complete', async () => {
     const person = await newPerson(database())

@@ -2,9 +2,11 @@
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, expect, it } from 'vitest'
 import { settleRelays } from '../../../src/jobs/settle-relays.ts'
+import { createWatchChain } from '../../../src/jobs/watch-chain.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import type { Principal } from '../../../src/principal.ts'
 import { type Chain, type EvmSigner, type Hex, refusedCall } from '../../../src/providers/chain.ts'
+import { signedCall } from '../../../src/wallets/payment-call.ts'
 import { reconcileWallet } from '../../../src/wallets/reconcile.ts'
 import { releaseOrphans } from '../../../src/wallets/release-orphans.ts'
 import { findWallet, lowerCase } from '../../../src/wallets/store.ts'
@@ -44,6 +46,28 @@ onBothEngines('what a token refuses', (database) => {
     database().kysely.selectFrom('relay').select(['id', 'state', 'decision_id']).orderBy('id').execute()
   const reserved = () =>
     database().kysely.selectFrom('reservation').selectAll().where('status', '=', 'reserved').execute()
+
+  /** Carries an authorization to the chain without the gateway. */
+  const carryAlone = ({
+    from,
+    to,
+    value,
+    validAfter,
+    validBefore,
+    ...signed
+  }: Awaited<ReturnType<typeof authorize>>) =>
+    services.chain.signer.writeContract(
+      signedCall(services.chain, {
+        ...signed,
+        kind: 'authorization',
+        token: 'USDC',
+        units: BigInt(value),
+        payer: from,
+        destination: to,
+        validAfter: BigInt(validAfter),
+        validBefore: BigInt(validBefore),
+      }),
+    )
 
   it.each([
     ['a mirrored signature', mirrored],
@@ -123,7 +147,7 @@ onBothEngines('what a token refuses', (database) => {
     const authorization = await authorize()
     const chain = withSigner(
       { writeContract, waitForTransactionReceipt: async () => ({ status: 'reverted' }) },
-      { authorizationOutcome: async () => ({ status: 'canceled' }) },
+      { authorizationState: async () => ({ status: 'canceled' }) },
     )
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
     for (const attempt of [call, call])
@@ -131,17 +155,21 @@ onBothEngines('what a token refuses', (database) => {
     expect(await reserved()).toEqual([])
   })
 
-  it('confirms what another has carried to the token first', async () => {
+  it('ends a relay whose nonce the payer used by a transaction of their own', async () => {
     const authorization = await authorize()
-    const transactionHash: Hex = `0x${'c'.repeat(64)}`
-    const chain = withSigner(
-      { writeContract: async () => Promise.reject(refusedCall('authorization is used or canceled')) },
-      { authorizationOutcome: async () => ({ status: 'used', transactionHash }) },
-    )
+    const carried = await carryAlone(authorization)
+    expect(await services.chain.transaction(carried)).toMatchObject({ succeeded: true })
+    const chain = withSigner({
+      // What is simulated before is not what counts: the nonce may be used in between.
+      readContract: async (call) =>
+        call.functionName === 'transferWithAuthorization' || call.functionName === 'authorizationState'
+          ? false
+          : services.chain.signer.readContract(call),
+    })
     const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
-    const first = await call()
-    expect(first).toMatchObject({ status: 'confirmed', transactionHash })
-    expect(await call()).toEqual(first)
+    for (const attempt of [call, call])
+      await expect(attempt()).rejects.toMatchObject(rejectedFor('nonce_used'))
+    expect(await reserved()).toEqual([])
   })
 
   it('ends a permit whose money is gone once it was allowed', async () => {
@@ -223,12 +251,17 @@ onBothEngines('what a token refuses', (database) => {
     await expect(relay({ authorization }, { chain: dead })).rejects.toMatchObject({
       code: 'settlement_pending',
     })
-    await services.chain.mint([{ token: 'USDC', to: address, units: 9n }])
-    const reconcile = (after: number) =>
-      reconcileWallet({ ...services, clock: seconds(after) }, { accountId, address })
-    for (const after of [1, 10, 29]) await reconcile(after)
-    expect(await scene.booksOf(accountId)).toEqual(before)
-    for (const after of [31, 40]) await reconcile(after)
+    const watch = createWatchChain(services)
+    const running = new AbortController().signal
+    await watch(running)
+    await carryAlone(await authorize({ to: address, value: 9n }))
+    await watch(running)
+    expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
+    const reconcile = async (after: number) => {
+      await watch(running)
+      await reconcileWallet({ ...services, clock: seconds(after) }, { accountId, address })
+    }
+    for (const after of [1, 10, 31, 40]) await reconcile(after)
     expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
     // Once it may have paid, nothing is credited until it has ended: then it is booked once.
     const lossy = withSigner({

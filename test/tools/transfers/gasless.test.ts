@@ -182,12 +182,12 @@ onBothEngines('a gasless transfer', (database) => {
       const chain: Chain = {
         ...services.chain,
         signer: { ...services.chain.signer, writeContract: dead },
-        authorizationOutcome: async () => Promise.reject(new Error('there is no connection')),
+        authorizationState: async () => Promise.reject(new Error('there is no connection')),
       }
       const repeat = () => relay({ authorization }, { idempotencyKey: authorization.nonce, chain })
       await expect(repeat()).rejects.toMatchObject({ code: 'settlement_pending' })
       const clock = () => new Date(noon.getTime() + 20_000)
-      const canceled: Chain = { ...chain, authorizationOutcome: async () => ({ status: 'canceled' }) }
+      const canceled: Chain = { ...chain, authorizationState: async () => ({ status: 'canceled' }) }
       await settleRelays({ ...services, chain: canceled, clock }, new AbortController().signal)
       await expect(repeat()).rejects.toMatchObject(rejectedFor('nonce_used'))
       expect(await scene.booksOf(owner.account.id)).toEqual(before)

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { Services } from '../../../src/kernel/context.ts'
 import type { Principal } from '../../../src/principal.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
@@ -11,6 +12,7 @@ import { noon, servicesOn } from '../../kernel/scene.ts'
 import { intentAnswer, payee, type Sign, walletScene } from './scene.ts'
 
 const rejected = { code: 'signature_rejected' }
+const cards = { agentId: 'cards', dailyMax: '1000', spent: '0', isOwn: true }
 const late = new Date(noon.getTime() + 6 * 60_000)
 
 onBothEngines('an allowance', (database) => {
@@ -43,7 +45,7 @@ onBothEngines('an allowance', (database) => {
       const { principal, sign: signAsAgent } = await scene.addAgent(owner)
       const agentId = idOf(principal)
       const starter = { agentId, dailyMax: '1000', spent: '0', isOwn: false }
-      expect(await scene.call(list, owner, {})).toEqual({ allowances: [starter], nextCursor: null })
+      expect(await scene.call(list, owner, {})).toEqual({ allowances: [cards, starter], nextCursor: null })
       expect(await allow(owner, sign, { agentId })).toEqual({
         agentId,
         dailyMax: '5000',
@@ -59,7 +61,7 @@ onBothEngines('an allowance', (database) => {
       await pay('2')
       await expect(pay('1.01')).rejects.toMatchObject(rejected)
       expect(await scene.call(list, owner, {})).toEqual({
-        allowances: [{ agentId, dailyMax: '3', spent: '2', isOwn: true }],
+        allowances: [cards, { agentId, dailyMax: '3', spent: '2', isOwn: true }],
         nextCursor: null,
       })
     })
@@ -118,6 +120,29 @@ onBothEngines('an allowance', (database) => {
       code: 'conflict',
     })
     expect(await scene.call(list, owner, {})).toEqual({ allowances: [], nextCursor: null })
+  })
+
+  it('is the cards’ own too: named by its amount, down to nothing, and listed page by page', async () => {
+    const { owner, sign } = await scene.newPasskeyOwner()
+    const agentId = idOf((await scene.addAgent(owner)).principal)
+    await expect(ask(owner, { agentId: 'cards' })).rejects.toMatchObject({ code: 'invalid_request' })
+    for (const dailyMax of ['0', '12.5'])
+      expect(await allow(owner, sign, { agentId: 'cards', dailyMax })).toEqual({ ...cards, dailyMax })
+    const page = z.object({
+      allowances: z.array(z.object({ agentId: z.string() })),
+      nextCursor: z.string().nullable(),
+    })
+    const first = page.parse(await scene.call(list, owner, { limit: 1 }))
+    const second = page.parse(await scene.call(list, owner, { limit: 1, cursor: first.nextCursor }))
+    expect([first, second].map(({ allowances }) => allowances.map((each) => each.agentId))).toEqual([
+      ['cards'],
+      [agentId],
+    ])
+    expect(second.nextCursor).toBeNull()
+    const guarded = await scene.newOwner()
+    await expect(ask(guarded, { agentId: 'cards', dailyMax: '1' })).rejects.toMatchObject({
+      code: 'conflict',
+    })
   })
 
   it('is for keys of one’s own', async () => {

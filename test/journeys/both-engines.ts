@@ -1,0 +1,73 @@
+/** Real gateways over HTTP, one on each engine, whose clock a test can move on. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+
+/** A gateway of a suite. It is there within hooks and tests. */
+export interface World {
+  gateway(): Gateway
+  /** Where it keeps its data; null: in its own memory. */
+  databaseUrl(): string | null
+  /** The moment it is for the gateway. */
+  now(): Date
+  /** Moves the gateway's clock on. On PostgreSQL its next reading of the server's clock undoes that. */
+  pass(seconds: number): void
+}
+
+/** Declares a suite once for each engine, over a gateway of its own. @param env added to a sandbox on the simulated chain. */
+export function overBothEngines(
+  name: string,
+  env: Readonly<Record<string, string>>,
+  suite: (world: World) => void,
+): void {
+  describe(`${name} on PGlite`, () => over(env, null, suite))
+  describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () => over(env, testServerUrl, suite))
+}
+
+function over(
+  env: Readonly<Record<string, string>>,
+  serverUrl: string | null | undefined,
+  suite: (world: World) => void,
+): void {
+  const directory = mkdtempSync(join(tmpdir(), 'bursar-clock-'))
+  const clock = join(directory, 'seconds')
+  let offSeconds = 0
+  let gateway: Gateway | undefined
+  let database: Awaited<ReturnType<typeof createTestDatabase>> | null = null
+  beforeAll(async () => {
+    writeFileSync(clock, '0')
+    if (serverUrl) database = await createTestDatabase(serverUrl)
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      RATE_MUTATIONS: '100000/60',
+      RATE_OTP_RESEND: '1000/60',
+      RATE_OTP_DESTINATION: '1000/60',
+      RATE_OTP_IP: '1000/60',
+      RATE_RECOVERY: '1000/60',
+      ...(database === null ? {} : { DATABASE_URL: database.url }),
+      NODE_OPTIONS: `--import=${resolve('test/faults/shift-clock.mjs')}`,
+      CLOCK_OFF_FILE: clock,
+      ...env,
+    })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    await database?.drop()
+    rmSync(directory, { recursive: true })
+  })
+  suite({
+    gateway: () => {
+      if (gateway === undefined) throw new Error('the gateway is there only within hooks and tests')
+      return gateway
+    },
+    databaseUrl: () => database?.url ?? null,
+    now: () => new Date(Date.now() + offSeconds * 1000),
+    pass: (seconds) => {
+      offSeconds += seconds
+      writeFileSync(clock, String(offSeconds))
+    },
+  })
+}

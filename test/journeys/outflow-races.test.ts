@@ -1,0 +1,143 @@
+/** The AML windows over real HTTP: parallel transfers never exceed them, on one gateway and on two. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const PARALLEL = 40
+const settings = {
+  LOG_LEVEL: 'silent',
+  AML_VELOCITY: '20/3600',
+  AML_STRUCTURING: '3/3600/80',
+  TRAVEL_RULE_THRESHOLDS: 'default:2',
+  RATE_MUTATIONS: '100000/60',
+}
+const stranger = `0x${'c1'.repeat(20)}`
+const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
+
+const transferBy = (token: string, origin: string, amount: string, destination = stranger) =>
+  askJson(origin, 'POST', '/api/wallets/transfer', {
+    body: { amount, destination, signature: 'sandbox' },
+    headers: { authorization: `Bearer ${token}` },
+  })
+
+/** Sends transfers at once, over the origins in turn. @returns how many went, and the refusals. */
+async function race(
+  { token }: { token: string },
+  origins: readonly string[],
+  amount: string,
+  destination = stranger,
+) {
+  const answers = await Promise.all(
+    Array.from({ length: PARALLEL }, (_, index) =>
+      transferBy(token, origins[index % origins.length] ?? '', amount, destination),
+    ),
+  )
+  return {
+    passed: answers.filter(({ status }) => status === 200 || status === 503).length,
+    refused: answers.filter(({ status }) => status !== 200 && status !== 503),
+  }
+}
+
+/** A key of a person's account that may transfer up to so much at a time and a day. */
+async function keyOf(person: Person, max: string): Promise<{ token: string }> {
+  const policy = { perTransaction: { max }, dailyBudget: { max }, categories: { allow: ['transfer'] } }
+  const asked = { name: 'K', scopes: ['wallets:transfer'], policy }
+  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', asked)).body.key) }
+}
+
+/** A wallet of the gateway itself: what it gets needs no Travel Rule data and is no structuring. */
+async function addressOf(person: Person): Promise<string> {
+  return z.string().parse((await person.ask('GET', '/api/wallets')).body.safeAddress)
+}
+
+describe.each([
+  { engine: 'PGlite', isSkipped: false },
+  { engine: 'PostgreSQL', isSkipped: testServerUrl === undefined },
+])('one gateway on $engine', ({ engine, isSkipped }) => {
+  let gateway: Gateway
+  let drop = async () => {}
+  beforeAll(async () => {
+    if (isSkipped) return
+    const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
+    drop = created?.drop ?? drop
+    gateway = await startGateway({ ...settings, ...(created === null ? {} : { DATABASE_URL: created.url }) })
+  })
+  afterAll(async () => {
+    await gateway?.stop()
+    await drop()
+  })
+
+  it.skipIf(isSkipped)(
+    'lets two of 40 parallel transfers through where two fit into the velocity window',
+    async () => {
+      const [payer, payee] = await Promise.all([newGuest(gateway.origin), newGuest(gateway.origin)])
+      const { passed, refused } = await race(payer, [gateway.origin], '9', await addressOf(payee))
+      expect(passed).toBe(2)
+      for (const { status, body } of refused)
+        expect({ status, ...body }).toMatchObject({
+          status: 403,
+          code: 'aml_blocked',
+          screening: { result: 'review', lists: ['velocity'] },
+          hint: expect.stringContaining('Send less, or later'),
+        })
+      const { body } = await payer.ask('GET', '/api/wallets')
+      expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))
+    },
+  )
+
+  it.skipIf(isSkipped)('lets two of 40 parallel transfers just under the threshold through', async () => {
+    const payer = await newGuest(gateway.origin)
+    const { passed, refused } = await race(payer, [gateway.origin], '1.9')
+    expect(passed).toBe(2)
+    for (const { status, body } of refused)
+      expect({ status, ...body }).toMatchObject({
+        status: 403,
+        code: 'aml_blocked',
+        screening: { result: 'review', lists: ['structuring'] },
+        hint: expect.stringContaining('POST /api/compliance/travel-rule'),
+      })
+  })
+
+  it.skipIf(isSkipped)('counts no transfer that was refused for other reasons', async () => {
+    const [payer, payee] = await Promise.all([newGuest(gateway.origin), newGuest(gateway.origin)])
+    const destination = await addressOf(payee)
+    const { token } = await keyOf(payer, '1')
+    const denied = await transferBy(token, gateway.origin, '9', destination)
+    expect(denied.body.code).toBe('policy_denied')
+    expect((await race(payer, [gateway.origin], '9', destination)).passed).toBe(2)
+  })
+})
+
+describe.skipIf(testServerUrl === undefined)('two gateways on one PostgreSQL', () => {
+  const gateways: Gateway[] = []
+  let drop = async () => {}
+  beforeAll(async () => {
+    const created = await createTestDatabase(testServerUrl ?? '')
+    drop = created.drop
+    const env = { ...settings, DATABASE_URL: created.url }
+    const first = await startGateway(env)
+    gateways.push(first)
+    const { chain } = credentials.parse((await askJson(first.origin, 'GET', '/sandbox/credentials')).body)
+    gateways.push(await startGateway({ ...env, CHAIN_RPC_URL: chain.rpcUrl }))
+  }, 90_000)
+  afterAll(async () => {
+    for (const gateway of gateways.reverse()) await gateway.stop()
+    await drop()
+  })
+
+  it('lets two of 40 parallel transfers through in all', async () => {
+    const [first] = gateways
+    const [payer, payee] = await Promise.all([newGuest(first?.origin ?? ''), newGuest(first?.origin ?? '')])
+    const destination = await addressOf(payee)
+    const { passed, refused } = await race(
+      await keyOf(payer, '1000'),
+      gateways.map(({ origin }) => origin),
+      '9',
+      destination,
+    )
+    expect(passed).toBe(2)
+    expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(['aml_blocked']))
+  })
+})

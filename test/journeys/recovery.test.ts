@@ -1,0 +1,131 @@
+/** The way back into an account, over HTTP: what it undoes, what it shows, and what it leaves to an administrator. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { newAuthenticator } from '../identity/authenticator.ts'
+import { newAgent } from './agent.ts'
+import { overBothEngines } from './both-engines.ts'
+import { askJson, newGuest, type Person, personFrom, signInByEmail } from './people.ts'
+
+const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
+
+overBothEngines('recovery', {}, ({ gateway }) => {
+  const ask = (method: string, path: string, body?: unknown) =>
+    askJson(gateway().origin, method, path, body === undefined ? {} : { body })
+  /** Begins to recover, and reads the code. */
+  const begin = async (destination: string) => {
+    const { body } = await ask('POST', '/api/auth/recovery/start', { channel: 'email', destination })
+    const { messages } = outbox.parse((await ask('GET', '/sandbox/outbox')).body)
+    const code = messages.find((message) => message.destination === destination)?.code
+    return { challengeId: body.challengeId, publicKey: body.publicKey, code }
+  }
+  const recover = async (destination: string) => {
+    const { challengeId, code } = await begin(destination)
+    return ask('POST', '/api/auth/recovery/complete', { challengeId, code })
+  }
+  const newAdmin = async (name: string): Promise<Person> => {
+    const admin = await signInByEmail(gateway().origin, name)
+    await admin.ask('POST', '/sandbox/admin', {})
+    return admin
+  }
+
+  it('shows all that can act for the account, and pauses its keys until the owner resumes them', async () => {
+    const owner = await signInByEmail(gateway().origin, 'grace@example.com')
+    const agent = await newAgent()
+    const policy = {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '50' },
+      categories: { allow: ['transfer'] },
+    }
+    const grant = { name: 'Bot', scopes: ['wallets:read', 'wallets:transfer'], policy }
+    const { body: bot } = await owner.ask('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
+    const { body: key } = await owner.ask('POST', '/api/developer/keys', { ...grant, name: 'Key' })
+    const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
+    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const made = device.create(begun.publicKey)
+    await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential: made })
+
+    const { challengeId, code, publicKey } = await begin('grace@example.com')
+    const credential = device.get(publicKey)
+    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+      challengeId,
+      code,
+      credential,
+    })
+    expect(status).toBe(200)
+    expect(body.keys).toEqual([
+      expect.objectContaining({ id: key.id, kind: 'developer', status: 'paused' }),
+      expect.objectContaining({ id: bot.agentId, kind: 'agent', status: 'paused' }),
+    ])
+    expect(body.passkeys).toHaveLength(1)
+    expect(body.signers).toEqual([])
+
+    const again = personFrom(gateway().origin, body)
+    const statusOf = async () => {
+      const { keys } = (await again.ask('GET', '/api/developer/keys')).body
+      return z.array(z.looseObject({ status: z.string() })).parse(keys)[0]?.status
+    }
+    expect(await statusOf()).toBe('paused')
+    const resume = await again.ask('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
+    expect([resume.status, await statusOf()]).toEqual([200, 'active'])
+  })
+
+  it('leaves an administrator’s lock to administrators, also where the person had locked it first', async () => {
+    const admin = await newAdmin('root@example.com')
+    for (const [name, isLockedBefore] of [
+      ['mallory@example.com', false],
+      ['trent@example.com', true],
+    ] as const) {
+      const person = await signInByEmail(gateway().origin, name)
+      if (isLockedBefore) await person.ask('POST', '/api/security/lock', {})
+      const path = `/api/admin/accounts/${person.accountId}`
+      expect((await admin.ask('POST', `${path}/lock`, {})).status).toBe(200)
+      const refused = await recover(name)
+      expect([refused.status, refused.body.code]).toEqual([423, 'account_locked'])
+      expect((await person.ask('GET', '/api/auth/session')).status).toBe(423)
+      await admin.ask('POST', `${path}/unlock`, {})
+      expect((await recover(name)).status).toBe(200)
+    }
+  })
+
+  it('gives a guest who locked themselves their account back', async () => {
+    const guest = await newGuest(gateway().origin)
+    const open = await ask('POST', '/api/auth/recovery/start', {
+      channel: 'guest',
+      destination: guest.accountId,
+    })
+    const { body: locked } = await guest.ask('POST', '/api/security/lock', {})
+    expect(locked).toEqual({ locked: true, recovery: ['guest'] })
+    expect((await guest.ask('GET', '/api/wallets')).status).toBe(423)
+    // The code of a guest who was not locked then counts for nobody.
+    const { challengeId, code } = open.body
+    expect((await ask('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
+
+    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+      channel: 'guest',
+      destination: guest.accountId,
+    })
+    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+      challengeId: started.challengeId,
+      code: started.code,
+    })
+    expect(status).toBe(200)
+    const back = personFrom(gateway().origin, body)
+    expect(back.accountId).toBe(guest.accountId)
+    expect((await back.ask('GET', '/api/wallets')).status).toBe(200)
+  })
+
+  it('does not give a locked guest to a stranger where an administrator locked it', async () => {
+    const guest = await newGuest(gateway().origin)
+    const admin = await newAdmin('operator@example.com')
+    await admin.ask('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
+    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+      channel: 'guest',
+      destination: guest.accountId,
+    })
+    const { status } = await ask('POST', '/api/auth/recovery/complete', {
+      challengeId: started.challengeId,
+      code: started.code,
+    })
+    expect(status).toBe(423)
+  })
+})

@@ -1,0 +1,103 @@
+/** Settlements that a reorganization takes back and the gateway sends again are booked once, on a real chain over real HTTP. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { addressOf, newAttacker, tokenBalance } from './keyed-owners.ts'
+import { newGuest, type Person } from './people.ts'
+
+const wallet = z.object({
+  balances: z.array(z.looseObject({ token: z.string(), amount: z.string(), held: z.string() })),
+})
+
+describe('a reorganization', () => {
+  let node: AnvilProcess
+  let gateway: Gateway
+  beforeAll(async () => {
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+    gateway = await startGateway({ CHAIN_RPC_URL: node.url })
+  }, 90_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    await node?.stop()
+  })
+
+  const rpc = async (method: string, params: unknown[] = []) => {
+    const response = await fetch(node.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    return z.looseObject({ result: z.unknown() }).parse(await response.json()).result
+  }
+  /** Empty blocks: what lies below them stays. */
+  const mineEmpty = () => rpc('anvil_mine', ['0x8'])
+  /** Blocks are seen before they are replaced. */
+  const reorganize = async () => {
+    await sleep(2_500)
+    await rpc('anvil_reorg', [6, []])
+  }
+  const usdcOf = async (person: Person) => {
+    const { balances } = wallet.parse((await person.ask('GET', '/api/wallets')).body)
+    return balances.find(({ token }) => token === 'USDC')
+  }
+  const onChain = async (person: Person) => tokenBalance(node.url, 'USDC', await addressOf(person))
+  /** The most that was ever shown while the gateway put things right. */
+  const highest = async (person: Person, ms: number) => {
+    let most = 0
+    for (const end = performance.now() + ms; performance.now() < end; ) {
+      most = Math.max(most, Number((await usdcOf(person))?.amount))
+      await sleep(100)
+    }
+    return most
+  }
+
+  it('books a relay once that is sent again by another transaction', async () => {
+    const guest = await newGuest(gateway.origin)
+    const attacker = await newAttacker(gateway.origin, node.url)
+    await mineEmpty()
+    // Only its payer can send it again, so that the relay is numbered differently then.
+    await attacker.buyQuote({ race: 'none' })
+    await attacker.relay(guest, { race: 'none' })
+    expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
+    await reorganize()
+    expect(await highest(guest, 15_000)).toBe(1002)
+    expect(await onChain(guest)).toBe(1_002_000_000n)
+    expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
+  }, 60_000)
+
+  it('books transfers once that are sent again by other transactions', async () => {
+    const payee = await newGuest(gateway.origin)
+    const payers = await Promise.all(Array.from({ length: 3 }, () => newGuest(gateway.origin)))
+    const destination = await addressOf(payee)
+    const pay = async (payer: Person, amount: string) =>
+      expect(
+        await payer.ask('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' }),
+      ).toMatchObject({ body: { status: 'confirmed' } })
+    await Promise.all(payers.map((payer) => pay(payer, '1')))
+    await mineEmpty()
+    await Promise.all(payers.map((payer) => pay(payer, '5')))
+    expect(await usdcOf(payee)).toMatchObject({ amount: '1018', held: '0' })
+    await reorganize()
+    expect(await highest(payee, 15_000)).toBe(1018)
+    expect(await onChain(payee)).toBe(1_018_000_000n)
+    for (const payer of payers) expect(await usdcOf(payer)).toMatchObject({ amount: '994', held: '0' })
+  }, 60_000)
+
+  it('sends nothing again on a chain that came back empty and was brought up to the books', async () => {
+    const guest = await newGuest(gateway.origin)
+    const destination = '0x00000000000000000000000000000000000c0de5'
+    expect(
+      await guest.ask('POST', '/api/wallets/transfer', { destination, amount: '5', signature: 'sandbox' }),
+    ).toMatchObject({ body: { status: 'confirmed' } })
+    await sleep(2_500)
+    await node.stop()
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), Number(new URL(node.url).port), 10_000)
+    await expect.poll(() => onChain(guest).catch(() => 0n), { timeout: 30_000 }).toBe(995_000_000n)
+    await sleep(15_000)
+    expect(await tokenBalance(node.url, 'USDC', destination)).toBe(0n)
+    expect(await onChain(guest)).toBe(995_000_000n)
+    expect(await usdcOf(guest)).toMatchObject({ amount: '995', held: '0' })
+  }, 90_000)
+})

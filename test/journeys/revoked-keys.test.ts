@@ -1,0 +1,52 @@
+/** A key that was revoked is read with its history, and does nothing any more. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { newAgent } from './agent.ts'
+import { overBothEngines } from './both-engines.ts'
+import { newGuest } from './people.ts'
+
+const keys = z.array(z.looseObject({ status: z.string() }))
+
+overBothEngines('a revoked key', {}, ({ gateway }) => {
+  it('stays readable, with its usage and decisions', async () => {
+    const owner = await newGuest(gateway().origin)
+    const agent = await newAgent()
+    const { body: made } = await owner.ask('POST', '/api/agents/keys', {
+      name: 'Bot',
+      publicKey: agent.jwk,
+      scopes: ['investing:trade'],
+      policy: {
+        perTransaction: { max: '5' },
+        dailyBudget: { max: '5' },
+        categories: { allow: ['invest'] },
+      },
+    })
+    const order = JSON.stringify({ symbol: 'VTI', side: 'buy', notional: '3' })
+    await agent.fetch({ method: 'POST', url: `${gateway().origin}/api/investing/order`, body: order })
+    const path = `/api/agents/keys/${String(made.agentId)}`
+    await owner.ask('DELETE', path)
+    expect(await owner.ask('GET', path)).toMatchObject({
+      status: 200,
+      body: { status: 'revoked', name: 'Bot' },
+    })
+    expect((await owner.ask('GET', `${path}/usage`)).body.usage).toMatchObject({ count: 1 })
+    const { body } = await owner.ask('GET', `/api/agents/decisions?keyId=${String(made.agentId)}`)
+    expect(body.decisions).toHaveLength(1)
+    expect((await owner.ask('GET', '/api/agents/keys')).body.keys).toEqual([])
+    const revoked = keys.parse((await owner.ask('GET', '/api/agents/keys?status=revoked')).body.keys)
+    expect(revoked).toMatchObject([{ agentId: made.agentId, status: 'revoked' }])
+    for (const method of ['PATCH', 'DELETE'] as const) {
+      const change = method === 'PATCH' ? { status: 'active' } : undefined
+      expect((await owner.ask(method, path, change)).status).toBe(404)
+    }
+  })
+
+  it('is one of the routes that the document lists, with those of providers', async () => {
+    const response = await fetch(`${gateway().origin}/api/openapi.json`)
+    const { paths } = z
+      .object({ paths: z.record(z.string(), z.looseObject({})) })
+      .parse(await response.json())
+    for (const name of ['lithic', 'bridge', 'sumsub'])
+      expect(paths[`/api/webhooks/${name}`]).toMatchObject({ post: { security: [expect.anything()] } })
+  })
+})

@@ -1,0 +1,102 @@
+/** One account, one person: what a second name, an erasure and a verified name do, over HTTP. */
+import pg from 'pg'
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { overBothEngines } from './both-engines.ts'
+import { askJson, type Person, signInByEmail } from './people.ts'
+
+const ada = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  dateOfBirth: '1990-12-10',
+  country: 'DE',
+  address: 'Unter den Linden 1, Berlin',
+}
+const documents = [{ type: 'passport', country: 'DE', reference: 'scan-1' }]
+
+overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databaseUrl }) => {
+  let people = 0
+  const newPerson = () => {
+    people += 1
+    return signInByEmail(gateway().origin, `applicant-${people}@example.com`)
+  }
+  const apply = (person: Person, body: object) => person.ask('POST', '/api/compliance/kyc', body)
+  const verified = async () => {
+    const person = await newPerson()
+    expect((await apply(person, { applicant: ada })).body).toMatchObject({ status: 'approved' })
+    return person
+  }
+
+  it('is reviewed by a person where it applies again under another name or birth date', async () => {
+    const admin = await newPerson()
+    await admin.ask('POST', '/sandbox/admin', {})
+    for (const changed of [{ lastName: 'King' }, { dateOfBirth: '1991-12-10' }]) {
+      const person = await verified()
+      const { body } = await apply(person, { level: 'full', applicant: { ...ada, ...changed }, documents })
+      expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
+      expect((await person.ask('GET', '/api/auth/session')).body.account).toMatchObject({ kycLevel: 'basic' })
+      const { body: waiting } = await admin.ask('GET', '/api/admin/kyc')
+      expect(JSON.stringify(waiting)).toContain(String(body.id))
+      const decided = await admin.ask('POST', `/api/admin/kyc/${String(body.id)}`, {
+        decision: 'approve',
+        reason: 'married',
+      })
+      expect(decided.status).toBe(200)
+    }
+    const same = await verified()
+    const spelled = { ...ada, firstName: ' ada', lastName: 'LOVELACE ' }
+    expect((await apply(same, { level: 'full', applicant: spelled, documents })).body).toMatchObject({
+      status: 'approved',
+    })
+  })
+
+  it('keeps for one level what was said for the other', async () => {
+    const person = await verified()
+    const { body } = await apply(person, { level: 'full' })
+    expect(body).toMatchObject({ status: 'init', requirements: ['documents'] })
+    expect((await apply(person, { level: 'full', documents })).body).toMatchObject({ status: 'approved' })
+  })
+
+  it('forgets what was said, not what was decided; an erased name may have been any', async () => {
+    const person = await verified()
+    await person.ask('POST', '/api/compliance/travel-rule', {
+      amount: '1500',
+      destination: `0x${'1'.repeat(40)}`,
+      beneficiary: { name: 'Grace Hopper', vasp: { name: 'Hopper Bank' } },
+    })
+    expect((await person.ask('DELETE', '/api/compliance/personal-data')).status).toBe(200)
+    const url = databaseUrl()
+    if (url !== null) {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      const kept = await client.query('select * from travel_rule where account_id = $1', [person.accountId])
+      const account = await client.query('select country, kyc_level from account where id = $1', [
+        person.accountId,
+      ])
+      await client.end()
+      expect(kept.rows).toHaveLength(1)
+      expect(JSON.stringify(kept.rows)).not.toContain('Hopper')
+      expect(account.rows).toEqual([{ country: 'DE', kyc_level: 'basic' }])
+    }
+    const { body } = await apply(person, { level: 'full', applicant: ada, documents })
+    expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
+  })
+
+  it('names the verified person on cards, bank accounts and Travel Rule data', async () => {
+    const person = await verified()
+    const { body: card } = await person.ask('POST', '/api/cards', { limits: { daily: '5' } })
+    expect(card.cardholderName).toBe('Ada Lovelace')
+    const { body: bank } = await person.ask('POST', '/api/banking', { currency: 'EUR' })
+    expect(bank.accountHolderName).toBe('Ada Lovelace')
+    const { body: rule } = await person.ask('POST', '/api/compliance/travel-rule', {
+      amount: '1500',
+      destination: `0x${'2'.repeat(40)}`,
+      beneficiary: { name: 'Grace Hopper' },
+      originator: { name: 'Mallory Smith' },
+    })
+    const payload = JSON.stringify(z.looseObject({}).parse(rule.payload))
+    expect(payload).toContain('Lovelace')
+    expect(payload).not.toContain('Mallory')
+    expect((await askJson(gateway().origin, 'GET', '/healthz')).status).toBe(200)
+  })
+})

@@ -1,0 +1,87 @@
+/** What a lock, a pause and a revocation end besides: open orders and waiting approvals, over HTTP. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { overBothEngines } from './both-engines.ts'
+import { askJson, newGuest, type Person, personFrom } from './people.ts'
+
+const policy = {
+  perTransaction: { max: '100' },
+  dailyBudget: { max: '100' },
+  categories: { allow: ['invest', 'transfer'] },
+  approval: { above: '20', ttlSec: 3600 },
+}
+/** A limit that the market never meets. */
+const waiting = { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', limitPrice: '1' }
+const orders = z.array(z.looseObject({ id: z.string(), status: z.string() }))
+
+overBothEngines('a key', {}, ({ gateway }) => {
+  const newKey = async (owner: Person) => {
+    const { body } = await owner.ask('POST', '/api/developer/keys', {
+      name: 'Trader',
+      scopes: ['investing:trade', 'investing:read', 'wallets:transfer'],
+      policy,
+    })
+    const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
+    const ask = (method: string, path: string, given?: unknown) =>
+      askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
+    return { id: String(body.id), ask }
+  }
+  const newScene = async () => {
+    const owner = await newGuest(gateway().origin)
+    const key = await newKey(owner)
+    const { body: own } = await owner.ask('POST', '/api/investing/order', waiting)
+    const { body: order } = await key.ask('POST', '/api/investing/order', waiting)
+    const { body: asked } = await key.ask('POST', '/api/wallets/transfer', {
+      destination: `0x${'1'.repeat(40)}`,
+      amount: '30',
+      signature: 'x',
+    })
+    expect([own.status, order.status, asked.code]).toEqual(['accepted', 'accepted', 'approval_required'])
+    return { owner, key, own: String(own.id), order: String(order.id), approval: String(asked.approvalId) }
+  }
+  const standing = async (owner: Person, { own, order, approval }: Awaited<ReturnType<typeof newScene>>) => {
+    const all = orders.parse((await owner.ask('GET', '/api/investing/orders')).body.orders)
+    const of = (id: string) => all.find((one) => one.id === id)?.status
+    const { status } = (await owner.ask('GET', `/api/approvals/${approval}`)).body
+    return { own: of(own), order: of(order), approval: status }
+  }
+
+  it.each(['pause', 'revoke'])('leaves nothing open that a %s could come too late for', async (how) => {
+    const scene = await newScene()
+    const path = `/api/developer/keys/${scene.key.id}`
+    if (how === 'pause') await scene.owner.ask('PATCH', path, { status: 'paused' })
+    else await scene.owner.ask('DELETE', path)
+    expect(await standing(scene.owner, scene)).toEqual({
+      own: 'accepted',
+      order: 'canceled',
+      approval: 'rejected',
+    })
+  })
+
+  it('reads and cancels its own orders alone', async () => {
+    const { owner, key, own, order } = await newScene()
+    const seen = orders.parse((await key.ask('GET', '/api/investing/orders')).body.orders)
+    expect(seen.map(({ id }) => id)).toEqual([order])
+    const other = await newKey(owner)
+    for (const foreign of [own, order]) {
+      const refused = await other.ask('DELETE', `/api/investing/orders/${foreign}`)
+      expect([refused.status, refused.body.code]).toEqual([404, 'not_found'])
+    }
+    expect((await key.ask('DELETE', `/api/investing/orders/${order}`)).body.status).toBe('canceled')
+    expect((await owner.ask('DELETE', `/api/investing/orders/${own}`)).body.status).toBe('canceled')
+  })
+
+  it('and its owner leave nothing open after a lock', async () => {
+    const scene = await newScene()
+    await scene.owner.ask('POST', '/api/security/lock', {})
+    const start = { channel: 'guest', destination: scene.owner.accountId }
+    const { body } = await askJson(gateway().origin, 'POST', '/api/auth/recovery/start', { body: start })
+    const shown = { challengeId: body.challengeId, code: body.code }
+    const back = await askJson(gateway().origin, 'POST', '/api/auth/recovery/complete', { body: shown })
+    expect(await standing(personFrom(gateway().origin, back.body), scene)).toEqual({
+      own: 'canceled',
+      order: 'canceled',
+      approval: 'rejected',
+    })
+  })
+})
