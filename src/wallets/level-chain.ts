@@ -3,7 +3,7 @@ import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { stablecoins } from '../money.ts'
 import type { Address, Chain, Mint } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import { bookedOf, type ReconciledWallet } from './reconcile.ts'
+import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
 import { allWallets, openTransfersOf, operationOf } from './store.ts'
 
 /**

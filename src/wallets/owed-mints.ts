@@ -88,6 +88,19 @@ export interface OwedToWallet {
   readonly ids: readonly string[]
 }
 
+/** What an account's wallet is owed. */
+export async function owedTo(
+  database: Connection,
+  accountId: string,
+): Promise<readonly { token: Stablecoin; units: bigint }[]> {
+  const rows = await database.kysely
+    .selectFrom('owed_mint')
+    .select(['token', 'units'])
+    .where('account_id', '=', accountId)
+    .execute()
+  return rows.map(({ token, units }) => ({ token: stablecoinOf(token), units }))
+}
+
 /** Mints what is owed and really lacks on the chain. @returns units that were minted; null where it cannot be told yet. */
 export async function makeUpFor(
   { database, chain }: { database: Database; chain: Chain },

@@ -5,12 +5,12 @@
  */
 import { sql } from 'kysely'
 import type { NewId } from '../ids.ts'
-import { balances } from '../ledger/balances.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
-import type { Address, Chain } from '../providers/chain.ts'
 import { least } from '../shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { bookMovements, type MovementParts } from './book-movements.ts'
+import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
+import { owedTo } from './owed-mints.ts'
 import { openRelaysTo } from './relay-store.ts'
 import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
 import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from './store.ts'
@@ -18,12 +18,6 @@ import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from './store.ts'
 /** What reconciling needs. */
 export interface Reconciling extends MovementParts {
   readonly newId: NewId
-}
-
-/** A wallet by its account. @property address lower case. */
-export interface ReconciledWallet {
-  readonly accountId: string
-  readonly address: Address
 }
 
 /** One token of a wallet, in smallest units. */
@@ -69,22 +63,6 @@ export async function reconcileWallet(
       missing.push({ token, booked: position.after, onChain: position.onChain })
   }
   return missing
-}
-
-/** What the books say that a wallet has on the chain: what can be spent, and what is held. */
-export async function bookedOf(
-  database: Connection,
-  chain: Pick<Chain, 'name'>,
-  accountId: string,
-): Promise<ReadonlyMap<Stablecoin, bigint>> {
-  const rows = await balances(database, accountId)
-  const here = rows.filter(({ place }) => place === chain.name)
-  return new Map(
-    stablecoins.map((token) => {
-      const row = here.find(({ asset }) => asset === token)
-      return [token, (row?.available ?? 0n) + (row?.held ?? 0n)] as const
-    }),
-  )
 }
 
 interface Compared {
@@ -155,6 +133,9 @@ async function pendingOf(
   const leaving = new Map<Stablecoin, bigint>()
   for (const { wallet, token, units } of transfers)
     if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
+  // Sandbox: what is booked and not minted yet lacks on the chain as what left it would.
+  for (const { token, units } of await owedTo(database, accountId))
+    leaving.set(token, (leaving.get(token) ?? 0n) + units)
   const isArriving =
     transfers.some(({ destination }) => destination === lowerCase(address)) ||
     (await openRelaysTo(database, address)).length > 0

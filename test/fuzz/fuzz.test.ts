@@ -6,13 +6,14 @@ import { findingText } from './report.ts'
 it('breaks nothing: no answer but what the document says, and the books balance', {
   timeout: 240_000,
 }, async () => {
-  const size = { seed: 20_26, requests: 3_500, calls: 500, only: null, withinMs: 150_000 }
+  const size = { seed: 20_26, requests: 5_000, calls: 500, only: null, withinMs: 180_000 }
   const { outcome, books, origin } = await runFuzz(size, () => {})
   expect(outcome.findings.map((finding) => findingText(finding, origin))).toEqual([])
   expect(books).toEqual([])
-  expect(outcome.sent).toBeGreaterThanOrEqual(3_500)
+  expect(outcome.sent).toBeGreaterThanOrEqual(5_000)
   expect(outcome.called).toBeGreaterThanOrEqual(500)
-  // Deep enough: most operations were also used as they are meant.
-  const fine = [...outcome.seen.values()].filter((answers) => answers.has('200')).length
-  expect(fine / outcome.seen.size).toBeGreaterThan(0.7)
+  // Deep enough: most operations were also used as they are meant. Only a provider can sign a webhook.
+  const callable = [...outcome.seen].filter(([where]) => !where.includes(' /api/webhooks/'))
+  const fine = callable.filter(([, answers]) => answers.has('200')).length
+  expect(fine / callable.length).toBeGreaterThan(0.7)
 })

@@ -16,6 +16,11 @@ import { createCast } from './cast.ts'
 const generous = Object.fromEntries(
   [
     'MUTATIONS',
+    'KEY',
+    'ACCOUNT',
+    'GUESTS',
+    'AUTHORIZATIONS',
+    'REGISTRATIONS',
     'GASLESS',
     'FX',
     'RAILS',

@@ -182,6 +182,7 @@ export function plansFor(
       caller: fc.oneof(
         { weight: 2, arbitrary: fc.constantFrom(...callers) },
         { weight: 3, arbitrary: fc.constantFrom(...able) },
+        { weight: path.startsWith('/api/admin/') ? 3 : 0, arbitrary: fc.constant('admin') },
       ),
       headers: strangeHeaders,
       key: idempotency,

@@ -34,10 +34,13 @@ export default defineTool({
       openGuest({ ...context, database: { ...context.database, ...database } }),
     )
     // Jobs carry on what does not succeed at once: the guest is there all the same.
-    for (const furnishing of furnish)
-      await furnishing(context).catch((err: unknown) =>
-        context.log.warn({ err, accountId: answer.account.id }, 'a guest is not furnished yet'),
-      )
+    await Promise.all(
+      furnish.map((furnishing) =>
+        furnishing(context).catch((err: unknown) =>
+          context.log.warn({ err, accountId: answer.account.id }, 'a guest is not furnished yet'),
+        ),
+      ),
+    )
     return answer
   },
 })

@@ -45,4 +45,5 @@ create table owed_mint (
   tried_at timestamptz not null
 );
 create index owed_mint_due on owed_mint (tried_at);
+create index owed_mint_account on owed_mint (account_id);
 `
