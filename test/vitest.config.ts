@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What is run again with several gateways behind a balancer (TEST_GATEWAYS): what people and agents do, not what processes do. */
 const balanced = [
@@ -10,6 +11,15 @@ const balanced = [
 
 const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
 
+/** What takes longest begins first, so that nothing waits for it at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /interleavings-|spending\/races/.test(moduleId)
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
 export default defineConfig({
   test: {
     root: '.',
@@ -17,5 +27,6 @@ export default defineConfig({
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 })

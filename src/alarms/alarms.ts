@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** The parts of the gateway that raise alarms. */
-export const alarmDomains = ['audit', 'banking', 'investing', 'compliance'] as const
+export const alarmDomains = ['audit', 'banking', 'cards', 'investing', 'compliance'] as const
 
 /** One of {@link alarmDomains}. */
 export type AlarmDomain = (typeof alarmDomains)[number]

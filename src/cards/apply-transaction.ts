@@ -7,13 +7,13 @@ import type { Rates } from '../providers/rates.ts'
 import type { Vouch } from '../spending/authenticate.ts'
 import type { ContentRow } from '../spending/decision-content.ts'
 import type { Source } from '../spending/sources.ts'
-import { type Connection, callForRow, type Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { clearingSources } from './fundings.ts'
 import { findJudgedCard, type JudgedCard } from './store.ts'
 
 /** What applying needs. */
 export interface Applying {
-  readonly database: Connection
+  readonly database: Database
   readonly chain: { readonly name: string }
   readonly rates: Rates
   readonly newId: NewId
@@ -121,7 +121,7 @@ async function apply(
   },
 ): Promise<Row> {
   const { fundings, at } = change
-  const row = await callForRow<Row>(database, statement, [
+  const values = [
     change.event,
     change.token,
     change.kind,
@@ -132,9 +132,13 @@ async function apply(
     fundings.map(({ asset }) => asset),
     fundings.map(({ rate }) => rate.toString()),
     Array.from({ length: MOST_SETTLEMENTS }, () => newId('dec', at)),
-  ])
-  await vouch(database, row.made)
-  return row
+  ]
+  // In one transaction: a settlement whose decision is not authenticated is never sent.
+  return database.transaction(async (connection) => {
+    const row = await callForRow<Row>(connection, statement, values)
+    await vouch(connection, row.made)
+    return row
+  })
 }
 
 /** The card that a transaction belongs to; undefined where it is not known yet. */

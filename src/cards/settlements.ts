@@ -1,9 +1,11 @@
 /** Stablecoins that cards have spent, on their way to the treasury: each try is a reservation that a transfer settles. */
+import { raiseAlarm } from '../alarms/alarms.ts'
 import type { NewId } from '../ids.ts'
+import type { Log } from '../log.ts'
 import { type Stablecoin, stablecoins } from '../money.ts'
-import type { Vouch } from '../spending/authenticate.ts'
-import type { ContentRow } from '../spending/decision-content.ts'
-import { type Connection, callForRow } from '../storage/database.ts'
+import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
+import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
+import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
 /** Tries after which a settlement is a debt and an alarm. With the pauses between them about a quarter of an hour. */
 export const MAX_TRIES = 10
@@ -20,37 +22,88 @@ export interface CardSettlement {
   readonly isWalletOurs: boolean
 }
 
-/** Settlements whose try no transfer carries yet. */
+/** What judging a settlement needs. */
+export interface SettlementParts {
+  readonly database: Database
+  readonly log: Pick<Log, 'error'>
+  readonly settings: { readonly dataKey: Uint8Array }
+}
+
+/** A settlement's row beside the decision that its last try was reserved by. */
+interface Row extends ContentRow {
+  readonly settlement: string
+  readonly owner: string
+  readonly place: string
+  readonly asset: string
+  readonly units: bigint
+  readonly mac: string | null
+}
+
+/** A person looks at it. */
+const isStopped = `exists (select from alarm a where a.domain = 'cards' and a.object_id = s.id and a.resolved_at is null)`
+
+const withDecision = `s.id as settlement, s.account_id as owner, s.place, s.asset, d.mac, ${contentColumns}
+  from card_settlement s join decision d on d.id = s.decision_id`
+
+/**
+ * Those settlements that this gateway decided on, for no more than it decided. A row that somebody else wrote is an alarm,
+ * and nothing is sent for it.
+ */
+async function authentic<Settlement extends Row>(
+  { database, log, settings }: SettlementParts,
+  rows: readonly Settlement[],
+  at: Date,
+): Promise<readonly Settlement[]> {
+  const kept: Settlement[] = []
+  for (const row of rows) {
+    const content = contentOf(row)
+    const { settlement, chain, asset, units = '0' } = Object(content.facts)
+    const isOurs =
+      isAuthentic(settings.dataKey, content, row.mac) &&
+      content.operation === 'cards.settle' &&
+      content.accountId === row.owner &&
+      settlement === row.settlement &&
+      chain === row.place &&
+      asset === row.asset &&
+      row.units <= BigInt(units)
+    if (isOurs) kept.push(row)
+    else
+      await raiseAlarm(
+        { database, log },
+        {
+          ...{ domain: 'cards', objectId: row.settlement, reason: 'settlement_not_authentic', at },
+          reported: { decisionId: content.decisionId, asset: row.asset, units: row.units.toString() },
+        },
+      )
+  }
+  return kept
+}
+
+/** Settlements whose try no transfer carries yet. @throws where the database cannot be read. */
 export async function unsentSettlements(
-  database: Connection,
-  limit: number,
+  parts: SettlementParts,
+  { at, limit }: { at: Date; limit: number },
 ): Promise<readonly CardSettlement[]> {
-  const rows = await database.call<{
-    decision_id: string
-    account_id: string
-    asset: string
-    units: bigint
-    is_ours: boolean
-  }>(
+  const rows = await parts.database.call<Row & { decision_id: string; is_ours: boolean }>(
     {
       name: 'card_settlements_unsent',
-      text: `select s.decision_id, s.account_id, s.asset, r.units, coalesce(w.owner->>'kind' = 'gateway', false) as is_ours
-        from card_settlement s
+      text: `select s.decision_id, r.units, coalesce(w.is_ours, false) as is_ours, ${withDecision}
         join reservation r on r.decision_id = s.decision_id and r.status = 'reserved'
-        left join wallet w on w.account_id = s.account_id
+        left join lateral (select w.owner->>'kind' = 'gateway' as is_ours from wallet w where w.account_id = s.account_id) w on true
         where s.status = 'sending' and not exists (select from transfer t where t.decision_id = s.decision_id)
+          and not ${isStopped}
         order by s.decision_id limit $1`,
     },
     [limit],
   )
-  return rows.flatMap((row) => {
+  return (await authentic(parts, rows, at)).flatMap((row) => {
     const token = stablecoins.find((symbol) => symbol === row.asset)
     return token === undefined
       ? []
       : [
           {
             decisionId: row.decision_id,
-            accountId: row.account_id,
+            accountId: row.owner,
             token,
             units: row.units,
             isWalletOurs: row.is_ours,
@@ -86,28 +139,30 @@ export async function endSettlements(database: Connection, at: Date): Promise<re
 
 /** Tries refused settlements again whose pause is over. */
 export async function retrySettlements(
-  { database, newId, vouch }: { database: Connection; newId: NewId; vouch: Vouch },
+  { newId, vouch, ...parts }: SettlementParts & { newId: NewId; vouch: Vouch },
   at: Date,
 ): Promise<void> {
-  const rows = await database.kysely
-    .selectFrom('card_settlement')
-    .select('id')
-    .where('status', '=', 'refused')
-    .where('next_try_at', '<=', at)
-    .orderBy('next_try_at')
-    .limit(BATCH)
-    .execute()
-  for (const { id } of rows) {
-    const { made } = await callForRow<{ made: readonly ContentRow[] }>(
-      database,
-      {
-        name: 'card_settlement_retry',
-        text: 'select verdict, decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
-      },
-      [id, newId('dec', at), at],
-    )
-    await vouch(database, made)
-  }
+  const rows = await parts.database.call<Row>(
+    {
+      name: 'card_settlements_due',
+      text: `select s.units, ${withDecision}
+        where s.status = 'refused' and s.next_try_at <= $1 and not ${isStopped}
+        order by s.next_try_at limit $2`,
+    },
+    [at, BATCH],
+  )
+  for (const { settlement } of await authentic(parts, rows, at))
+    await parts.database.transaction(async (connection) => {
+      const { made } = await callForRow<{ made: readonly ContentRow[] }>(
+        connection,
+        {
+          name: 'card_settlement_retry',
+          text: 'select verdict, decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
+        },
+        [settlement, newId('dec', at), at],
+      )
+      await vouch(connection, made)
+    })
 }
 
 /**

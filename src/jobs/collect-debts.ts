@@ -25,7 +25,9 @@ export async function collectDebts(parts: Collecting, signal: AbortSignal): Prom
   for (const debt of debts) {
     if (signal.aborted) return
     try {
-      const units = await collectDebt(parts, debt, { table, at: clock() })
+      const units = await database.transaction((connection) =>
+        collectDebt({ ...parts, database: connection }, debt, { table, at: clock() }),
+      )
       const { asset, id: debtId } = debt
       if (units > 0n) log.info({ debtId, asset, amount: decimalOf({ asset, units }) }, 'a debt was collected')
     } catch (err) {

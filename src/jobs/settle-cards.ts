@@ -44,7 +44,7 @@ export async function settleCards(parts: CardSettling, signal: AbortSignal): Pro
       'the chain goes on refusing card settlements: their owners owe what they are worth',
     )
   await retrySettlements(parts, parts.clock())
-  const unsent = await unsentSettlements(parts.database, BATCH)
+  const unsent = await unsentSettlements(parts, { at: parts.clock(), limit: BATCH })
   const send = ({ isWalletOurs, ...settlement }: (typeof unsent)[number]) =>
     sendTransfer(parts, {
       word: { signer: 'sandbox', authorization: isWalletOurs ? byOwner : byAllowance },

@@ -19,12 +19,15 @@ const CONFIRMATIONS = 2n
 /** The pause between two looks for what a reorganization has taken back. */
 const VERIFY_MS = 5_000
 
+/** Evidence that was read just before a reorganization, or before a process died, is booked no later than this. */
+const BOOKED_WITHIN_MS = 60_000
+
 /** A job's round. It remembers how wide a range the node answers. */
 export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => Promise<void> {
   const { database, chain, clock } = parts
   let width = WIDEST_BLOCKS
-  let verifyAt: number | undefined
-  let verifySince: Date | undefined
+  let verification: Verification | undefined
+  let isFirst = true
   return async (signal) => {
     const cursor = await findCursor(database, chain)
     const identity = await chain.identity()
@@ -39,13 +42,21 @@ export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => P
     const isReplaced = from <= cursor.block.number || areReplaced
     if (isReplaced) await chain.forget()
     const now = clock().getTime()
-    if (isReplaced) verifySince = new Date(now - REACH_MS)
-    if (isReplaced) verifyAt = now
-    if (verifySince !== undefined && verifyAt !== undefined && verifyAt <= now) {
-      verifyAt = now + VERIFY_MS
+    if (isReplaced) verification = { since: now - REACH_MS, until: now + BOOKED_WITHIN_MS, dueAt: now }
+    // Only the process that died remembered the blocks that it had read evidence from, above the cursor.
+    else if (isFirst) verification = { since: cursor.at.getTime() - BOOKED_WITHIN_MS, until: now, dueAt: now }
+    isFirst = false
+    if (verification !== undefined && verification.dueAt <= now) {
+      const { since, until } = verification
+      verification.dueAt = now + VERIFY_MS
       // What was settled on another chain is in the balances that this one was brought up to.
-      const since = new Date(Math.max(verifySince.getTime(), cursor.adoptedAt.getTime()))
-      if ((await verifySettled(parts, since, signal)) === 0) verifyAt = undefined
+      const reach = new Date(Math.max(since, cursor.adoptedAt.getTime()))
+      const missing = await verifySettled(parts, reach, signal)
+      if (missing === 0 && !signal.aborted) {
+        // What was found has its blocks remembered from here on: only what is booked later remains to be seen.
+        verification.since = Math.max(since, now - BOOKED_WITHIN_MS)
+        if (until <= now) verification = undefined
+      }
     }
     const latest = await chain.blockNumber()
     const last = chain.isGasFree ? latest : latest - CONFIRMATIONS
@@ -66,6 +77,16 @@ export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => P
       width = width * 2n < WIDEST_BLOCKS ? width * 2n : WIDEST_BLOCKS
     }
   }
+}
+
+/**
+ * A look for settlements that the chain has lost, repeated until none is missing. Times in ms.
+ * @property since what was settled from then on. @property until when it goes on at least.
+ */
+interface Verification {
+  since: number
+  readonly until: number
+  dueAt: number
 }
 
 /** The first block that was not searched. Movements are booked by their logs, so that searching again books nothing twice. */

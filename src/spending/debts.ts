@@ -89,8 +89,8 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
 }
 
 /**
- * Collects as much of a debt as its owner has, at the rates in force. Stablecoins leave by a card settlement. Safe to
- * repeat, and to be done by two at once.
+ * Collects as much of a debt as its owner has, at the rates in force, within a transaction: a settlement whose decision is not
+ * authenticated is never sent. Stablecoins leave by a card settlement. Safe to repeat, and to be done by two at once.
  * @returns what was collected, in the debt's smallest units.
  */
 export async function collectDebt(

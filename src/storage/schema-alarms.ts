@@ -11,7 +11,7 @@ export interface AlarmTables {
 
 /** What was reported and does not fit. `resolved_at` null: its object is stopped. */
 interface AlarmTable {
-  domain: 'audit' | 'banking' | 'investing' | 'compliance'
+  domain: 'audit' | 'banking' | 'cards' | 'investing' | 'compliance'
   object_id: string
   reason: string
   reported: JsonColumn<Json>

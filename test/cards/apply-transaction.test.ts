@@ -211,7 +211,9 @@ onBothEngines('what becomes of a purchase', (database) => {
     const request = purchaseOf(await issue(database(), owner), '5')
     await decide(partsOn(database()), request)
     await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
-    const [first] = (await unsentSettlements(database(), 100)).filter(({ accountId }) => accountId === owner)
+    const [first] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 100 })).filter(
+      ({ accountId }) => accountId === owner,
+    )
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
     // Refused or not, a merchant was paid with it.
     expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])

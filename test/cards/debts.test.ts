@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import {
   endSettlements,
   MAX_TRIES,
@@ -8,17 +9,21 @@ import {
   unsentSettlements,
 } from '../../src/cards/settlements.ts'
 import { type Card, updateCard } from '../../src/cards/store.ts'
+import { newId } from '../../src/ids.ts'
 import { collectDebts } from '../../src/jobs/collect-debts.ts'
-import { external, held, receivable } from '../../src/ledger/accounts.ts'
+import { available, external, held, receivable } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { silentLog } from '../../src/log.ts'
 import { stablecoins } from '../../src/money.ts'
+import type { Value } from '../../src/shares.ts'
 import { openDebts, owedBy } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import { onBothEngines } from '../engines.ts'
+import { spendOf } from '../spending/scene.ts'
 import { decide, fund, issue, newOwner, noon, owned, partsOn, purchaseOf, settleAll, tell } from './scene.ts'
 
 onBothEngines('what a card owes', (database) => {
@@ -35,7 +40,9 @@ onBothEngines('what a card owes', (database) => {
   }
   /** The chain refuses the open try of an owner's settlement. */
   const refuse = async (owner: string, at: Date) => {
-    const [open] = (await unsentSettlements(database(), 1000)).filter(({ accountId }) => accountId === owner)
+    const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
+      ({ accountId }) => accountId === owner,
+    )
     if (open === undefined) throw new Error('nothing is under way')
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
@@ -59,9 +66,11 @@ onBothEngines('what a card owes', (database) => {
       const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
       at = settlement?.next_try_at ?? at
       await retrySettlements(partsOn(database()), new Date(at.getTime() - 1))
-      expect((await unsentSettlements(database(), 1000)).some(({ accountId }) => accountId === owner)).toBe(
-        false,
-      )
+      expect(
+        (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).some(
+          ({ accountId }) => accountId === owner,
+        ),
+      ).toBe(false)
       await retrySettlements(partsOn(database()), at)
     }
   }
@@ -196,7 +205,9 @@ onBothEngines('what a card owes', (database) => {
   it('settles again what the chain lost before its end was noted', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     await force(owner, '15')
-    const [open] = (await unsentSettlements(database(), 1000)).filter(({ accountId }) => accountId === owner)
+    const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
+      ({ accountId }) => accountId === owner,
+    )
     const decisionId = open?.decisionId ?? ''
     await settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon })
     await lose(owner)
@@ -225,7 +236,7 @@ onBothEngines('what a card owes', (database) => {
     for (let times = 0; times < 8; times += 1) {
       const owner = await newOwner(database(), { USDC: '10' })
       await force(owner, '12')
-      const [open] = (await unsentSettlements(database(), 1000)).filter(
+      const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
         ({ accountId }) => accountId === owner,
       )
       const decisionId = open?.decisionId ?? ''
@@ -246,5 +257,73 @@ onBothEngines('what a card owes', (database) => {
       expect(await owned(database(), owner)).toEqual(['USD 3 + 0', 'USDT 1 + 0'])
     }
     expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('lets nothing be spent that is owed, and shares be sold to pay it', async () => {
+    const owner = await newOwner(database(), { USDC: '10' })
+    await force(owner, '50')
+    expect(await owed(owner)).toEqual(['USD 4000'])
+    await fund(database(), owner, { USDC: '25' })
+    const spend = (asset: Value['asset'], place: string) =>
+      reserveSpend(
+        database(),
+        spendOf({ accountId: owner, keyId: null }, 1_000_000n, {
+          money: { asset, units: 1_000_000n },
+          place,
+        }),
+      )
+    expect(await spend('USDC', 'base-sepolia')).toMatchObject({
+      verdict: 'insufficient_funds',
+      available: { units: 0n },
+    })
+    expect(await spend('equity:VTI', 'broker')).toMatchObject({ verdict: 'insufficient_funds' })
+    await post(database(), {
+      ...{ id: newId('tx', noon), kind: 'fill', reference: owner, at: noon },
+      postings: [
+        {
+          source: external('broker'),
+          destination: available(owner, 'broker'),
+          money: { asset: 'equity:VTI', units: 1_000_000n },
+        },
+      ],
+    })
+    expect(await spend('equity:VTI', 'broker')).toMatchObject({ verdict: 'allow' })
+    await collect()
+    expect(await owed(owner)).toEqual(['USD 1500'])
+    await fund(database(), owner, { USDC: '17' })
+    await collect()
+    expect(await spend('USDC', 'base-sepolia')).toMatchObject({ verdict: 'allow' })
+  })
+
+  it('sends no settlement that another wrote or changed', async () => {
+    const owner = await newOwner(database(), { USDC: '40' })
+    await force(owner, '10')
+    const [made] = await settlementsOf(owner)
+    const id = made?.id ?? ''
+    const isUnsent = async () =>
+      (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).some(
+        ({ accountId }) => accountId === owner,
+      )
+    const alarms = async () =>
+      (await openAlarms(database())).filter(({ objectId }) => objectId === id).map(({ reason }) => reason)
+    const set = (units: bigint) =>
+      database().kysely.updateTable('card_settlement').set({ units }).where('id', '=', id).execute()
+    await releaseSpend(database(), { decisionId: made?.decision_id ?? '', at: noon })
+    await endSettlements(database(), noon)
+    await set(40_000_000n)
+    const later = new Date(noon.getTime() + 60_000)
+    await retrySettlements(partsOn(database()), later)
+    expect(await isUnsent()).toBe(false)
+    expect(await alarms()).toEqual(['settlement_not_authentic'])
+    // Stopped until a person has looked at it, whatever it says by then.
+    await set(10_000_000n)
+    await retrySettlements(partsOn(database()), later)
+    expect(await isUnsent()).toBe(false)
+    await resolveAlarm(database(), {
+      ...{ domain: 'cards', objectId: id, reason: 'settlement_not_authentic' },
+      ...{ note: 'restored', by: owner, at: later },
+    })
+    await retrySettlements(partsOn(database()), later)
+    expect(await settleAll(database(), owner)).toEqual(['USDC 10000000'])
   })
 })

@@ -35,7 +35,8 @@ onBothEngines('a card', (database) => {
     const card = await issue(database(), owner)
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
     const ask = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
-      (await decide(partsOn(database(), { settings: { mode, kycLimits } }), purchaseOf(card, amount))).reason
+      (await decide({ ...partsOn(database()), settings: { mode, kycLimits } }, purchaseOf(card, amount)))
+        .reason
     const set = (values: { guest?: boolean; kyc_level?: string }) =>
       database().kysely.updateTable('account').set(values).where('id', '=', owner).execute()
     expect(await ask('0.01')).toBe('kyc_required')

@@ -1,10 +1,10 @@
 /** A card with an owner, money and a processor that asks, for tests of decisions. */
 import { defaultKycLimits } from '../../policies/kyc.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
-import { applyTransaction } from '../../src/cards/apply-transaction.ts'
+import { type Applying, applyTransaction } from '../../src/cards/apply-transaction.ts'
 import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
 import { newCard } from '../../src/cards/issue-card.ts'
-import { endSettlements, unsentSettlements } from '../../src/cards/settlements.ts'
+import { endSettlements, type SettlementParts, unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
 import { newId } from '../../src/ids.ts'
 import { canonicalJson } from '../../src/json.ts'
@@ -27,11 +27,16 @@ import { giveWallet } from '../../src/wallets/signer-store.ts'
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 const chain = { name: 'base-sepolia' }
 
+const dataKey = Buffer.from('a data key of thirty-two letters')
+
 /** Authenticates decisions as a process does. */
-export const vouch = createVouch({ dataKey: Buffer.from('a data key of thirty-two letters'), log: silentLog })
+export const vouch = createVouch({ dataKey, log: silentLog })
 
 /** What deciding needs, over a real database. */
-export function partsOn(database: Database, changes: Partial<Authorizing> = {}): Authorizing {
+export function partsOn(
+  database: Database,
+  changes: Partial<Omit<Authorizing, 'settings'>> = {},
+): Authorizing & Applying & SettlementParts {
   return {
     database,
     chain,
@@ -41,7 +46,7 @@ export function partsOn(database: Database, changes: Partial<Authorizing> = {}):
     newId,
     clock: () => noon,
     log: silentLog,
-    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox },
+    settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey },
     vouch,
     readCoverage: async () => null,
     ...changes,
@@ -250,7 +255,9 @@ export async function owned(database: Database, accountId: string): Promise<read
 
 /** Lets the chain take every settlement of an owner. @returns what went to the treasury. */
 export async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
-  const unsent = (await unsentSettlements(database, 100)).filter((each) => each.accountId === accountId)
+  const unsent = (await unsentSettlements(partsOn(database), { at: noon, limit: 100 })).filter(
+    (each) => each.accountId === accountId,
+  )
   for (const { decisionId } of unsent)
     await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
   await endSettlements(database, noon)

@@ -197,7 +197,9 @@ function gateOf(
         {
           decisionId: decided.decisionId,
           isReplayed: decided.replayed,
-          hint: spending.fundsHint ?? 'Ask for a smaller amount, or add funds and use a new idempotency key.',
+          hint:
+            spending.fundsHint ??
+            'Ask for a smaller amount, or add funds and use a new idempotency key. What the account owes is collected first.',
         },
       )
     case 'fingerprint_mismatch':

@@ -51,6 +51,7 @@ declare
   v_paid_from timestamptz;
   v_too_new jsonb := '[]';
   v_screening jsonb;
+  v_is_indebted boolean;
 begin
   replayed := false;
   decision_id := p_decision;
@@ -160,7 +161,15 @@ begin
     verdict := 'deny';
   end if;
 
+  -- What an account owes is collected before it spends anything. It may sell shares to pay.
+  v_is_indebted := p_source is not null and p_asset not like 'equity:%'
+    and exists (select from debt d where d.account_id = p_account and d.owed > 0);
   while verdict is null loop
+    if v_is_indebted then
+      available_units := 0;
+      verdict := 'insufficient_funds';
+      exit;
+    end if;
     if p_source is null then
       verdict := case when p_needs_approval then 'approval_required' else 'allow' end;
       exit;

@@ -78,6 +78,7 @@ declare
   d debt;
   v_account text;
   v_status text;
+  v_posted text;
 begin
   verdict := 'open';
   select account_id into v_account from card_settlement where id = p_id and status = 'sending';
@@ -98,8 +99,11 @@ begin
     verdict := 'settled';
     update card_settlement set status = 'settled', ended_at = p_at where id = s.id;
     if d.id is not null then
-      perform ledger_post('debt:' || d.id || ':' || d.owed, 'debt_payment', d.id, p_at,
-        array[d.paid_to], array['receivable:debts'], array[d.asset], array[d.owed]);
+      select l.verdict into v_posted from ledger_post('debt:' || d.id || ':' || d.owed, 'debt_payment', d.id, p_at,
+        array[d.paid_to], array['receivable:debts'], array[d.asset], array[d.owed]) l;
+      if v_posted <> 'posted' then
+        raise exception 'a payment of a debt was not posted: %', v_posted;
+      end if;
       update debt set owed = 0, paid_at = p_at where id = d.id;
     end if;
     return;

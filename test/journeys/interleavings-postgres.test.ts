@@ -1,0 +1,3 @@
+import { describeInterleavings } from './interleavings.ts'
+
+describeInterleavings('PostgreSQL')

@@ -1,0 +1,469 @@
+/**
+ * Random interleavings of everything that moves money, with owners who use keys of their own, lost and replaced transactions,
+ * and a gateway that is killed in between. Whatever the order: what accounts may spend and what is held for them is on the
+ * chain or booked as a debt, the gateway loses nothing unbooked, and everything comes to an end.
+ */
+import { createPrivateKey } from 'node:crypto'
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { systemClock } from '../../src/clock.ts'
+import { randomToken } from '../../src/ids.ts'
+import { trialBalance } from '../../src/ledger/trial-balance.ts'
+import { silentLog } from '../../src/log.ts'
+import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
+import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/anvil-process.ts'
+import type { Connection, Database } from '../../src/storage/database.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import {
+  type Attacker,
+  addressOf,
+  newAttacker,
+  type Owner,
+  openOwner,
+  type Race,
+  stableTokens,
+  tokenBalance,
+} from './keyed-owners.ts'
+import { askJson, newGuest, type Person } from './people.ts'
+
+const STEPS = Number(process.env.INTERLEAVING_STEPS ?? 2_000)
+const LANES = 10
+const KILLS = 4
+/** Dropped transactions, and every other time replaced blocks. */
+const CHAIN_FAULTS = 4
+const seed = Number(process.env.INTERLEAVING_SEED ?? Math.floor(performance.timeOrigin) % 1_000_000)
+
+const credentials = z.object({
+  lithicWebhookSecret: z.string(),
+  bridgeWebhookPrivateKey: z.string(),
+})
+/** What stays until its owner has money, or a person decides: booked, shown, and no hold of anybody's. */
+const lasting = new Set(['approvals', 'debts', 'settlements'])
+const gauges = /^bursar_open\{[^}]*kind="(\w+)"[^}]*\} (\d+)$/gm
+
+/** Numbers that look random and are the same for the same seed. */
+function randomFrom(start: number): (below: number) => number {
+  let state = start
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+interface Purchase {
+  readonly token: string
+  readonly card: string
+  readonly cents: number
+  readonly events: { token: string; type: string; amount: number; result: string }[]
+}
+
+/** Describes them on one engine. The seed of a failure is in the test's name; INTERLEAVING_SEED and INTERLEAVING_STEPS repeat it. */
+export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
+  const isThere = name === 'PGlite' || testServerUrl !== undefined
+  describe(`interleavings on ${name}`, () => {
+    const random = randomFrom(seed)
+    const oneOf = <Item>(items: readonly Item[]): Item => {
+      const item = items[random(items.length)]
+      if (item === undefined) throw new Error('there is nothing to choose from')
+      return item
+    }
+    let node: AnvilProcess
+    let env: Record<string, string>
+    let gateway: Gateway
+    let open: () => Promise<Database>
+    let drop = async () => {}
+    let secret = ''
+    let bankKey: ReturnType<typeof createPrivateKey>
+    const guests: Person[] = []
+    const owners: Owner[] = []
+    const attackers: Attacker[] = []
+    const cards = new Map<Person, string>()
+    const accounts = new Map<Person, string>()
+    const purchases: Purchase[] = []
+    const deposits: { id: string; account: string; amount: string }[] = []
+
+    beforeAll(async () => {
+      if (!isThere) return
+      node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+      const shared = { CHAIN_RPC_URL: node.url, LOG_LEVEL: 'error' }
+      const names = ['MUTATIONS', 'GASLESS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP']
+      const rates = Object.fromEntries(names.map((rate) => [`RATE_${rate}`, '1000000/60']))
+      if (name === 'PostgreSQL') {
+        const created = await createTestDatabase(testServerUrl ?? '')
+        drop = created.drop
+        env = { ...shared, ...rates, DATABASE_URL: created.url }
+        open = () => openPostgres({ url: created.url })
+      } else {
+        const directory = join(tmpdir(), `bursar-interleavings-${randomToken(8)}`)
+        drop = () => rm(directory, { recursive: true, force: true })
+        env = { ...shared, ...rates, DATA_DIR: directory }
+        open = () => openPglite({ directory, now: systemClock, log: silentLog })
+      }
+      gateway = await startGateway(env)
+      env.PORT = new URL(gateway.origin).port
+      const told = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+      secret = told.lithicWebhookSecret
+      bankKey = createPrivateKey(told.bridgeWebhookPrivateKey)
+      for (let count = 0; count < 6; count += 1) guests.push(await newGuest(gateway.origin))
+      for (let count = 0; count < 4; count += 1) {
+        const owner = await openOwner(gateway.origin, node.url, `owner-${count}-${seed}@example.com`)
+        // Two hand their wallets over at once, two in the middle of everything.
+        if (count < 2) await owner.handOver()
+        owners.push(owner)
+      }
+      for (let count = 0; count < 3; count += 1) attackers.push(await newAttacker(gateway.origin, node.url))
+      for (const person of guests) {
+        const { body: listed } = await person.ask('GET', '/api/cards')
+        cards.set(
+          person,
+          z.looseObject({ cards: z.array(z.looseObject({ id: z.string() })).min(1) }).parse(listed).cards[0]
+            ?.id ?? '',
+        )
+        const { body: banks } = await person.ask('GET', '/api/banking')
+        accounts.set(
+          person,
+          z.looseObject({ accounts: z.array(z.looseObject({ id: z.string() })).min(1) }).parse(banks)
+            .accounts[0]?.id ?? '',
+        )
+        await person.ask('POST', '/api/cards/settings', {
+          cardId: cards.get(person),
+          priority: oneOf([['USDC'], ['USDC', 'USD'], ['EURC', 'USDC']]),
+        })
+      }
+      for (const { person } of owners) {
+        const { body } = await person.ask('POST', '/api/cards', {})
+        const card = z.looseObject({ id: z.string() }).safeParse(body)
+        if (card.success) cards.set(person, card.data.id)
+      }
+    }, 180_000)
+    afterAll(async () => {
+      if (!isThere) return
+      if (gateway?.process.exitCode === null && gateway.process.signalCode === null) await gateway.stop()
+      await node?.stop()
+      await drop()
+    }, 60_000)
+
+    const amount = (most: number) => `${random(most)}.${String(1 + random(99)).padStart(2, '0')}`
+    const everybody = () => [...guests, ...owners.map(({ person }) => person)]
+    const anyAddress = async () =>
+      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(everybody()))
+    const hook = async (provider: 'lithic' | 'bridge', id: string, message: object) => {
+      const body = JSON.stringify(message)
+      const signed =
+        provider === 'lithic'
+          ? signWebhook({ id, body, at: new Date() }, secret)
+          : { 'x-webhook-signature': signBankingWebhook(body, { key: bankKey, at: new Date() }) }
+      // A provider sends again what was not taken.
+      for (let tries = 0; tries < 40; tries += 1) {
+        const answer = await fetch(`${gateway.origin}/api/webhooks/${provider}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...signed },
+          body,
+        }).catch(() => undefined)
+        const text = await answer?.text().catch(() => undefined)
+        if (answer !== undefined && answer.status < 500 && text !== undefined) return text
+        await sleep(250)
+      }
+      throw new Error(`webhook ${id} was never taken`)
+    }
+    const tell = (purchase: Purchase, status: string) =>
+      hook('lithic', `${purchase.token}:${purchase.events.length}:${status}`, {
+        event_type: 'card_transaction.updated',
+        token: purchase.token,
+        card_token: purchase.card,
+        status,
+        events: purchase.events,
+      })
+    const event = (purchase: Purchase, type: string, cents: number) => {
+      const token = `${purchase.token}:${type}:${purchase.events.length}`
+      purchase.events.push({ token, type, amount: cents, result: 'APPROVED' })
+    }
+    const newPurchase = (): Purchase => {
+      const card = oneOf([...cards.values()])
+      return { token: `buy-${randomToken(9)}`, card, cents: 100 + random(15_000), events: [] }
+    }
+    const authorize = async () => {
+      const purchase = newPurchase()
+      const answer = await hook('lithic', purchase.token, {
+        event_type: 'card_authorization.approval_request',
+        token: purchase.token,
+        status: 'AUTHORIZATION',
+        amount: purchase.cents,
+        card: { token: purchase.card },
+        merchant: { acceptor_id: 'SHOP', descriptor: 'Shop', mcc: '5411', country: 'USA' },
+        pos: { entry_mode: { pan: 'ECOMMERCE' } },
+      })
+      event(purchase, 'AUTHORIZATION', purchase.cents)
+      if (!answer.includes('"APPROVED"')) return false
+      purchases.push(purchase)
+      return true
+    }
+    const deposit = async () => {
+      const account = oneOf([...accounts.values()])
+      const made = { id: `deposit-${randomToken(9)}`, account, amount: amount(40) }
+      for (const state of ['funds_received', 'payment_submitted', 'payment_processed'])
+        await depositState(made, state)
+      deposits.push(made)
+      return true
+    }
+    const depositState = (
+      { id, account, amount: paid }: { id: string; account: string; amount: string },
+      state: string,
+    ) =>
+      hook('bridge', `${id}:${state}`, {
+        api_version: 'v0',
+        event_id: `${id}:${state}`,
+        event_category: 'virtual_account.activity',
+        event_type: 'updated.status_transitioned',
+        event_object_id: id,
+        event_object_status: state,
+        event_object: { virtual_account_id: account, amount: paid },
+      })
+    const taken = <Item>(items: Item[]) => items.splice(random(items.length), 1)[0]
+
+    const isOk = async (asked: Promise<{ status: number }>) => (await asked).status === 200
+    const clear = async () => {
+      const purchase = taken(purchases)
+      if (purchase === undefined) return false
+      const { cents } = purchase
+      event(purchase, 'CLEARING', oneOf([cents, cents, Math.ceil(cents / 2), cents + 5_000, cents * 20]))
+      await tell(purchase, 'SETTLED')
+      if (random(4) !== 0) return true
+      event(purchase, 'RETURN', -Math.ceil(cents / 3))
+      await tell(purchase, 'SETTLED')
+      return true
+    }
+    const clearUnasked = async () => {
+      const purchase = newPurchase()
+      event(purchase, 'CLEARING', purchase.cents)
+      await tell(purchase, 'SETTLED')
+      return true
+    }
+    const reverse = async () => {
+      const purchase = taken(purchases)
+      if (purchase === undefined) return false
+      event(purchase, 'AUTHORIZATION_REVERSAL', -purchase.cents)
+      await tell(purchase, 'VOIDED')
+      return true
+    }
+    const returnDeposit = async () => {
+      const made = taken(deposits)
+      if (made === undefined) return false
+      await depositState(made, 'refunded')
+      return true
+    }
+    const send = async () =>
+      oneOf(guests).ask(
+        'POST',
+        '/api/wallets/transfer',
+        { destination: await anyAddress(), amount: amount(30), signature: 'sandbox' },
+        { 'idempotency-key': randomToken(9) },
+      )
+    const order = () =>
+      oneOf(guests).ask('POST', '/api/investing/order', {
+        symbol: oneOf(['VTI', 'AAPL']),
+        side: oneOf(['buy', 'buy', 'sell']),
+        notional: `${1 + random(20)}`,
+      })
+    const raced = (): Race => oneOf(['none', 'none', 'tiny', 'cancel'])
+    /** What is done, how often, and whether it succeeded. */
+    const steps = new Map<string, { weight: number; work: () => Promise<boolean> }>([
+      ['transfer', { weight: 14, work: () => isOk(send()) }],
+      [
+        'signed transfer',
+        {
+          weight: 8,
+          work: async () =>
+            isOk(oneOf(owners).transfer({ destination: await anyAddress(), amount: amount(20) })),
+        },
+      ],
+      ['hand-over', { weight: 2, work: () => isOk(oneOf(owners).handOver()) }],
+      [
+        'token transfer by the owner alone',
+        {
+          weight: 3,
+          work: async () => {
+            await oneOf(owners).moveAlone(await anyAddress(), BigInt(1 + random(30_000_000)))
+            return true
+          },
+        },
+      ],
+      [
+        'nonce spent on nothing',
+        {
+          weight: 3,
+          work: async () => {
+            const destination = await anyAddress()
+            await oneOf(owners).spendNonceThenTransfer({ destination, amount: amount(20) })
+            return true
+          },
+        },
+      ],
+      ['relay', { weight: 8, work: () => isOk(oneOf(attackers).relay(oneOf(guests), { race: raced() })) }],
+      ['quote', { weight: 8, work: () => isOk(oneOf(attackers).buyQuote({ race: raced() })) }],
+      ['authorization', { weight: 14, work: authorize }],
+      ['clearing', { weight: 8, work: clear }],
+      ['clearing without an authorization', { weight: 3, work: clearUnasked }],
+      ['reversal', { weight: 3, work: reverse }],
+      ['deposit', { weight: 5, work: deposit }],
+      ['returned deposit', { weight: 2, work: returnDeposit }],
+      ['order', { weight: 4, work: () => isOk(order()) }],
+    ])
+    const deck = [...steps].flatMap(([step, { weight }]) => Array.from<string>({ length: weight }).fill(step))
+    const successes = new Map<string, number>()
+
+    const rpc = (method: string, params: unknown[] = []) =>
+      fetch(node.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      }).then((response) => response.json())
+    const kill = async () => {
+      const gone = once(gateway.process, 'exit')
+      gateway.process.kill('SIGKILL')
+      await gone
+      gateway = await startGateway(env)
+    }
+    const reorganize = async () => {
+      // Blocks are seen before they are replaced, as on every chain whose blocks take longer than a look.
+      await sleep(2_500)
+      await rpc('anvil_reorg', [1 + random(4), []])
+    }
+    const dropPending = async () => {
+      await rpc('evm_setAutomine', [false])
+      await sleep(400)
+      await rpc('anvil_dropAllTransactions')
+      await rpc('evm_mine')
+      await rpc('evm_setAutomine', [true])
+    }
+
+    it.skipIf(!isThere)(
+      `keeps what is owed covered over ${STEPS} steps (seed ${seed})`,
+      async () => {
+        let done = 0
+        const faults = new Map<number, () => Promise<void>>()
+        for (let count = 1; count <= KILLS; count += 1)
+          faults.set(Math.floor((count * STEPS) / (KILLS + 1)), kill)
+        for (let count = 1; count <= CHAIN_FAULTS; count += 1)
+          faults.set(
+            Math.floor((count * STEPS) / (CHAIN_FAULTS + 1)) + 37,
+            count % 2 === 0 ? dropPending : reorganize,
+          )
+        let fault = Promise.resolve()
+        const lane = async () => {
+          while (done < STEPS) {
+            done += 1
+            const due = faults.get(done)
+            if (due !== undefined) fault = fault.then(due)
+            await fault
+            // What a client loses by a fault is its own: the books are judged at the end.
+            const step = oneOf(deck)
+            const isDone = await steps
+              .get(step)
+              ?.work()
+              .catch(() => false)
+            if (isDone !== false) successes.set(step, (successes.get(step) ?? 0) + 1)
+          }
+        }
+        await Promise.all(Array.from({ length: LANES }, lane))
+        await fault
+        for (const purchase of purchases.splice(0)) {
+          event(purchase, 'AUTHORIZATION_EXPIRY', -purchase.cents)
+          await tell(purchase, 'EXPIRED')
+        }
+        // What the chain refuses now and may have taken before stays open until its time on the chain is over.
+        await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
+        // What a reorganization has taken back is sent again for as long as it is valid; then every wallet is looked at twice.
+        await sleep(150_000)
+        await expect.poll(stillOpen, { timeout: 60_000, interval: 1_000 }).toEqual([])
+        // None of the steps was idle: each has succeeded at least once.
+        expect([...steps.keys()].filter((name) => (successes.get(name) ?? 0) === 0)).toEqual([])
+        await gateway.stop()
+        const database = await open()
+        try {
+          expect((await trialBalance(database)).balanced).toBe(true)
+          expect(await uncoveredWallets(database, node.url)).toEqual([])
+          expect(await unbookedLosses(database, node.url)).toEqual([])
+        } finally {
+          await database.close()
+        }
+      },
+      1_500_000,
+    )
+
+    const stillOpen = async () => {
+      const text = await (await fetch(`${gateway.origin}/metrics`)).text()
+      return [...text.matchAll(gauges)].flatMap(([, kind, count]) =>
+        !lasting.has(kind ?? '') && count !== '0' ? [`${kind} ${count}`] : [],
+      )
+    }
+  })
+}
+
+/** Wallets whose owners may spend, or have held, more than the chain has and the books call missing. */
+async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<string[]> {
+  const { rows } = await sql<{ address: string; asset: string; booked: string; uncovered: string }>`
+    select w.address, b.asset, sum(b.units)::text as booked, coalesce(max(s.uncovered), 0)::text as uncovered
+    from wallet w join balance b on b.account in (w.account_id || ':base-sepolia:available', w.account_id || ':base-sepolia:held')
+    left join wallet_shortfall s on s.account_id = w.account_id and s.token = b.asset
+    group by 1, 2 order by 1, 2`.execute(database.kysely)
+  const found: string[] = []
+  for (const { address, asset, booked, uncovered } of rows) {
+    const there = await tokenBalance(rpcUrl, asset, address)
+    if (BigInt(booked) > there + BigInt(uncovered))
+      found.push(
+        `${address} ${asset}: booked ${booked}, on chain ${there}, uncovered ${uncovered}\n${await movementsOf(database, address, asset)}`,
+      )
+  }
+  return found
+}
+
+/** The last movements of a wallet, for whoever reads a failure. */
+async function movementsOf(database: Connection, address: string, asset: string): Promise<string> {
+  const { rows } = await sql<{ line: string }>`
+    select t.at || ' ' || t.kind || ' ' || t.reference || ' ' || p.source || ' > ' || p.destination || ' ' || p.units as line
+    from wallet w
+    join posting p on (p.source like w.account_id || ':%' or p.destination like w.account_id || ':%') and p.asset = ${asset}
+    join ledger_transaction t on t.id = p.transaction_id
+    where w.address = ${address} order by t.at desc limit 60`.execute(database.kysely)
+  return rows.map(({ line }) => line).join('\n')
+}
+
+/** What the gateway's own addresses hold less than the books say that they earned. */
+async function unbookedLosses(database: Connection, rpcUrl: string): Promise<string[]> {
+  const earned = async (account: string, asset: string) => {
+    const { rows } = await sql<{ units: string }>`
+      select coalesce(sum(case when destination = ${account} then units else -units end), 0)::text as units
+      from posting where asset = ${asset} and (destination = ${account} or source = ${account})`.execute(
+      database.kysely,
+    )
+    return BigInt(rows[0]?.units ?? '0')
+  }
+  const settled = async (asset: string) => {
+    const { rows } = await sql<{ units: string }>`
+      select coalesce(sum(t.units), 0)::text as units from transfer t
+      where t.state = 'confirmed' and t.token = ${asset} and t.destination = ${stableTokens.treasury.toLowerCase()}`.execute(
+      database.kysely,
+    )
+    return BigInt(rows[0]?.units ?? '0')
+  }
+  const found: string[] = []
+  const income = await earned('revenue:x402.fx', 'USDC')
+  const received = await tokenBalance(rpcUrl, 'USDC', stableTokens.payTo)
+  if (received < income) found.push(`x402: booked ${income}, received ${received}`)
+  for (const asset of ['USDC', 'USDT', 'EURC', 'PYUSD']) {
+    const [booked, there] = [await settled(asset), await tokenBalance(rpcUrl, asset, stableTokens.treasury)]
+    if (there < booked) found.push(`cards: settled ${booked} ${asset}, received ${there}`)
+  }
+  return found
+}
