@@ -71,6 +71,26 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect((await owner.ask('DELETE', `/api/investing/orders/${own}`)).body.status).toBe('canceled')
   })
 
+  it('names its orders for itself: the same name of another caller is another order', async () => {
+    const { owner, key } = await newScene()
+    const named = { ...waiting, clientOrderId: 'rent' }
+    const { body: first } = await key.ask('POST', '/api/investing/order', named)
+    const other = await newKey(owner)
+    const { body: second } = await other.ask('POST', '/api/investing/order', named)
+    const { body: third } = await owner.ask('POST', '/api/investing/order', named)
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3)
+    const changed = await other.ask('POST', '/api/investing/order', { ...named, notional: '11' })
+    expect([changed.status, String(changed.body.detail).includes(String(first.id))]).toEqual([409, false])
+    for (const [caller, id] of [
+      [key, first.id],
+      [other, second.id],
+      [owner, third.id],
+    ] as const)
+      expect((await caller.ask('POST', '/api/investing/order', named)).body.id).toBe(id)
+    const seen = orders.parse((await other.ask('GET', '/api/investing/orders')).body.orders)
+    expect(seen.map(({ id }) => id)).toEqual([second.id])
+  })
+
   it('and its owner leave nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.ask('POST', '/api/security/lock', {})
