@@ -77,7 +77,7 @@ function routePath(
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
     else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
-    if (tool.opensSession === true && body.sessionToken !== undefined) handOutCookie(services, c, body)
+    if (tool.opensSession === true) handOutCookie(services, c, body)
     return csvAnswer(c, entry, body) ?? c.json(body)
   })
 }
@@ -179,10 +179,10 @@ function renewCookie(services: Services, c: HttpContext): void {
   if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
 }
 
-/** A way in that takes several steps answers a session at its last one. */
+/** A way in that takes several steps answers a session at its last one; who stays on a cookie's session gets no other. */
 function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
   const { sessionToken, expiresAt } = body
-  if (sessionToken === undefined) return
+  if (sessionToken === undefined || sessionToken === null) return
   if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
     throw new Error('a session has a token and an end')
   const session = { sessionToken, expiresAt: new Date(expiresAt) }
