@@ -91,6 +91,34 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect(seen.map(({ id }) => id)).toEqual([second.id])
   })
 
+  it('changes nothing while it is paused, and still reads', async () => {
+    const owner = await newGuest(gateway().origin)
+    const scopes = ['cards:write', 'cards:read', 'banking:write', 'compliance:write', 'investing:trade']
+    const asked = { name: 'Paused', scopes, policy }
+    const { body } = await owner.ask('POST', '/api/developer/keys', asked)
+    const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
+    const ask = (method: string, path: string, given?: unknown) =>
+      askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
+    await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'paused' })
+    const beneficiary = { name: 'Grace Hopper', country: 'US' }
+    for (const [path, given] of [
+      ['/api/cards', { limits: { daily: '5' } }],
+      ['/api/banking', { currency: 'GBP' }],
+      [
+        '/api/compliance/travel-rule',
+        { amount: '5000', token: 'USDC', destination: `0x${'1'.repeat(40)}`, beneficiary },
+      ],
+    ] as const) {
+      const refused = await ask('POST', path, given)
+      expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'insufficient_scope'])
+    }
+    const spent = await ask('POST', '/api/investing/order', waiting)
+    expect([spent.status, spent.body.code]).toEqual([403, 'policy_denied'])
+    expect((await ask('GET', '/api/cards')).status).toBe(200)
+    await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'active' })
+    expect((await ask('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
+  })
+
   it('and its owner leave nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.ask('POST', '/api/security/lock', {})
