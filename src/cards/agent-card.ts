@@ -28,5 +28,7 @@ export function looseParts({ keyId, dailyMax, channels }: Limited): readonly str
 /** What a change of a card loosens, by name: controls, and the key whose policy binds it. */
 export function loosenedParts(before: Card, after: Card): readonly string[] {
   const isUnbound = before.keyId !== null && after.keyId !== before.keyId
-  return [...loosenedControls(before, after), ...(isUnbound ? ['agentId'] : [])]
+  // Binding takes away what keys do not start with: to give it back in the same change is to loosen.
+  const bound = inHandsOfKey(before, after.keyId)
+  return [...loosenedControls(bound, after), ...(isUnbound ? ['agentId'] : [])]
 }

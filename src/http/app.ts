@@ -7,7 +7,7 @@ import { matchedRoutes, routePath } from 'hono/route'
 import { Failure } from '../failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
-import { countRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
+import { countRequest, requireWithinLimit, uncountRequest } from '../kernel/gates/rate.ts'
 import { nameUsed } from '../origins.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
@@ -86,7 +86,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   routeWellKnown(app, services, seller)
   const document = JSON.stringify(openApiDocument(catalogue, services))
   app.get('/api/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }))
-  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit })
+  for (const entry of catalogue) routeTool(app, entry, { services, seller, limit, unlimit })
   routeWebhooks(app, services)
   routePages(app, services)
   routeDocs(app)
@@ -215,11 +215,21 @@ async function limit(
   rateClass: string,
   { failClosed, isMetered }: Limiting,
 ): Promise<void> {
-  const client = isMetered ? `${c.get('clientAddress')} metered` : c.get('clientAddress')
-  const reading = await countRequest(services, { rateClass, client, now: c.get('now'), failClosed })
-  if (reading === null || isMetered) return
+  const counted = { rateClass, client: limitedClient(c, isMetered), now: c.get('now'), failClosed }
+  const reading = await countRequest(services, isMetered ? { ...counted, restarts: false } : counted)
+  if (reading === null || (isMetered && reading.allowed)) return
   c.set('reading', reading)
   requireWithinLimit(reading)
+}
+
+/** Undoes the count of a request that has paid for itself. */
+function unlimit(services: Services, c: HttpContext, rateClass: string): Promise<void> {
+  return uncountRequest(services, { rateClass, client: limitedClient(c, true), now: c.get('now') })
+}
+
+/** Payments are counted apart: whoever has used up the challenges can still pay. */
+function limitedClient(c: HttpContext, isMetered: boolean): string {
+  return isMetered ? `${c.get('clientAddress')} metered` : c.get('clientAddress')
 }
 
 /** Whoever calls from many addresses is one key, and one account, all the same. @throws Failure `rate_limited`. */

@@ -25,7 +25,10 @@ export interface Seller {
   sell(c: HttpContext, wanted: Wanted): Promise<Response>
 }
 
-/** How a limit holds. @property isMetered it is paid for: the limit's store must be there, and no count refuses it. */
+/**
+ * How a limit holds. @property isMetered it says that it is paid for: it is counted apart, and not at all once it has paid, so
+ * that only payments that buy nothing are ever refused.
+ */
 export interface Limiting {
   readonly failClosed: boolean
   readonly isMetered: boolean
@@ -35,6 +38,8 @@ interface RouteParts {
   readonly services: Services
   readonly seller: Seller
   readonly limit: (services: Services, c: HttpContext, rateClass: string, how: Limiting) => Promise<void>
+  /** Undoes the count of a request that was metered. */
+  readonly unlimit: (services: Services, c: HttpContext, rateClass: string) => Promise<void>
 }
 
 /** Adds a tool's route to the app, at each of its paths. */
@@ -46,7 +51,7 @@ function routePath(
   app: Hono<Env>,
   entry: CatalogueEntry,
   { at, fixed }: ToolPath,
-  { services, seller, limit }: RouteParts,
+  { services, seller, limit, unlimit }: RouteParts,
 ): void {
   const { tool } = entry
   const [method = ''] = tool.route.split(' ')
@@ -54,7 +59,10 @@ function routePath(
     // A challenge is a public read; taking a payment is not.
     const isMetered = tool.isSold && isPaid(c)
     const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
-    if (tool.rate !== undefined) await limit(services, c, tool.rate, { failClosed, isMetered })
+    const { rate } = tool
+    if (rate !== undefined) await limit(services, c, rate, { failClosed, isMetered })
+    if (rate !== undefined && isMetered)
+      return sellMetered(tool, c, { services, seller, unlimit: () => unlimit(services, c, rate) })
     if (tool.isSold) return sell(tool, c, { services, seller })
     if (tool.opensSession === true || tool.closesSession === true)
       refuseForeignPage(c, services.settings.origin)
@@ -69,7 +77,7 @@ function routePath(
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
     else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
-    if (tool.opensSession === true && body.sessionToken !== undefined) handOutCookie(services, c, body)
+    if (tool.opensSession === true) handOutCookie(services, c, body)
     return csvAnswer(c, entry, body) ?? c.json(body)
   })
 }
@@ -78,11 +86,27 @@ function isPaid(c: HttpContext): boolean {
   return c.req.header('x-payment') !== undefined || c.req.header('payment-signature') !== undefined
 }
 
+/** Only what the payment is to blame for stays counted against whoever sends it. */
+async function sellMetered(
+  tool: Tool,
+  c: HttpContext,
+  { unlimit, ...parts }: Pick<RouteParts, 'services' | 'seller'> & { unlimit: () => Promise<void> },
+): Promise<Response> {
+  try {
+    const response = await sell(tool, c, parts)
+    if (response.ok) await unlimit()
+    return response
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status >= 500) await unlimit()
+    throw error
+  }
+}
+
 /** What is sold is decoded and its rail read before any challenge, so that nobody pays for what cannot be delivered. */
 async function sell(
   tool: Tool,
   c: HttpContext,
-  { services, seller }: Omit<RouteParts, 'limit'>,
+  { services, seller }: Pick<RouteParts, 'services' | 'seller'>,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') {
     c.set('allow', 'GET')
@@ -155,10 +179,10 @@ function renewCookie(services: Services, c: HttpContext): void {
   if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
 }
 
-/** A way in that takes several steps answers a session at its last one. */
+/** A way in that takes several steps answers a session at its last one; who stays on a cookie's session gets no other. */
 function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
   const { sessionToken, expiresAt } = body
-  if (sessionToken === undefined) return
+  if (sessionToken === undefined || sessionToken === null) return
   if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
     throw new Error('a session has a token and an end')
   const session = { sessionToken, expiresAt: new Date(expiresAt) }

@@ -8,8 +8,8 @@ import { createAccount, type RoleSettings } from './accounts.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
 import { type CodeSettings, type ProvenDestination, spendCode, tryCode } from './one-time-codes.ts'
 import { type NoticeParts, noticeOwner } from './security-notices.ts'
-import { type sessionAnswer, signIn, viewOf } from './session-answer.ts'
-import { renewToken, type TokenSettings } from './sessions.ts'
+import { type sessionAnswer, signIn, type standingAnswer, staySignedIn } from './session-answer.ts'
+import type { TokenSettings } from './sessions.ts'
 
 /** What signing in needs. */
 interface Parts {
@@ -48,7 +48,7 @@ export async function signInByCode(
 export async function linkByCode(
   parts: Parts & NoticeParts,
   { account, session, ...shown }: ShownCode & { account: Account; session: Session },
-): Promise<z.input<typeof sessionAnswer>> {
+): Promise<z.input<typeof standingAnswer>> {
   if (account.guest)
     throw new Failure('conflict', 'A guest account has no way to sign in again.', {
       hint: 'Send the same code without "link" to get an account of your own.',
@@ -61,8 +61,7 @@ export async function linkByCode(
     throw new Failure('conflict', 'This destination signs another account in.', {
       hint: 'Send the same code without "link" to sign that account in.',
     })
-  const { sessionToken, expiresAt } = await renewToken(parts.settings, { account, session, at })
-  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+  return staySignedIn(parts.settings, { account, session, at })
 }
 
 async function provenBy(

@@ -1,10 +1,10 @@
 /** The end of every way in: a session, and how it is told. */
 import { z } from 'zod'
 import type { NewId } from '../ids.ts'
-import type { Account } from '../principal.ts'
+import type { Account, Session } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from './accounts.ts'
-import { openSession, type SessionMethod, type TokenSettings } from './sessions.ts'
+import { openSession, renewToken, type SessionMethod, type TokenSettings } from './sessions.ts'
 
 /** The account as its owner sees it. */
 export const accountView = z.strictObject({
@@ -24,6 +24,24 @@ export const sessionAnswer = z.strictObject({
     .describe('Send it as "Authorization: Bearer …"; browsers get the same as a cookie.'),
   expiresAt: z.string().describe('When the token ends, ISO 8601 UTC; it is renewed while it is used.'),
 })
+
+/** The answer to somebody who stays on the session that they came with. */
+export const standingAnswer = sessionAnswer.extend({
+  sessionToken: sessionAnswer.shape.sessionToken
+    .nullable()
+    .describe('A fresh token of the same session; null for a browser, whose cookie scripts cannot read.'),
+})
+
+/** The session that goes on. A caller by cookie gets no token: what runs in a page could take it elsewhere. */
+export async function staySignedIn(
+  settings: TokenSettings,
+  { account, session, at }: { account: Account; session: Session; at: Date },
+): Promise<z.input<typeof standingAnswer>> {
+  if (session.tokenHolder === 'browser')
+    return { account: viewOf(account), sessionToken: null, expiresAt: session.tokenExpiresAt.toISOString() }
+  const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
+  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
+}
 
 /** {@link accountView} of an account. */
 export function viewOf(account: Account): z.input<typeof accountView> {

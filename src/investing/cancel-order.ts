@@ -2,7 +2,7 @@
 import { Failure } from '../failure.ts'
 import { type Investing, isOpenOrder, type Order } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
-import { findOrder, isOrderOf, type OrderOwner, requestCancel } from './store.ts'
+import { findOrder, type OrderOwner, requestCancel } from './store.ts'
 
 /**
  * Cancels what is not filled yet; canceling again changes nothing.
@@ -14,7 +14,7 @@ export async function cancelOrder(
 ): Promise<Order> {
   const { database } = investing
   const order = await findOrder(database, { accountId, id })
-  const isOwn = order !== undefined && (keyId === null || (await isOrderOf(database, order, keyId)))
+  const isOwn = order !== undefined && (keyId === null || order.keyId === keyId)
   if (!isOwn) throw new Failure('not_found', `There is no order ${id} of yours.`)
   if (order.status === 'canceled') return order
   if (!isOpenOrder(order)) throw ended(order)

@@ -36,6 +36,8 @@ export type OrderStatus =
 export interface Order {
   readonly id: string
   readonly accountId: string
+  /** That placed it; null: the account's owner. */
+  readonly keyId: string | null
   readonly decisionId: string
   readonly clientOrderId: string | null
   readonly asked: string

@@ -64,13 +64,14 @@ export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
   )
 }
 
-/** The reservation has ended, or the account used the client order id before: then what was held is given back here. */
+/** The reservation has ended, or the caller used the client order id before: then what was held is given back here. */
 async function notInserted(
   { database, clock }: Investing,
-  { decisionId, accountId, clientOrderId, asked }: NewOrder,
+  { decisionId, accountId, keyId, clientOrderId, asked }: NewOrder,
 ): Promise<Order> {
   await releaseSpend(database, { decisionId, at: clock() })
-  const twin = clientOrderId === null ? undefined : await findOrder(database, { accountId, clientOrderId })
+  const twin =
+    clientOrderId === null ? undefined : await findOrder(database, { accountId, keyId, clientOrderId })
   if (twin?.asked === asked) return twin
   throw twin === undefined ? endedReservation() : otherOrder(twin)
 }

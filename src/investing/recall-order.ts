@@ -3,7 +3,7 @@ import type { Connection } from '../storage/database.ts'
 import { rejected } from './admit-order.ts'
 import type { Order } from './order.ts'
 import { rejectedOrder } from './place-order.ts'
-import { findOrder } from './store.ts'
+import { findOrder, type OrderOwner } from './store.ts'
 
 /**
  * A decision's order as it stands now. @returns null while it is about to be placed.
@@ -11,15 +11,11 @@ import { findOrder } from './store.ts'
  */
 export async function recallOrder(
   { database }: { database: Connection },
-  {
-    decisionId,
-    accountId,
-    clientOrderId,
-  }: { decisionId: string; accountId: string; clientOrderId: string | null },
+  { decisionId, clientOrderId, ...owner }: OrderOwner & { decisionId: string; clientOrderId: string | null },
 ): Promise<Order | null> {
   const own = await findOrder(database, { decisionId })
   const order =
-    own ?? (clientOrderId === null ? undefined : await findOrder(database, { accountId, clientOrderId }))
+    own ?? (clientOrderId === null ? undefined : await findOrder(database, { ...owner, clientOrderId }))
   if (order?.status === 'rejected') throw rejectedOrder(order)
   if (order !== undefined) return order
   const reservation = await database.kysely

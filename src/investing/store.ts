@@ -20,15 +20,15 @@ export type NewOrder = Omit<
 
 /**
  * Writes an order's row, if and only if what it holds is still reserved: a job that has given it back in the meantime and this
- * insert cannot both win. @returns false where the reservation is gone or the account used the client order id before.
+ * insert cannot both win. @returns false where the reservation is gone or the same caller used the client order id before.
  */
 export async function insertOrder(database: Connection, order: NewOrder): Promise<boolean> {
   const rows = await database.call(
     {
       name: 'investing_insert_order',
       text: `insert into investing_order
-          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at, reference_price)
-        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12, $13
+          (id, account_id, decision_id, client_order_id, asked, symbol, side, type, notional, qty, limit_price, status, submitted_at, updated_at, reference_price, key_id)
+        select $1, $2, r.decision_id, $4, $5, $6, $7, $8, $9, $10, $11, 'new', $12, $12, $13, $14
         from (select decision_id from reservation where decision_id = $3 and status = 'reserved' for update) r
         on conflict do nothing
         returning id`,
@@ -47,15 +47,16 @@ export async function insertOrder(database: Connection, order: NewOrder): Promis
       order.limitPrice,
       order.submittedAt,
       order.referencePrice,
+      order.keyId,
     ],
   )
   return rows.length === 1
 }
 
-/** By what an order is found: its id among an account's, the caller's own name for it, or its decision. */
+/** By what an order is found: its id among an account's, the name that its key (null: the owner) has for it, or its decision. */
 type OrderName =
   | { readonly accountId: string; readonly id: string }
-  | { readonly accountId: string; readonly clientOrderId: string }
+  | (OrderOwner & { readonly clientOrderId: string })
   | { readonly decisionId: string }
 
 /** One order, or undefined where there is no such. */
@@ -63,7 +64,10 @@ export async function findOrder(database: Connection, name: OrderName): Promise<
   let query = database.kysely.selectFrom('investing_order').selectAll()
   if ('accountId' in name) query = query.where('account_id', '=', name.accountId)
   if ('id' in name) query = query.where('id', '=', name.id)
-  if ('clientOrderId' in name) query = query.where('client_order_id', '=', name.clientOrderId)
+  if ('clientOrderId' in name)
+    query = query
+      .where('client_order_id', '=', name.clientOrderId)
+      .where('key_id', 'is not distinct from', name.keyId)
   if ('decisionId' in name) query = query.where('decision_id', '=', name.decisionId)
   const row = await query.executeTakeFirst()
   return row === undefined ? undefined : orderOf(row)
@@ -86,16 +90,6 @@ export interface OrderOwner {
   readonly keyId: string | null
 }
 
-/** Whether a key placed an order. */
-export async function isOrderOf(database: Connection, order: Order, keyId: string): Promise<boolean> {
-  const row = await database.kysely
-    .selectFrom('decision')
-    .select('key_id')
-    .where('id', '=', order.decisionId)
-    .executeTakeFirst()
-  return row?.key_id === keyId
-}
-
 /** Orders of their owner, newest first: one more than the page's limit. */
 export async function listOrders(
   database: Connection,
@@ -109,14 +103,7 @@ export async function listOrders(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
   if (page.after !== null) query = query.where('id', '<', page.after)
-  if (keyId !== null)
-    query = query.where('decision_id', 'in', (decisions) =>
-      decisions
-        .selectFrom('decision')
-        .select('id')
-        .where('account_id', '=', accountId)
-        .where('key_id', '=', keyId),
-    )
+  if (keyId !== null) query = query.where('key_id', '=', keyId)
   if (status === 'open') query = query.where('status', 'in', open)
   if (status === 'closed') query = query.where('status', 'not in', open)
   return (await query.execute()).map(orderOf)
@@ -202,6 +189,7 @@ function orderOf(row: Selectable<InvestingTables['investing_order']>): Order {
   return {
     id: row.id,
     accountId: row.account_id,
+    keyId: row.key_id,
     decisionId: row.decision_id,
     clientOrderId: row.client_order_id,
     asked: row.asked,

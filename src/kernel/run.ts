@@ -11,7 +11,7 @@ import type { Connection, Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import { requireRail } from './gates/rail.ts'
-import { requireScope } from './gates/scope.ts'
+import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
 import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
 import type { Call, Effect, Tool } from './tool.ts'
@@ -63,6 +63,7 @@ async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> 
 
 /** Our own records change in one transaction, together with the idempotency key; who asks others on the way claims it first. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  requireUnpaused(context.principal)
   await requireRail(tool, context)
   const { principal, idempotencyKey, now } = context
   const database = committingRefusals(context.database)

@@ -29,4 +29,6 @@ export interface RateVerdict {
 export interface RateLimiter {
   /** Counts one request of a client. @param key class and client, such as `mutations:203.0.113.7`. @throws where the store cannot be reached. */
   take(key: string, limit: RateLimit, now: Date): Promise<RateVerdict>
+  /** Undoes a count of {@link take} whose window is still open: the request was none of its class after all. @throws as `take`. */
+  giveBack(key: string, limit: RateLimit, now: Date): Promise<void>
 }

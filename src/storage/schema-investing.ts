@@ -16,6 +16,8 @@ export interface InvestingTables {
 interface InvestingOrderTable {
   id: string
   account_id: string
+  /** That placed it; null: the owner. */
+  key_id: string | null
   decision_id: string
   client_order_id: string | null
   /** RFC 8785 JSON of what the caller asked for. */

@@ -108,6 +108,22 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 149_998)).toEqual(refused)
   })
 
+  it('takes back a count of a window that is still open, and of no other', async () => {
+    const key = freshKey()
+    const giveBack = (ms: number) => opened.limiters[1].giveBack(key, { count: 2, seconds: 60 }, later(ms))
+    await giveBack(0)
+    for (const ms of [0, 1_000, 2_000, 3_000]) {
+      expect(await take(key, ms)).toMatchObject({ allowed: true, remaining: 1 })
+      await giveBack(ms)
+    }
+    await take(key, 4_000)
+    await take(key, 5_000)
+    expect(await take(key, 6_000)).toMatchObject({ allowed: false })
+    await giveBack(60_000)
+    expect(await take(key, 60_000)).toMatchObject({ allowed: true, remaining: 1 })
+    expect(await take(key, 61_000)).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
   it('is never lengthened by refused requests where it does not restart', async () => {
     const key = freshKey()
     const stay = (ms: number) =>

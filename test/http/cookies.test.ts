@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sessionCookie } from '../../src/http/authenticate.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { askJson } from '../journeys/people.ts'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -25,6 +26,7 @@ const whoIs = async (cookie: string) => {
 const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
 const signIn = async () => cookieOf(await post('/api/auth/guest'))
 const codeIn = (body: unknown) => z.object({ code: z.string() }).parse(body).code
+const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 const port = () => new URL(gateway.origin).port
 
 describe('the session cookie', () => {
@@ -48,6 +50,27 @@ describe('the session cookie', () => {
       .looseObject({ sessionToken: z.null(), account: z.looseObject({ guest: z.literal(true) }) })
       .parse(await (await fetch(`${gateway.origin}/api/auth/session`, { headers: { cookie } })).json())
     expect([sessionToken, account.guest]).toEqual([null, true])
+  })
+
+  it('never shows its token to a script that adds an address', async () => {
+    const { origin } = gateway
+    const codeTo = async (destination: string) => {
+      const body = { channel: 'email', destination }
+      const { challengeId } = (await askJson(origin, 'POST', '/api/auth/otp/start', { body })).body
+      const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
+      return { challengeId, code: messages.find((message) => message.destination === destination)?.code }
+    }
+    const send = async (given: object, headers: Record<string, string> = {}) =>
+      fetch(`${origin}/api/auth/otp/verify`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(given),
+      })
+    const cookie = cookieOf(await send(await codeTo('first@example.com')))
+    const linked = await send({ ...(await codeTo('second@example.com')), link: true }, { cookie, origin })
+    expect([linked.status, await linked.json()]).toMatchObject([200, { sessionToken: null }])
+    expect(linked.headers.getSetCookie()).toEqual([])
+    expect(await whoIs(cookie)).toBeDefined()
   })
 
   it('goes when its session ends', async () => {

@@ -72,6 +72,27 @@ overBothEngines('a card', {}, ({ gateway }) => {
     expect((await fresh.ask('POST', '/api/cards', {})).body.limits).toMatchObject({ daily: null })
   })
 
+  it('is not handed to an agent without bounds in one step by a session that has none to show', async () => {
+    const { fresh, stale } = await newOwner()
+    const key = await newKey(fresh)
+    const all = { ecommerce: true, contactless: true, atm: true, magstripe: true }
+    const { body: own } = await fresh.ask('POST', '/api/cards', { channels: all })
+    for (const kept of [
+      { limits: { daily: null } },
+      { limits: { daily: '101' } },
+      { channels: { atm: true } },
+    ]) {
+      const change = { cardId: own.id, agentId: key.id, ...kept }
+      const refused = await stale.ask('PATCH', '/api/cards', change)
+      expect([kept, refused.status, refused.body.code]).toEqual([kept, 401, 'step_up_required'])
+    }
+    const bound = await stale.ask('PATCH', '/api/cards', { cardId: own.id, agentId: key.id })
+    expect([bound.status, bound.body.limits]).toEqual([200, { daily: '100', perPurchase: null }])
+    const { body } = await fresh.ask('POST', '/api/cards', { channels: all })
+    const loose = { cardId: body.id, agentId: key.id, limits: { daily: null }, channels: { atm: true } }
+    expect((await fresh.ask('PATCH', '/api/cards', loose)).body.limits).toMatchObject({ daily: null })
+  })
+
   it('of an agent starts with a limit, without cash and stripe, whoever made it or bound it', async () => {
     const { fresh } = await newOwner()
     const key = await newKey(fresh)

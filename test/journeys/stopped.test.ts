@@ -71,6 +71,54 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect((await owner.ask('DELETE', `/api/investing/orders/${own}`)).body.status).toBe('canceled')
   })
 
+  it('names its orders for itself: the same name of another caller is another order', async () => {
+    const { owner, key } = await newScene()
+    const named = { ...waiting, clientOrderId: 'rent' }
+    const { body: first } = await key.ask('POST', '/api/investing/order', named)
+    const other = await newKey(owner)
+    const { body: second } = await other.ask('POST', '/api/investing/order', named)
+    const { body: third } = await owner.ask('POST', '/api/investing/order', named)
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3)
+    const changed = await other.ask('POST', '/api/investing/order', { ...named, notional: '11' })
+    expect([changed.status, String(changed.body.detail).includes(String(first.id))]).toEqual([409, false])
+    for (const [caller, id] of [
+      [key, first.id],
+      [other, second.id],
+      [owner, third.id],
+    ] as const)
+      expect((await caller.ask('POST', '/api/investing/order', named)).body.id).toBe(id)
+    const seen = orders.parse((await other.ask('GET', '/api/investing/orders')).body.orders)
+    expect(seen.map(({ id }) => id)).toEqual([second.id])
+  })
+
+  it('changes nothing while it is paused, and still reads', async () => {
+    const owner = await newGuest(gateway().origin)
+    const scopes = ['cards:write', 'cards:read', 'banking:write', 'compliance:write', 'investing:trade']
+    const asked = { name: 'Paused', scopes, policy }
+    const { body } = await owner.ask('POST', '/api/developer/keys', asked)
+    const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
+    const ask = (method: string, path: string, given?: unknown) =>
+      askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
+    await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'paused' })
+    const beneficiary = { name: 'Grace Hopper', country: 'US' }
+    for (const [path, given] of [
+      ['/api/cards', { limits: { daily: '5' } }],
+      ['/api/banking', { currency: 'GBP' }],
+      [
+        '/api/compliance/travel-rule',
+        { amount: '5000', token: 'USDC', destination: `0x${'1'.repeat(40)}`, beneficiary },
+      ],
+    ] as const) {
+      const refused = await ask('POST', path, given)
+      expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'insufficient_scope'])
+    }
+    const spent = await ask('POST', '/api/investing/order', waiting)
+    expect([spent.status, spent.body.code]).toEqual([403, 'policy_denied'])
+    expect((await ask('GET', '/api/cards')).status).toBe(200)
+    await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'active' })
+    expect((await ask('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
+  })
+
   it('and its owner leave nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.ask('POST', '/api/security/lock', {})

@@ -1,11 +1,27 @@
 /** What anybody can have a gateway write is bounded: in rate, in size and in life. */
 import pg from 'pg'
+import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
+import { wrapFetchWithPayment } from 'x402-fetch'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
 import { askJson } from './people.ts'
 
-const few = { RATE_GUESTS: '2/60', RATE_AUTHORIZATIONS: '3/60', RATE_REGISTRATIONS: '4/60' }
+const few = {
+  RATE_FX: '3/60',
+  RATE_GUESTS: '2/60',
+  RATE_AUTHORIZATIONS: '3/60',
+  RATE_REGISTRATIONS: '4/60',
+}
+const credentials = z.object({ payer: z.object({ privateKey: z.templateLiteral(['0x', z.string()]) }) })
+
+/** The same payment, signed by nobody. */
+function withoutSignature(payment: string): string {
+  const text = Buffer.from(payment, 'base64').toString('utf8')
+  const forged = text.replace(/"signature":"0x[0-9a-f]+"/i, `"signature":"0x${'11'.repeat(65)}"`)
+  return Buffer.from(forged).toString('base64')
+}
+
 const metadata = { client_name: 'Somebody', redirect_uris: ['http://127.0.0.1:39999/callback'] }
 
 overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
@@ -44,6 +60,43 @@ overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
     }
     expect(statuses.slice(0, 3)).not.toContain(429)
     expect(statuses.slice(3)).toEqual([429, 429])
+  })
+
+  it('reaches neither by another spelling of its path', async () => {
+    for (const path of ['/oauth/Register', '/oauth/register/', '/oauth/REGISTER?x=1', '/oauth/%72egister']) {
+      const { status } = await askJson(gateway().origin, 'POST', path, {
+        body: { ...metadata, client_name: 'x'.repeat(10_000) },
+      })
+      expect([path, [404, 429].includes(status)]).toEqual([path, true])
+    }
+    for (const path of ['/oauth/Authorize', '/oauth/authorize/', '/oauth/AUTHORIZE/']) {
+      const { status, body } = await askJson(gateway().origin, 'GET', `${path}?client_id=x`)
+      expect([path, status, body.code]).toEqual([path, 404, 'not_found'])
+    }
+  })
+
+  it('pays as often as it likes, and sends what pays nothing a few times', async () => {
+    const { origin } = gateway()
+    const { payer } = credentials.parse((await askJson(origin, 'GET', '/sandbox/credentials')).body)
+    const url = `${origin}/api/x402/fx?from=USD&to=EUR&amount=100`
+    const terms = await (await fetch(url)).text()
+    // The challenge is asked for once: it counts as an unpaid request.
+    const sending =
+      (change: (payment: string) => string) => async (input: string | URL | Request, init?: RequestInit) => {
+        const request = new Request(input, init)
+        const payment = request.headers.get('X-PAYMENT')
+        if (payment === null) return new Response(terms, { status: 402 })
+        request.headers.set('X-PAYMENT', change(payment))
+        return fetch(request)
+      }
+    const statuses = async (change: (payment: string) => string) => {
+      const pay = wrapFetchWithPayment(sending(change), privateKeyToAccount(payer.privateKey))
+      const all: number[] = []
+      for (let times = 0; times < 5; times += 1) all.push((await pay(url)).status)
+      return all
+    }
+    expect(await statuses((payment) => payment)).toEqual([200, 200, 200, 200, 200])
+    expect(await statuses(withoutSignature)).toEqual([402, 402, 402, 429, 429])
   })
 
   it('becomes a guest a few times', async () => {

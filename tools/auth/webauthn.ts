@@ -7,18 +7,15 @@ import {
 import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
 import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
 import { noticeOwner } from '../../src/identity/security-notices.ts'
-import { sessionAnswer, signIn, viewOf } from '../../src/identity/session-answer.ts'
-import { renewToken } from '../../src/identity/sessions.ts'
+import { signIn, standingAnswer, staySignedIn } from '../../src/identity/session-answer.ts'
 import { findAccount } from '../../src/identity/store.ts'
-import { type Context, personIfAny, type personOf } from '../../src/kernel/context.ts'
+import { type Context, personIfAny } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { WalletOwner } from '../../src/providers/chain.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
 import { giveWallet } from '../../src/wallets/signer-store.ts'
-
-type Person = ReturnType<typeof personOf>
 
 const request = z
   .strictObject({
@@ -63,7 +60,7 @@ export default defineTool({
       .looseObject({})
       .optional()
       .describe('WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON.'),
-    ...sessionAnswer.partial().shape,
+    ...standingAnswer.partial().shape,
   }),
   failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
   example: { action: 'register', credential: null, displayName: 'Ada' },
@@ -86,7 +83,8 @@ export default defineTool({
       await giveWallet(context, person.id, owner)
       await noticeOwner(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
-      return sameSession(context, signedIn)
+      // Who adds a passkey stays on their session, with its second factor.
+      return staySignedIn(context.settings, { ...signedIn, at })
     }
     await openWallet(context, { accountId: person.id, owner, at })
     const session = await signIn(context, { account: person, method: 'passkey', at })
@@ -94,12 +92,6 @@ export default defineTool({
     return session
   },
 })
-
-/** Who adds a passkey stays on their session, with its second factor. */
-async function sameSession({ settings, now: at }: Context, { account, session }: Person) {
-  const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
-  return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
-}
 
 /** A lock is told only here, to whoever has just proved to be the owner. */
 async function enter(context: Context, accountId: string) {

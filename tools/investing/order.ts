@@ -4,9 +4,9 @@ import { BANK, BROKER } from '../../src/investing/order.ts'
 import { orderView, viewOrder } from '../../src/investing/order-view.ts'
 import { otherOrder, placeOrder } from '../../src/investing/place-order.ts'
 import { recallOrder } from '../../src/investing/recall-order.ts'
-import { findOrder } from '../../src/investing/store.ts'
+import { findOrder, type OrderOwner } from '../../src/investing/store.ts'
 import { canonicalJson } from '../../src/json.ts'
-import { callerOf } from '../../src/kernel/context.ts'
+import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../../src/money.ts'
 import { priceOf, priceText, sharesOf } from '../../src/shares.ts'
@@ -42,7 +42,7 @@ const orderRequest = z
       .string()
       .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 visible ASCII characters')
       .optional()
-      .describe('Your own name for the order: the same one never places a second order.'),
+      .describe('Your own name for the order: the same caller never places a second order by it.'),
   })
   .superRefine(({ notional, type, limitPrice }, context) => {
     const refuse = (path: string, message: string) =>
@@ -76,6 +76,12 @@ const askedOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
     limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
   })
 
+/** Whose the order is. */
+function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
+  const caller = callerOf(context)
+  return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+}
+
 const units = z.string().regex(/^\d+$/).nullable()
 
 export default defineTool({
@@ -106,16 +112,16 @@ export default defineTool({
   facts: z.strictObject({ limitPrice: units, qty: units, referencePrice: z.string().regex(/^\d+$/) }),
   spend: async (context, input) => {
     const { symbol, side, type, clientOrderId } = input
-    const { account } = callerOf(context)
+    const owner = ownerOf(context)
     if (clientOrderId !== undefined) {
-      const named = await findOrder(context.database, { accountId: account.id, clientOrderId })
+      const named = await findOrder(context.database, { ...owner, clientOrderId })
       if (named !== undefined && named.asked !== askedOf(input)) throw otherOrder(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
     const money = moneyOf('USD', input.notional)
     const limit = input.limitPrice === undefined ? null : priceOf(input.limitPrice)
     const { limitPrice, qty, referencePrice } = await admitOrder(context, {
-      accountId: account.id,
+      accountId: owner.accountId,
       symbol,
       side,
       type,
@@ -144,7 +150,7 @@ export default defineTool({
   run: async (context, input, { decisionId, facts, money }) =>
     viewOrder(
       await placeOrder(context, {
-        accountId: callerOf(context).account.id,
+        ...ownerOf(context),
         decisionId,
         clientOrderId: input.clientOrderId ?? null,
         asked: askedOf(input),
@@ -159,8 +165,7 @@ export default defineTool({
       }),
     ),
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
-    const accountId = callerOf(context).account.id
-    const order = await recallOrder(context, { decisionId, accountId, clientOrderId })
+    const order = await recallOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
     return order === null ? null : viewOrder(order)
   },
 })

@@ -4,6 +4,7 @@
  * on our own page, and becomes a key like any other.
  */
 import type { Adapter, AdapterFactory, Provider } from 'oidc-provider'
+import { Failure } from '../../failure.ts'
 import { issuerOf, tokenJwkOf } from '../../identity/oauth-tokens.ts'
 import { agentKinds, revokeKey } from '../../identity/owned-keys.ts'
 import { findKey } from '../../identity/store.ts'
@@ -30,6 +31,13 @@ const STRANGER_SECONDS = 24 * 60 * 60
 
 /** The largest registration that is taken, in bytes. */
 const MAX_REGISTRATION_BYTES = 8 * 1024
+
+/**
+ * Every path that is answered, as it is written here. The library's own router also takes other cases and a slash at the end:
+ * requests that it knows by such a name would pass by what is checked by name before it.
+ */
+const KNOWN_PATH =
+  /^\/oauth\/(authorize(\/[\w-]+)?|consent\/[\w-]+|token|register|revoke|jwks|\.well-known\/[\w-]+)$/
 
 /** What strangers can have written, and what it is counted as. */
 const written: ReadonlyMap<string, string> = new Map([
@@ -80,6 +88,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   }
 
   return async (c) => {
+    requireKnownPath(c)
     await requireFewRequests(c, services)
     const error = unstorableError(c)
     if (error !== undefined) {
@@ -110,6 +119,14 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     c.set('body', taken.body)
     return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))), taken.target)
   }
+}
+
+/** @throws Failure `not_found`. */
+function requireKnownPath(c: HttpContext): void {
+  if (c.req.path === AUTHORIZATION_METADATA || KNOWN_PATH.test(c.req.path)) return
+  throw new Failure('not_found', 'The authorization server answers nothing here.', {
+    hint: `GET ${AUTHORIZATION_METADATA} lists its endpoints.`,
+  })
 }
 
 /** Counts what anybody can have us write, by their address. @throws Failure `rate_limited`. */

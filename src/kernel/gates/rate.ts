@@ -52,6 +52,18 @@ export async function countRequest(
   }
 }
 
+/** Undoes a count. Where the shared store cannot be reached the count stays: it ends with its window. */
+export async function uncountRequest(
+  { settings, rateLimiter, log }: Parameters<typeof countRequest>[0],
+  { rateClass, client, now }: { rateClass: string; client: string; now: Date },
+): Promise<void> {
+  const limit = settings.rateLimits.get(rateClass)
+  if (limit === undefined) return
+  await rateLimiter
+    .giveBack(`${rateClass}:${client}`, limit, now)
+    .catch((err: unknown) => log.error({ err, rateClass }, 'a count of a rate limit cannot be undone'))
+}
+
 /** @throws Failure `rate_limited` where the reading is over the limit. */
 export function requireWithinLimit(reading: RateReading): void {
   if (reading.allowed) return

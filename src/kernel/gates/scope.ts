@@ -30,6 +30,18 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
     })
 }
 
+/**
+ * A key that was paused, by its owner or because the account was recovered, changes nothing; it still reads, and what it would
+ * spend is denied, and recorded, by the policy. @throws Failure `insufficient_scope`.
+ */
+export function requireUnpaused(principal: Principal): void {
+  if (principal.kind !== 'key' || principal.key.status === 'active') return
+  throw new Failure('insufficient_scope', `The key "${principal.key.name}" is ${principal.key.status}.`, {
+    scopes: [],
+    hint: 'It can read. Its owner can resume it.',
+  })
+}
+
 /** The scopes that a key lacks for a tool. */
 export function missingScopes(
   tool: Pick<Tool, 'scopes'>,

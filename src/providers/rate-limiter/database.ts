@@ -20,6 +20,14 @@ const take: Statement = {
     returning opened_at, count`,
 }
 
+/** $1 key, $2 seconds, $3 now. */
+const giveBack: Statement = {
+  name: 'rate_window_give_back',
+  text: `
+    update rate_window set count = greatest(count - 1, 0)
+    where key = $1::text and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
+}
+
 const rows = z.tuple([z.object({ opened_at: z.date(), count: z.coerce.number() })])
 
 /** The rate limiter port over the table `rate_window`. */
@@ -34,6 +42,9 @@ export function createDatabaseRateLimiter({
       const given = [key, limit.count, limit.seconds, now, restarts]
       const [row] = rows.parse(await database.call<unknown>(take, given))
       return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
+    },
+    giveBack: async (key, limit, now) => {
+      await database.call(giveBack, [key, limit.seconds, now])
     },
   }
 }

@@ -15,6 +15,11 @@ export function createMemoryRateLimiter(capacity = 100_000): RateLimiter {
       windows.set(key, window)
       return verdictOf(window, limit, now)
     },
+    giveBack: async (key, limit, now) => {
+      const window = windows.get(key)
+      if (window === undefined || now.getTime() >= window.openedMs + limit.seconds * 1000) return
+      windows.set(key, { ...window, count: Math.max(window.count - 1, 0) })
+    },
   }
 }
 

@@ -23,8 +23,14 @@ redis.call('HSET', KEYS[1], 'opened', string.format('%d', opened), 'count', coun
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return { opened, count }`
 
-/** What Redis knows the script by once it has seen it. */
-const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex')
+/** KEYS[1] window; ARGV window ms, now ms. Takes one from the count of a window that is still open. */
+const GIVE_BACK = `
+local state = redis.call('HMGET', KEYS[1], 'opened', 'count')
+local opened, count = tonumber(state[1]), tonumber(state[2])
+if opened and count and count > 0 and tonumber(ARGV[2]) < opened + tonumber(ARGV[1]) then
+  redis.call('HINCRBY', KEYS[1], 'count', -1)
+end
+return { opened or 0, count or 0 }`
 
 const answer = z.tuple([z.number(), z.number()])
 
@@ -52,17 +58,29 @@ export function createRedisRateLimiter(url: string): RateLimiter & { close(): Pr
       const expiryMs = 2 * windowMs + 60_000
       const restarts = limit.restarts === false ? 'stays' : 'restarts'
       const given = [1, key, limit.count, windowMs, now.getTime(), expiryMs, restarts] as const
-      const reply = await redis.evalsha(TAKE_SHA, ...given).catch((error: unknown) => {
-        if (!isUnknownScript(error)) throw error
-        return redis.eval(TAKE, ...given)
-      })
-      const [openedMs, count] = answer.parse(reply)
+      const [openedMs, count] = answer.parse(await evaluate(redis, TAKE, given))
       return verdictOf({ openedMs, count }, limit, now)
+    },
+    giveBack: async (key, limit, now) => {
+      await evaluate(redis, GIVE_BACK, [1, key, limit.seconds * 1000, now.getTime()])
     },
     close: async () => {
       redis.disconnect()
     },
   }
+}
+
+/** Runs a script by what Redis knows it by once it has seen it. */
+async function evaluate(
+  redis: Redis,
+  script: string,
+  given: readonly [number, string, ...(number | string)[]],
+): Promise<unknown> {
+  const sha = createHash('sha1').update(script).digest('hex')
+  return redis.evalsha(sha, ...given).catch((error: unknown) => {
+    if (!isUnknownScript(error)) throw error
+    return redis.eval(script, ...given)
+  })
 }
 
 /** A Redis that has not seen the script, or was restarted since. */

@@ -117,6 +117,8 @@ end $$;
 create table investing_order (
   id text collate "C" primary key,
   account_id text not null references account,
+  -- That placed it; null: the account's owner.
+  key_id text collate "C",
   decision_id text collate "C" not null unique references decision,
   client_order_id text,
   -- What the caller asked for, to tell a repeated client order id from a reused one.
@@ -140,12 +142,14 @@ create table investing_order (
   submitted_at timestamptz not null,
   filled_at timestamptz,
   updated_at timestamptz not null,
-  unique (account_id, client_order_id),
   check ((side = 'sell') = (qty is not null)),
   check ((type = 'limit') = (limit_price is not null)),
   check (side = 'sell' or filled_cash <= notional),
   check (side = 'buy' or filled_qty <= qty)
 );
+-- Names are each caller's own: what one key calls an order tells another key nothing of it.
+create unique index investing_order_named on investing_order (account_id, coalesce(key_id, ''), client_order_id)
+  where client_order_id is not null;
 create index investing_order_of_account on investing_order (account_id, id);
 create index investing_order_open on investing_order (updated_at) where status in ('new', 'accepted', 'partially_filled');
 

@@ -13,7 +13,7 @@ import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 export default defineTool({
   name: 'agents.keys.pause',
   title: 'Stop an agent',
-  summary: 'The kill switch: stop every spend of an agent at once, on every instance.',
+  summary: 'The kill switch: stop everything but reading of an agent at once, on every instance.',
   description:
     'Needs no second factor. The agent’s open orders are canceled and its waiting approvals rejected. PATCH the agent with status "active" to resume.',
   route: 'POST /api/agents/keys/{id}/pause',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { codeShown } from '../../../src/identity/code-fields.ts'
 import { linkByCode, signInByCode } from '../../../src/identity/code-sign-in.ts'
-import { sessionAnswer } from '../../../src/identity/session-answer.ts'
+import { standingAnswer } from '../../../src/identity/session-answer.ts'
 import { personIfAny, personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -25,7 +25,7 @@ export default defineTool({
       .optional()
       .describe('Whether to add the destination to the account that is signed in, instead of signing in.'),
   }),
-  output: sessionAnswer,
+  output: standingAnswer,
   failures: ['unauthenticated', 'step_up_required', 'account_locked', 'conflict'],
   example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
   run: async (context, { challengeId, code, link }) => {

@@ -12,7 +12,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'developer.keys.update',
   title: 'Pause or resume an API key',
-  summary: 'Stop every spend of a developer API key at once, or let it spend again.',
+  summary: 'Stop everything but reading of a developer API key at once, or let it go on.',
   description: 'Recovery of an account pauses all its keys. Resuming needs a fresh second factor.',
   route: 'PATCH /api/developer/keys/{id}',
   who: 'person',
