@@ -25,6 +25,16 @@ const policy = {
   approval: { above: '3', ttlSec: 600 },
 }
 
+const journal = z.object({
+  entries: z.array(
+    z.looseObject({
+      action: z.string(),
+      object: z.looseObject({ id: z.string() }),
+      actor: z.looseObject({}),
+    }),
+  ),
+})
+
 describe('an MCP client over OAuth', () => {
   let gateway: Gateway
   let page: string
@@ -157,6 +167,17 @@ describe('an MCP client over OAuth', () => {
     const first = await again()
     const second = await again()
     expect([await works(first), await works(second)]).toEqual([false, true])
+    const { entries } = journal.parse((await owner.ask('GET', '/api/security/journal?limit=3')).body)
+    const [revoked, granted, replaced] = entries
+    expect([revoked?.action, granted?.action, replaced?.action]).toEqual([
+      'key.revoked',
+      'key.created',
+      'key.created',
+    ])
+    expect(revoked).toMatchObject({
+      actor: { kind: 'person', id: owner.accountId },
+      object: replaced?.object,
+    })
     const third = await again({ keepEarlier: true })
     expect([await works(second), await works(third)]).toEqual([true, true])
   })
