@@ -138,6 +138,7 @@ describe('an MCP client over OAuth', () => {
       revocation_endpoint: `${issuer}/revoke`,
       code_challenge_methods_supported: ['S256'],
       response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
       authorization_response_iss_parameter_supported: true,
     })
     expect(metadata.scopes_supported).toContain('wallets:transfer')
@@ -279,6 +280,41 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
+  it('ends with a refresh token that is shown again after it was replaced', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read offline_access')
+    const refresh = (refreshToken = '') =>
+      refreshAuthorization(registered.issuer, { ...registered, refreshToken })
+    const fresh = await refresh(tokens.refresh_token)
+    await expect(refresh(tokens.refresh_token)).rejects.toThrow()
+    // Either of the two may be a thief: what both have ends.
+    await expect(refresh(fresh.refresh_token)).rejects.toThrow()
+    await expect(connect(fresh.access_token)).rejects.toThrow()
+  })
+
+  it('is given a token for nothing but a code or a refresh token, and shows its secret where it has one', async () => {
+    const token = async (form: Record<string, string>, headers: Record<string, string> = {}) => {
+      const body = new URLSearchParams(form)
+      const response = await fetch(`${gateway.origin}/oauth/token`, { method: 'POST', body, headers })
+      return [response.status, z.looseObject({ error: z.string() }).parse(await response.json()).error]
+    }
+    const { body: open } = await registration({})
+    const client_id = String(open.client_id)
+    for (const grant_type of ['password', 'client_credentials', 'implicit'])
+      expect(await token({ grant_type, client_id, username: 'ada', password: 'x' })).toEqual([
+        400,
+        'unsupported_grant_type',
+      ])
+    const { body: secret } = await registration({ token_endpoint_auth_method: 'client_secret_basic' })
+    const shown = (password: string) => ({
+      authorization: `Basic ${Buffer.from(`${String(secret.client_id)}:${password}`).toString('base64')}`,
+    })
+    const grant = { grant_type: 'authorization_code', code: 'x', redirect_uri: REDIRECT, code_verifier: 'x' }
+    const withoutSecret = { ...grant, client_id: String(secret.client_id) }
+    expect(await token(withoutSecret)).toEqual([401, 'invalid_client'])
+    expect(await token(grant, shown('wrong'))).toEqual([401, 'invalid_client'])
+    expect(await token(grant, shown(String(secret.client_secret)))).toEqual([400, 'invalid_grant'])
+  })
+
   it('gives a code out once, to who has its verifier, for our resource, back to where the client said', async () => {
     const { exchange, tokens } = await letIn(['wallets:read'], 'wallets:read')
     await expect(exchange()).rejects.toThrow()
@@ -299,6 +335,7 @@ describe('an MCP client over OAuth', () => {
       return browser().authorize(url, { decision: 'approve', scopes: ['wallets:read'] })
     }
     await expect(altered('code_challenge', null)).rejects.toThrow()
+    await expect(altered('code_challenge_method', 'plain')).rejects.toThrow()
     await expect(altered('redirect_uri', 'https://evil.example/callback')).rejects.toThrow('no consent page')
     await expect(altered('resource', 'https://evil.example/mcp')).rejects.toThrow()
   })
