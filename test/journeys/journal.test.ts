@@ -374,6 +374,14 @@ describe.each([
           ),
         ),
       )
+      for (const person of people) {
+        const { entries } = await journalOf(person)
+        const [one] = (await journalOf(person, '?limit=1')).entries
+        expect([entries.length, one]).toEqual([4, entries[0]])
+        // Newest first is the order of the chain: each found what the one before it had left.
+        for (const [at, { before }] of entries.entries())
+          expect(before).toEqual(entries[at + 1]?.after ?? { dailyMaxMicros: null })
+      }
       await gateway.stop()
       const verified = await bursar(['audit', 'verify'], env)
       expect(verified).toMatchObject({
