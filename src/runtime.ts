@@ -141,6 +141,7 @@ export async function createRuntime(
     const wired = { ...parts, ownOrigin, webhooks }
     const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
     const bankingProvider = watch('banking', createConfiguredBanking(config, wired))
+    const journal = createJournal({ dataKey, newId })
     const services: Services = {
       ...parts,
       reserve: observedReserve(
@@ -151,7 +152,7 @@ export async function createRuntime(
         },
       ),
       vouch: createVouch(authenticating),
-      journal: createJournal({ dataKey, newId }),
+      journal,
       settings: { ...settings, rateLimits },
       messages: watch('messages', createConfiguredMessages(config, parts)),
       identityProviders: new Map(
@@ -174,7 +175,7 @@ export async function createRuntime(
       sandbox:
         webhooks === null
           ? null
-          : await prepareSandbox({ ...parts, cardProcessor, bankingProvider, webhooks }),
+          : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
       operation: (name) => tools.find((tool) => tool.name === name),
     }
     return { services, setClock: async () => shared?.set(), close }

@@ -8,7 +8,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import type { Policy } from '../policies/policy.ts'
 import type { Scope } from '../policies/scopes.ts'
 import { openVirtualAccount, orderVirtualAccount } from './banking/open-account.ts'
-import { issueCard, newCard } from './cards/issue-card.ts'
+import { type IssueParts, issueCard, newCard } from './cards/issue-card.ts'
 import { orderCard } from './cards/order-card.ts'
 import type { Clock } from './clock.ts'
 import { createAccount } from './identity/accounts.ts'
@@ -37,6 +37,7 @@ interface SandboxParts {
   readonly newId: NewId
   readonly log: Log
   readonly cardProcessor: Pick<CardProcessor, 'issue'>
+  readonly journal: IssueParts['journal']
   readonly bankingProvider: Pick<BankingProvider, 'open'>
   readonly webhooks: WebhookSecrets
 }

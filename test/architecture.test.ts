@@ -141,6 +141,7 @@ describe('the import table', () => {
       .sort()
     expect(tracked).toEqual([
       'README.md',
+      'docs',
       'mcp',
       'package-lock.json',
       'package.json',

@@ -1,9 +1,12 @@
 /** A new virtual card, with everything on and nothing limited until its owner says otherwise. */
 import { cardChannels } from '../../policies/cards/controls.ts'
+import type { Clock } from '../clock.ts'
 import { Failure } from '../failure.ts'
+import type { Json } from '../json.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
-import type { Database } from '../storage/database.ts'
-import { type CardOrder, endCardOrder, forgetCardOrder } from './order-card.ts'
+import type { Connection, Database } from '../storage/database.ts'
+import { cardState } from './card-state.ts'
+import { type CardOrder, type CardOrderer, endCardOrder, forgetCardOrder } from './order-card.ts'
 import { type Card, findAnyCard, fundingAssets, insertCard } from './store.ts'
 
 /** What a new card is like before its owner has said anything. */
@@ -18,13 +21,33 @@ export const newCard = {
   priority: fundingAssets,
 } satisfies Partial<Card>
 
+/** What issuing needs. */
+export interface IssueParts {
+  readonly database: Database
+  readonly cardProcessor: Pick<CardProcessor, 'issue'>
+  readonly clock: Clock
+  /** Writes the journal, last in the transaction. */
+  readonly journal: (transaction: Connection, issued: IssuedChange) => Promise<void>
+}
+
+/** A card that somebody has had issued, as the journal holds it. */
+interface IssuedChange {
+  readonly accountId: string
+  readonly actor: CardOrderer
+  readonly action: 'card.issued'
+  readonly object: { readonly kind: 'card'; readonly id: string }
+  readonly after: Json
+  readonly at: Date
+}
+
 /**
  * Issues what was ordered, outside of any transaction. Safe to repeat, and to be done by two at once: the card is the same.
+ * The journal says who ordered it, whoever carries the order out.
  * @throws Failure `provider_unavailable`; where it is not final, the order stands and is carried on.
  */
 export async function issueCard(
-  { database, cardProcessor }: { database: Database; cardProcessor: Pick<CardProcessor, 'issue'> },
-  { id, wanted, createdAt }: CardOrder,
+  { database, cardProcessor, clock, journal }: IssueParts,
+  { id, orderedBy, wanted, createdAt }: CardOrder,
 ): Promise<Card> {
   const there = await findAnyCard(database, id)
   if (there !== undefined) return there
@@ -35,7 +58,20 @@ export async function issueCard(
       throw error
     })
   return database.transaction(async (connection) => {
+    // The order stays locked: whoever issues it at the same moment waits here, and finds the card.
     await endCardOrder(connection, { id, status: 'issued' })
-    return insertCard(connection, { ...wanted, id, type: 'virtual', createdAt, issued })
+    const other = await findAnyCard(connection, id)
+    if (other !== undefined) return other
+    const card = await insertCard(connection, { ...wanted, id, type: 'virtual', createdAt, issued })
+    if (orderedBy !== null)
+      await journal(connection, {
+        accountId: wanted.accountId,
+        actor: orderedBy,
+        action: 'card.issued',
+        object: { kind: 'card', id },
+        after: cardState(card),
+        at: clock(),
+      })
+    return card
   })
 }

@@ -22,17 +22,24 @@ export type WantedCard = Pick<
   | 'priority'
 >
 
-/** An order. @property id of the card to be; the processor takes it once. */
+/** Who has a card issued: a person, or a key. */
+export interface CardOrderer {
+  readonly kind: 'person' | 'key'
+  readonly id: string
+}
+
+/** An order. @property id of the card to be; the processor takes it once. @property orderedBy null: the gateway itself did. */
 export interface CardOrder {
   readonly id: string
+  readonly orderedBy: CardOrderer | null
   readonly wanted: WantedCard
   readonly createdAt: Date
 }
 
-/** Whose call it is, under which idempotency key. */
+/** Whose call it is, and its idempotency key, where it has one. */
 interface OrderingCall {
-  readonly caller: string
-  readonly key: string
+  readonly caller: CardOrderer
+  readonly key: string | null
 }
 
 const units = z.codec(z.string().regex(/^\d+$/), z.bigint(), {
@@ -78,14 +85,15 @@ export async function orderCard(
       id,
       account_id: wanted.accountId,
       wanted: JSON.stringify(stored),
-      caller: call?.caller ?? null,
+      caller_kind: call?.caller.kind ?? null,
+      caller: call?.caller.id ?? null,
       caller_key: call?.key ?? null,
       status: 'open',
       created_at: at,
       tried_at: at,
     })
     .execute()
-  return { id, wanted, createdAt: at }
+  return { id, orderedBy: call?.caller ?? null, wanted, createdAt: at }
 }
 
 const claim: Statement = {
@@ -93,7 +101,7 @@ const claim: Statement = {
   text: `update card_order set tried_at = $2 where id in (
       select id from card_order where status = 'open' and tried_at < $1
       order by tried_at limit $3 for update skip locked)
-    returning id, wanted, created_at`,
+    returning id, caller_kind, caller, wanted, created_at`,
 }
 
 /** Orders that nobody has in hand, for whoever carries them on. @param before when they were tried last. */
@@ -128,6 +136,8 @@ export async function sweepCardOrders(database: Connection, at: Date): Promise<v
 
 interface Row {
   readonly id: string
+  readonly caller_kind: CardOrderer['kind'] | null
+  readonly caller: string | null
   readonly wanted: unknown
   readonly created_at: Date
 }
@@ -137,10 +147,11 @@ async function findOrderOf(
   { caller, key }: OrderingCall,
   at: Date,
 ): Promise<CardOrder | undefined> {
+  if (key === null) return undefined
   const row = await database.kysely
     .selectFrom('card_order')
-    .select(['id', 'wanted', 'created_at'])
-    .where('caller', '=', caller)
+    .select(['id', 'caller_kind', 'caller', 'wanted', 'created_at'])
+    .where('caller', '=', caller.id)
     .where('caller_key', '=', key)
     .where('status', '!=', 'given_up')
     .where('created_at', '>', new Date(at.getTime() - KEY_MS))
@@ -148,8 +159,9 @@ async function findOrderOf(
   return row === undefined ? undefined : orderOf(row)
 }
 
-function orderOf({ id, wanted, created_at: createdAt }: Row): CardOrder {
-  return { id, wanted: wantedCard.parse(wanted), createdAt }
+function orderOf({ id, caller_kind: kind, caller, wanted, created_at: createdAt }: Row): CardOrder {
+  const orderedBy = kind === null || caller === null ? null : { kind, id: caller }
+  return { id, orderedBy, wanted: wantedCard.parse(wanted), createdAt }
 }
 
 function storedOf({ channels, mccAllow, mccDeny, priority, ...wanted }: WantedCard): object {

@@ -1,5 +1,7 @@
 /** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
 import { Failure } from '../failure.ts'
+import { type Json, toJson } from '../json.ts'
+import type { Connection } from '../storage/database.ts'
 import { ERASED, lockAccount, REVIEWED_BY_US, submit, type Verifying } from './kyc.ts'
 import { forgetLevel, restoreLevel } from './kyc-level.ts'
 import { findApplicationBy, type KycApplication, keepDecision, moveApplication } from './kyc-store.ts'
@@ -13,15 +15,29 @@ export interface KycDecision {
   readonly at: Date
 }
 
+/** What a decision has made of an application: states that hold nothing of what its person said. */
+export interface DecidedApplication {
+  readonly accountId: string
+  readonly before: Json
+  readonly after: Json
+}
+
+/** Writes a decision into the journal, last in the transaction that makes it. */
+export type RecordDecision = (transaction: Connection, decided: DecidedApplication) => Promise<void>
+
 /**
  * Writes a decision down, for good. What is approved goes to the provider, as any other application does: no person stands in
  * for the check of an identity. What its person has erased meanwhile they may say again, and it is screened again. Where the provider does not answer, a job carries it there.
  * @throws Failure `not_found`, `conflict` where nothing waits for a decision.
  */
-export async function decideOnHit(verifying: Verifying, decision: KycDecision): Promise<KycApplication> {
+export async function decideOnHit(
+  verifying: Verifying,
+  decision: KycDecision,
+  recordDecision: RecordDecision,
+): Promise<KycApplication> {
   const { database, log } = verifying
   const { id, verdict, at } = decision
-  const application = await record(verifying, decision)
+  const application = await record(verifying, decision, recordDecision)
   log.info({ applicationId: id, decidedBy: decision.decidedBy, verdict }, 'a sanctions hit was decided on')
   if (verdict === 'reject' || application.said === null) return findAgain(verifying, application)
   try {
@@ -33,7 +49,11 @@ export async function decideOnHit(verifying: Verifying, decision: KycDecision): 
   }
 }
 
-async function record(verifying: Verifying, decision: KycDecision): Promise<KycApplication> {
+async function record(
+  verifying: Verifying,
+  decision: KycDecision,
+  recordDecision: RecordDecision,
+): Promise<KycApplication> {
   const { database, settings } = verifying
   const { id, decidedBy, verdict, at } = decision
   return database.transaction(async (connection) => {
@@ -56,12 +76,22 @@ async function record(verifying: Verifying, decision: KycDecision): Promise<KycA
     if (verdict === 'reject') {
       await moveApplication(connection, id, { status: 'rejected', labels, at })
       await forgetLevel(connection, first.accountId)
-      return application
+    } else {
+      await restoreLevel(connection, first.accountId)
+      if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
     }
-    await restoreLevel(connection, first.accountId)
-    if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
+    const after = (await findApplicationBy(keeping, { id })) ?? application
+    await recordDecision(connection, {
+      accountId: first.accountId,
+      before: stateOf(application),
+      after: stateOf(after),
+    })
     return application
   })
+}
+
+function stateOf({ level, status, labels }: KycApplication): Json {
+  return toJson({ level, status, labels })
 }
 
 async function findAgain(

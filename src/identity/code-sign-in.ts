@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
 import type { Account, Session } from '../principal.ts'
+import type { Channel } from '../providers/messages.ts'
 import type { Connection } from '../storage/database.ts'
 import { createAccount, type RoleSettings } from './accounts.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
@@ -46,7 +47,7 @@ export async function signInByCode(
  * @throws Failure `unauthenticated`, `conflict` where it belongs to another account, or the account is a guest's.
  */
 export async function linkByCode(
-  parts: Parts & NoticeParts,
+  parts: Parts & NoticeParts & { recordAdded: (channel: Channel) => Promise<void> },
   { account, session, ...shown }: ShownCode & { account: Account; session: Session },
 ): Promise<z.input<typeof standingAnswer>> {
   if (account.guest)
@@ -56,8 +57,10 @@ export async function linkByCode(
   const proven = await provenBy(parts, shown)
   const { now: at } = shown
   const isNew = await claimDestination(parts.database, { ...proven, accountId: account.id, at })
-  if (isNew) await noticeOwner(parts, { accountId: account.id, notice: 'address_added', at })
-  else if ((await findOwnerId(parts.database, proven.hash)) !== account.id)
+  if (isNew) {
+    await noticeOwner(parts, { accountId: account.id, notice: 'address_added', at })
+    await parts.recordAdded(proven.channel)
+  } else if ((await findOwnerId(parts.database, proven.hash)) !== account.id)
     throw new Failure('conflict', 'This destination signs another account in.', {
       hint: 'Send the same code without "link" to sign that account in.',
     })

@@ -102,10 +102,15 @@ export async function findAccount(database: Connection, id: string): Promise<Acc
   return row === undefined ? undefined : accountOf(row)
 }
 
-/** Ends an account's sessions: one of them, or all. @returns how many ended. */
+/** Ends an account's sessions: one of them, all but one, or all. @returns how many ended. */
 export async function revokeSessions(
   database: Connection,
-  { accountId, sessionId, at }: { accountId: string; sessionId?: string; at: Date },
+  {
+    accountId,
+    sessionId,
+    exceptId,
+    at,
+  }: { accountId: string; sessionId?: string; exceptId?: string; at: Date },
 ): Promise<number> {
   const query = database.kysely
     .updateTable('session')
@@ -113,7 +118,8 @@ export async function revokeSessions(
     .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', at)
-  const rows = await (sessionId === undefined ? query : query.where('id', '=', sessionId))
+  const rest = exceptId === undefined ? query : query.where('id', '!=', exceptId)
+  const rows = await (sessionId === undefined ? rest : rest.where('id', '=', sessionId))
     .returning('id')
     .execute()
   return rows.length

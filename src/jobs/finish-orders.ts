@@ -2,12 +2,10 @@
 
 import { openVirtualAccount } from '../banking/open-account.ts'
 import { claimAccountOrders, endAccountOrder } from '../banking/order-account.ts'
-import { issueCard } from '../cards/issue-card.ts'
+import { type IssueParts, issueCard } from '../cards/issue-card.ts'
 import { claimCardOrders, endCardOrder } from '../cards/order-card.ts'
-import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { BankingProvider } from '../providers/banking.ts'
-import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Database } from '../storage/database.ts'
 
 /** Longer than the request that made an order has it in hand. */
@@ -17,11 +15,9 @@ const GIVE_UP_MS = 20 * 60 * 60_000
 const BATCH = 20
 
 /** What the round needs. */
-export interface Ordering {
+export interface Ordering extends IssueParts {
   readonly database: Database
-  readonly cardProcessor: Pick<CardProcessor, 'issue'>
   readonly bankingProvider: Pick<BankingProvider, 'open'>
-  readonly clock: Clock
   readonly log: Log
 }
 

@@ -1,6 +1,6 @@
 /**
- * The journal: who changed policies, keys, approvals, locks, factors, signers, cards' controls and rails. May import the base
- * and ports. Invariants: an entry is written in the transaction of its change; entries form one hash chain without a gap; each
+ * The journal: who changed policies, keys, allowances, approvals, locks, factors, signers, cards and rails, and who decided on
+ * identity reviews. May import the base and ports. Invariants: an entry is written in the transaction of its change; entries form one hash chain without a gap; each
  * is authenticated with a key that the database never holds; no entry holds a secret or personal data.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'

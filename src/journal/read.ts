@@ -22,14 +22,28 @@ function entryOf(row: Selectable<JournalTables['journal_entry']>): ChainedEntry 
   return { sequence, previous, hash, mac, content }
 }
 
-/** A page of an account's entries, newest first. */
+/**
+ * A page of an account's entries, newest first: in the order of the chain. Ids are made before the journal is locked, so two changes
+ * at one moment may have theirs the other way round.
+ */
 export async function listJournal(
   database: Connection,
   { accountId, page }: { accountId: string; page: Page },
 ): Promise<{ entries: readonly ChainedEntry[]; nextCursor: string | null }> {
   const query = database.kysely.selectFrom('journal_entry').selectAll().where('account_id', '=', accountId)
-  const found = await (page.after === null ? query : query.where('id', '<', page.after))
-    .orderBy('id', 'desc')
+  const { after } = page
+  const rest =
+    after === null
+      ? query
+      : query.where('sequence', '<', (own) =>
+          own
+            .selectFrom('journal_entry')
+            .select('sequence')
+            .where('id', '=', after)
+            .where('account_id', '=', accountId),
+        )
+  const found = await rest
+    .orderBy('sequence', 'desc')
     .limit(page.limit + 1)
     .execute()
   const { rows, nextCursor } = onePage(found, page)

@@ -33,6 +33,7 @@ export interface CardOrderTable {
   id: string
   account_id: string
   wanted: JsonColumn<unknown>
+  caller_kind: 'person' | 'key' | null
   caller: string | null
   caller_key: string | null
   status: 'open' | 'issued' | 'given_up'

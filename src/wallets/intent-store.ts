@@ -120,14 +120,19 @@ export async function findOpenIntent(
   return row === undefined ? undefined : intentOf(row)
 }
 
-/** Marks an intent as used. Doing it twice changes nothing. */
-export async function useIntent(database: Connection, { id, at }: { id: string; at: Date }): Promise<void> {
-  await database.kysely
+/** Marks an intent as used. Doing it twice changes nothing. @returns whether it was not used before. */
+export async function useIntent(
+  database: Connection,
+  { id, at }: { id: string; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
     .updateTable('intent')
     .set({ used_at: at })
     .where('id', '=', id)
     .where('used_at', 'is', null)
-    .execute()
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Forgets intents that can no longer be used. */

@@ -7,7 +7,7 @@ import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { Failure } from '../failure.ts'
 import type { Log } from '../log.ts'
 import type { AuthorizedOperation, Chain, ChainAllowance, Submission, Wallet } from '../providers/chain.ts'
-import type { Connection } from '../storage/database.ts'
+import type { Connection, Database } from '../storage/database.ts'
 import { type Assertion, authorizationOf } from './authorize-transfer.ts'
 import { type AllowanceFields, findIntent, type Intent, useIntent, validUntilOf } from './intent-store.ts'
 import { type Passkeys, rejected, verifySignature } from './verify-signature.ts'
@@ -17,11 +17,13 @@ const WAIT_MS = 3000
 
 /** What setting needs. */
 export interface AllowanceParts {
-  readonly database: Connection
+  readonly database: Database
   readonly chain: Chain
   readonly passkeys: Passkeys
   readonly clock: Clock
   readonly log: Log
+  /** Writes into the journal that the owner allows it, last in the transaction that uses the intent. */
+  readonly recordUse: (transaction: Connection, allowed: AllowanceFields) => Promise<void>
 }
 
 /** What the owner has signed. @property assertion the signature, where it is a passkey's. */
@@ -65,14 +67,17 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
   const verified = await verifySignature(parts, { wallet, intent, signature, key: null })
   if (verified.by !== 'passkey' && verified.by !== 'eoa')
     throw rejected('Only the signer that owns the wallet on chain can allow this.', null)
-  await useIntent(database, { id: intent.id, at })
+  const { allowance: allowed } = intent
+  await database.transaction(async (transaction) => {
+    if (await useIntent(transaction, { id: intent.id, at })) await parts.recordUse(transaction, allowed)
+  })
   await execute(parts, {
-    ...operationOf(wallet, intent, intent.allowance),
+    ...operationOf(wallet, intent, allowed),
     authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
   })
-  const allowance = await chain.allowanceOf(wallet, intent.allowance.agentId)
+  const allowance = await chain.allowanceOf(wallet, allowed.agentId)
   if (allowance === null) throw new Error('a wallet that its owner holds has allowances')
-  return { agentId: intent.allowance.agentId, ...allowance }
+  return { agentId: allowed.agentId, ...allowance }
 }
 
 function operationOf(wallet: Wallet, intent: Intent, { agentId, dailyMicros }: AllowanceFields) {

@@ -1,7 +1,9 @@
 /** The identity provider port: OpenID Connect against a real provider, well-behaved and not. */
 import { generateKeyPairSync } from 'node:crypto'
+import { SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../src/clock.ts'
 import { Failure } from '../../src/failure.ts'
 import { randomToken } from '../../src/ids.ts'
 import { silentLog } from '../../src/log.ts'
@@ -130,6 +132,38 @@ describe('identity provider: OpenID Connect', () => {
       expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
       world.misbehave(null)
     }
+  })
+
+  it('refuses an ID token that is for another client, of another issuer, over, or for another sign-in', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'RS256' }]
+    const now = Math.floor(systemClock().getTime() / 1000)
+    const identify = async (claims: object, header: object = {}) => {
+      const { client, secrets, back } = await signedIn()
+      const whole = { iss: world.issuer, aud: 'bursar', sub: 'ada', iat: now, exp: now + 60 }
+      const token = await new SignJWT({ ...whole, nonce: secrets.nonce, ...claims })
+        .setProtectedHeader({ alg: 'RS256', kid: 'own', ...header })
+        .sign(privateKey)
+      const answers = [
+        answering(/^\/jwks/, JSON.stringify({ keys })),
+        answering(/^\/token/, JSON.stringify({ access_token: 'x', token_type: 'bearer', id_token: token })),
+      ]
+      world.misbehave((request, response) => answers.some((answer) => answer(request, response)))
+      return client.identify(back, secrets, redirectUri).finally(() => world.misbehave(null))
+    }
+    // The same token unchanged is taken: what is refused below is refused for its change alone.
+    expect(await identify({})).toMatchObject({ subject: 'ada', issuer: world.issuer })
+    for (const claims of [
+      { aud: 'another client' },
+      { aud: undefined },
+      { aud: ['bursar', 'another client'], azp: 'another client' },
+      { iss: 'https://evil.example' },
+      { exp: now - 3600, iat: now - 7200 },
+      { nonce: 'another sign-in' },
+      { nonce: undefined },
+      { sub: undefined },
+    ])
+      expect([claims, await refusalOf(identify(claims))]).toMatchObject([claims, refused])
   })
 
   it('takes keys that cannot be had for a provider out of order', async () => {

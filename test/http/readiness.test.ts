@@ -25,7 +25,8 @@ describe('a gateway', () => {
 
   it('that was told to end is not ready any more, and finishes what is under way', async () => {
     const gateway = await startGateway({ CHAIN: 'simulated', LOG_LEVEL: 'info' })
-    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1')
+    const { host, port } = new URL(gateway.origin)
+    const socket = connect(Number(port), '127.0.0.1')
     let answer = ''
     socket.setEncoding('utf8').on('data', (part: string) => {
       answer += part
@@ -33,13 +34,14 @@ describe('a gateway', () => {
     const closed = once(socket, 'close')
     const body = '{}'
     socket.write(
-      `POST /api/auth/guest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+      `POST /api/auth/guest HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
     )
     await expect.poll(() => socket.bytesWritten, { timeout: 5_000 }).toBeGreaterThan(0)
     // The first half must be there, or there is nothing under way.
     await new Promise((resolve) => setTimeout(resolve, 200))
     const ended = gateway.stop()
     await expect.poll(() => gateway.output(), { timeout: 5_000 }).toContain('"msg":"draining"')
+    // A probe speaks to an address, whatever the gateway's own name is.
     socket.write(`${body}GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     await closed
     expect(await ended).toBe(0)

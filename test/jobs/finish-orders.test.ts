@@ -57,6 +57,14 @@ onBothEngines('what a provider is asked for', (database) => {
   const cardsOf = async (services: Services, person: AccountPrincipal) =>
     (await run(listTool, callOf(services, person), {})).body.cards
 
+  const issuedEntries = (person: AccountPrincipal) =>
+    database()
+      .kysely.selectFrom('journal_entry')
+      .select(['actor_kind', 'actor_id', 'object_id'])
+      .where('account_id', '=', person.account.id)
+      .where('action', '=', 'card.issued')
+      .execute()
+
   it('is written down and committed before the provider hears of it', async () => {
     const { services, person, processor } = await scene()
     expect((await issue(services, person, null)).body).toMatchObject({ nickname: 'One', last4: '4242' })
@@ -85,6 +93,10 @@ onBothEngines('what a provider is asked for', (database) => {
     const { body } = await issue(services, person, 'k')
     expect(await cardsOf(services, person)).toMatchObject([{ id: body.id }])
     expect(processor.issued.size).toBe(1)
+    // The journal names the person who ordered it, once, though two rounds of the job carried it out.
+    expect(await issuedEntries(person)).toEqual([
+      { actor_kind: 'person', actor_id: person.account.id, object_id: body.id },
+    ])
     expect((await issue(services, person, 'another')).body.id).not.toBe(body.id)
   })
 

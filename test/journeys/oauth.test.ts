@@ -25,6 +25,16 @@ const policy = {
   approval: { above: '3', ttlSec: 600 },
 }
 
+const journal = z.object({
+  entries: z.array(
+    z.looseObject({
+      action: z.string(),
+      object: z.looseObject({ id: z.string() }),
+      actor: z.looseObject({}),
+    }),
+  ),
+})
+
 describe('an MCP client over OAuth', () => {
   let gateway: Gateway
   let page: string
@@ -128,6 +138,7 @@ describe('an MCP client over OAuth', () => {
       revocation_endpoint: `${issuer}/revoke`,
       code_challenge_methods_supported: ['S256'],
       response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
       authorization_response_iss_parameter_supported: true,
     })
     expect(metadata.scopes_supported).toContain('wallets:transfer')
@@ -157,6 +168,17 @@ describe('an MCP client over OAuth', () => {
     const first = await again()
     const second = await again()
     expect([await works(first), await works(second)]).toEqual([false, true])
+    const { entries } = journal.parse((await owner.ask('GET', '/api/security/journal?limit=3')).body)
+    const [revoked, granted, replaced] = entries
+    expect([revoked?.action, granted?.action, replaced?.action]).toEqual([
+      'key.revoked',
+      'key.created',
+      'key.created',
+    ])
+    expect(revoked).toMatchObject({
+      actor: { kind: 'person', id: owner.accountId },
+      object: replaced?.object,
+    })
     const third = await again({ keepEarlier: true })
     expect([await works(second), await works(third)]).toEqual([true, true])
   })
@@ -173,6 +195,7 @@ describe('an MCP client over OAuth', () => {
       expect([scope, box(scope)]).toEqual([scope, expect.not.stringContaining('checked')])
     const seen = shown.slice(shown.indexOf('It may see'), shown.indexOf('It may change'))
     expect(seen).not.toContain('write')
+    expect(shown).toMatch(/The name is its own claim: nobody has checked it\.[^]+It lasts a year at most/)
     expect(shown).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
   })
 
@@ -258,6 +281,41 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
+  it('ends with a refresh token that is shown again after it was replaced', async () => {
+    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read offline_access')
+    const refresh = (refreshToken = '') =>
+      refreshAuthorization(registered.issuer, { ...registered, refreshToken })
+    const fresh = await refresh(tokens.refresh_token)
+    await expect(refresh(tokens.refresh_token)).rejects.toThrow()
+    // Either of the two may be a thief: what both have ends.
+    await expect(refresh(fresh.refresh_token)).rejects.toThrow()
+    await expect(connect(fresh.access_token)).rejects.toThrow()
+  })
+
+  it('is given a token for nothing but a code or a refresh token, and shows its secret where it has one', async () => {
+    const token = async (form: Record<string, string>, headers: Record<string, string> = {}) => {
+      const body = new URLSearchParams(form)
+      const response = await fetch(`${gateway.origin}/oauth/token`, { method: 'POST', body, headers })
+      return [response.status, z.looseObject({ error: z.string() }).parse(await response.json()).error]
+    }
+    const { body: open } = await registration({})
+    const client_id = String(open.client_id)
+    for (const grant_type of ['password', 'client_credentials', 'implicit'])
+      expect(await token({ grant_type, client_id, username: 'ada', password: 'x' })).toEqual([
+        400,
+        'unsupported_grant_type',
+      ])
+    const { body: secret } = await registration({ token_endpoint_auth_method: 'client_secret_basic' })
+    const shown = (password: string) => ({
+      authorization: `Basic ${Buffer.from(`${String(secret.client_id)}:${password}`).toString('base64')}`,
+    })
+    const grant = { grant_type: 'authorization_code', code: 'x', redirect_uri: REDIRECT, code_verifier: 'x' }
+    const withoutSecret = { ...grant, client_id: String(secret.client_id) }
+    expect(await token(withoutSecret)).toEqual([401, 'invalid_client'])
+    expect(await token(grant, shown('wrong'))).toEqual([401, 'invalid_client'])
+    expect(await token(grant, shown(String(secret.client_secret)))).toEqual([400, 'invalid_grant'])
+  })
+
   it('gives a code out once, to who has its verifier, for our resource, back to where the client said', async () => {
     const { exchange, tokens } = await letIn(['wallets:read'], 'wallets:read')
     await expect(exchange()).rejects.toThrow()
@@ -278,6 +336,7 @@ describe('an MCP client over OAuth', () => {
       return browser().authorize(url, { decision: 'approve', scopes: ['wallets:read'] })
     }
     await expect(altered('code_challenge', null)).rejects.toThrow()
+    await expect(altered('code_challenge_method', 'plain')).rejects.toThrow()
     await expect(altered('redirect_uri', 'https://evil.example/callback')).rejects.toThrow('no consent page')
     await expect(altered('resource', 'https://evil.example/mcp')).rejects.toThrow()
   })

@@ -2,9 +2,10 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../identity/authenticator.ts'
+import { totpOf } from '../identity/signed-in.ts'
 import { newAgent } from './agent.ts'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, newGuest, type Person, personFrom, signInByEmail } from './people.ts'
+import { askJson, enrollMfa, newGuest, type Person, personFrom, signInByEmail } from './people.ts'
 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
@@ -67,6 +68,22 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect(await statusOf()).toBe('paused')
     const resume = await again.ask('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
     expect([resume.status, await statusOf()]).toEqual([200, 'active'])
+  })
+
+  it('leaves the second factor where it was: what is privileged still asks for it', async () => {
+    const owner = await signInByEmail(gateway().origin, 'hedy@example.com')
+    const secret = await enrollMfa(owner)
+    const { status, body } = await recover('hedy@example.com')
+    expect([status, body.account]).toMatchObject([200, { mfaEnrolled: true }])
+    const again = personFrom(gateway().origin, body)
+    const makeKey = () => again.ask('POST', '/api/developer/keys', { name: 'K', scopes: ['wallets:read'] })
+    expect(await makeKey()).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
+    const disable = { action: 'disable', code: '000000' }
+    expect((await again.ask('POST', '/api/security/mfa', disable)).status).toBe(401)
+    // The step after the one that the enrollment has spent.
+    const code = totpOf(secret, new Date(Date.now() + 30_000))
+    expect((await again.ask('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
+    expect((await makeKey()).status).toBe(200)
   })
 
   it('leaves an administrator’s lock to administrators, also where the person had locked it first', async () => {

@@ -122,7 +122,10 @@ describe('decoding', () => {
 
   it('judges a number by its text', () => {
     expect(keep.decode(parseJson('{"amount":1.10}')).input).toMatchObject({ amount: '1.10' })
-    expect(issuesOf(parseJson('{"amount":1e2}')).message).toContain('no exponent')
+    expect(keep.decode(parseJson('{"amount":1e2}')).input).toMatchObject({ amount: '100' })
+    expect(keep.decode(parseJson('{"amount":1e-05}')).input).toMatchObject({ amount: '0.00001' })
+    expect(issuesOf(parseJson('{"amount":"1e2"}')).message).toContain('no exponent')
+    expect(issuesOf(parseJson('{"amount":1e400}')).message).toContain('no exponent')
   })
 })
 

@@ -21,10 +21,16 @@ describe('rate classes', () => {
     const stated = Object.values(rateClasses).map(({ env, count, seconds }) => `${env}=${count}/${seconds}`)
     expect(stated).toEqual([
       'RATE_MUTATIONS=150/60',
+      // One key, and one account, from all addresses together: four and eight times what one address may change.
+      'RATE_KEY=600/60',
+      'RATE_ACCOUNT=1200/60',
       'RATE_GASLESS=12/60',
       'RATE_RAILS=60/60',
       'RATE_FEEDBACK=10/60',
       'RATE_FX=300/60',
+      'RATE_GUESTS=1000/3600',
+      'RATE_AUTHORIZATIONS=120/60',
+      'RATE_REGISTRATIONS=100/3600',
       'RATE_SPONSORED=1000/86400',
       'RATE_OTP_RESEND=1/60',
       'RATE_OTP_DESTINATION=5/3600',

@@ -34,26 +34,36 @@ describe('the registry', () => {
 
   it('writes what people and administrators change into the journal', () => {
     const elsewhere = [
-      // Kept with its reason, for good, in records of its own.
-      'admin.kyc.decide',
-      // Sealed or erased personal data.
+      // Sealed or erased personal data: an application is no verdict, and what is said of a person must be erasable.
       'compliance.kyc',
       'compliance.personal_data.erase',
       'compliance.travel_rule',
-      // Nothing is granted by these: what they lead to is recorded, or is on the chain.
-      'agents.keys.challenge',
-      'auth.sessions.revoke',
-      'banking.create',
+      // Written where the card is made, which a job may do: src/cards/issue-card.ts.
       'cards.issue',
-      'investing.orders.cancel',
-      'sandbox.admin',
-      'swaps.quote',
+      // Something to sign, which grants nothing before it is: what uses it is written.
+      'agents.keys.challenge',
       'wallets.allowances.intent',
-      'wallets.allowances.set',
       'wallets.transfer_intent',
+      // Only takes away what expires by itself.
+      'auth.sessions.revoke',
+      // A way in, and out, of one's own account: nothing of it changes. A linked identity is always an account of its own.
+      'auth.guest',
+      'auth.identity_provider',
+      'auth.logout',
+      'auth.otp.start',
+      'auth.recovery.start',
+      // A provider's word, or play money.
+      'docs.feedback',
+      'sandbox.authorizations',
+      'sandbox.deposits',
+      'sandbox.faucet',
+      // None of these changes what anybody may do; each has a record of its own.
+      'banking.create',
+      'investing.orders.cancel',
+      'swaps.quote',
     ]
-    const silent = tools.filter(({ name, effect, who }) => {
-      if (effect !== 'write' || who === 'public') return false
+    const silent = tools.filter(({ name, effect }) => {
+      if (effect !== 'write') return false
       const file = filesBelow('tools').find((path) => nameOf(path) === name)
       return file === undefined || !readFileSync(file, 'utf8').includes('recordChange(')
     })

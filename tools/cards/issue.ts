@@ -7,10 +7,8 @@ import { orderCard, type WantedCard } from '../../src/cards/order-card.ts'
 import { holderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { idempotencyOwner } from '../../src/kernel/fingerprint.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import type { AccountPrincipal } from '../../src/principal.ts'
 
 export default defineTool({
   name: 'cards.issue',
@@ -61,7 +59,11 @@ export default defineTool({
         { ...context, database },
         {
           wanted,
-          call: callOf(caller, context.idempotencyKey),
+          call: {
+            caller:
+              caller.kind === 'key' ? { kind: 'key', id: caller.key.id } : { kind: 'person', id: account.id },
+            key: context.idempotencyKey,
+          },
           at: context.now,
         },
       ),
@@ -81,8 +83,4 @@ function requireMayIssue(context: Context, wanted: WantedCard): void {
   throw new Failure('insufficient_scope', `Only the owner gives a card ${loose.join(', ')} without bounds.`, {
     hint: 'State a daily limit, and leave ATM and magnetic stripe off.',
   })
-}
-
-function callOf(caller: AccountPrincipal, key: string | null) {
-  return key === null ? null : { caller: idempotencyOwner(caller), key }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../src/failure.ts'
 import { makeSandboxAdmin } from '../../src/identity/accounts.ts'
 import { personOf } from '../../src/kernel/context.ts'
+import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -25,6 +26,12 @@ export default defineTool({
         hint: 'Sign in with a passkey, a one-time code or an identity provider.',
       })
     await makeSandboxAdmin(context.database, account.id)
+    await recordChange(context, {
+      action: 'account.role_changed',
+      object: { kind: 'account', id: account.id },
+      before: { role: account.role },
+      after: { role: 'admin' },
+    })
     return { role: 'admin' as const }
   },
 })

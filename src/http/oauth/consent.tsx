@@ -181,7 +181,8 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   grant.addOIDCScope('offline_access')
   await grant.save()
   await keepKnown(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
-  if (decided.data.keepEarlier !== true) await endEarlier(services, { accountId: account.id, clientId, id })
+  if (decided.data.keepEarlier !== true)
+    await endEarlier(services, { accountId: account.id, clientId, id, at: context.now })
   const result = {
     login: { accountId: account.id, remember: false },
     consent: { grantId: id },
@@ -191,12 +192,18 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
 
 /** Ends what the client was granted before: an owner who allows less now means less. */
 async function endEarlier(
-  services: Pick<Services, 'database'>,
-  { accountId, clientId, id }: { accountId: string; clientId: string; id: string },
+  { database, journal }: Pick<Services, 'database' | 'journal'>,
+  { accountId, clientId, id, at }: { accountId: string; clientId: string; id: string; at: Date },
 ): Promise<void> {
-  const { database } = services
-  for (const earlier of await grantsOf(database, { model: GRANT_MODEL, accountId, clientId }))
-    if (earlier !== id) await revokeKey(database, { accountId, kinds: agentKinds, id: earlier })
+  for (const earlier of await grantsOf(database, { model: GRANT_MODEL, accountId, clientId })) {
+    if (earlier === id) continue
+    await database.transaction(async (transaction) => {
+      if (!(await revokeKey(transaction, { accountId, kinds: agentKinds, id: earlier }))) return
+      const actor = { kind: 'person', id: accountId } as const
+      const object = { kind: 'key', id: earlier }
+      await journal(transaction, { accountId, actor, action: 'key.revoked', object, at })
+    })
+  }
 }
 
 const first = z.object({ accountId: z.string(), fingerprint: z.string(), keyId: z.string() })

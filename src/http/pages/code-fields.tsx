@@ -40,7 +40,8 @@ export function DestinationFields({
       />
       {hasHint && (
         <p id={`${id}-hint`} class="hint">
-          Phone numbers with their country, such as +49 30 901820.
+          Phone numbers with their country, such as +49 30 901820. Whoever takes a number over reads its
+          messages: a passkey is safer.
         </p>
       )}
     </>

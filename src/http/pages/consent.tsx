@@ -83,7 +83,9 @@ export function ConsentPage(props: ConsentProps) {
         <button type="submit">Do not allow</button>
       </form>
       <StepUpForms />
-      <p class="hint">You can pause or end this at any time among your agents’ keys.</p>
+      <p class="hint">
+        It lasts a year at most, and you can pause or end it at any time among your agents’ keys.
+      </p>
     </Shell>
   )
 }

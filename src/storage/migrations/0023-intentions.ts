@@ -8,7 +8,8 @@ create table card_order (
   id text collate "C" primary key,
   account_id text not null references account,
   wanted jsonb not null,
-  -- Whose call it was, and its idempotency key.
+  -- Whose call it was, and its idempotency key, if any; null: the gateway itself ordered it.
+  caller_kind text check (caller_kind in ('person', 'key')),
   caller text,
   caller_key text,
   status text not null check (status in ('open', 'issued', 'given_up')),

@@ -24,7 +24,7 @@ create table journal_entry (
   -- HMAC of the place and the hash by the process that wrote it, hex.
   mac text not null check (mac ~ '^[0-9a-f]{64}$')
 );
-create index journal_of_account on journal_entry (account_id, id);
+create index journal_of_account on journal_entry (account_id, sequence);
 create trigger append_only before update or delete or truncate on journal_entry execute function refuse_change();
 
 -- The end of the journal, for a transaction that appends to it. The lock comes first, so that the read sees the latest entry.

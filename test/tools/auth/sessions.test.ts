@@ -87,4 +87,17 @@ onBothEngines('sessions', (database) => {
     await expect(other.call(session, {})).rejects.toEqual(refused)
     await expect(person.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
   })
+
+  it('are ended all but the one that asks, and nobody else’s', async () => {
+    const others = [
+      await signInAgain(services, person.accountId),
+      await signInAgain(services, person.accountId),
+    ]
+    const stranger = await newSignedIn(services)
+    for (let times = 0; times < 2; times += 1)
+      await expect(person.call(revoke, { id: 'others' })).resolves.toMatchObject({ body: { revoked: true } })
+    for (const other of others) await expect(other.call(session, {})).rejects.toEqual(refused)
+    await expect(stranger.call(session, {})).resolves.toBeDefined()
+    expect((await sessionsOf(person)).sessions).toMatchObject([{ current: true }])
+  })
 })

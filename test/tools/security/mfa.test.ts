@@ -54,7 +54,7 @@ onBothEngines('a second factor', (database) => {
 
   it('gives ten recovery codes, and steps the session up that activated it', async () => {
     expect(new Set(recoveryCodes).size).toBe(10)
-    expect(recoveryCodes[0]).toMatch(/^([0-9a-z]{4}-){3}[0-9a-z]{4}$/)
+    expect(recoveryCodes[0]).toMatch(/^([0-9a-z]{4}-){5}[0-9a-z]{4}$/)
     const { body } = await person.call(mfa, { action: 'status' })
     expect(body).toMatchObject({
       status: 'active',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decideOnHit } from '../../../src/compliance/decide-kyc.ts'
 import { personOf } from '../../../src/kernel/context.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -41,7 +42,12 @@ export default defineTool({
   },
   run: async (context, { id, decision: verdict, reason }) => {
     const decidedBy = personOf(context).account.id
-    const { status } = await decideOnHit(context, { id, decidedBy, verdict, reason, at: context.now })
+    const decision = { id, decidedBy, verdict, reason, at: context.now }
+    const action = verdict === 'approve' ? 'kyc.hit_cleared' : 'kyc.rejected'
+    // Without the reason: it may tell of the person, and what the journal holds is never erased.
+    const { status } = await decideOnHit(context, decision, (transaction, decided) =>
+      recordChange(context, { ...decided, as: 'admin', action, object: { kind: 'kyc', id } }, transaction),
+    )
     return { id, status }
   },
 })

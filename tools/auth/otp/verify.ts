@@ -4,6 +4,7 @@ import { linkByCode, signInByCode } from '../../../src/identity/code-sign-in.ts'
 import { standingAnswer } from '../../../src/identity/session-answer.ts'
 import { personIfAny, personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { openWallet } from '../../../src/wallets/open-wallet.ts'
 
@@ -38,6 +39,9 @@ export default defineTool({
     personIfAny(context)
     const { account, session } = personOf(context)
     requireRecentProof(context)
-    return linkByCode(context, { ...shown, account, session })
+    const recordAdded = (channel: string) =>
+      // Never the address, which is personal data.
+      recordChange(context, { action: 'factor.added', object: { kind: channel, id: account.id } })
+    return linkByCode({ ...context, recordAdded }, { ...shown, account, session })
   },
 })

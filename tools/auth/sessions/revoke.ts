@@ -4,21 +4,32 @@ import { revokeSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
+/** In place of an id: all sessions but the caller’s own. */
+const OTHERS = 'others'
+
 export default defineTool({
   name: 'auth.sessions.revoke',
   title: 'End a session',
-  summary: 'End one of the account’s sessions: its token is refused from the next request on.',
+  summary:
+    'End one of the account’s sessions, or all others: their tokens are refused from the next request on.',
   route: 'DELETE /api/auth/sessions/{id}',
   who: 'person',
   scopes: [],
   effect: 'write',
   mcp: false,
-  input: z.strictObject({ id: z.string().max(64).describe('`sess_…`') }),
+  input: z.strictObject({
+    id: z.string().max(64).describe('`sess_…`; `others`: every session but the one that asks.'),
+  }),
   output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
   failures: ['not_found'],
   example: { id: 'sess_01h455vb4pex5vsknk084sn02q' },
   run: async ({ database, principal, now: at }, { id: sessionId }) => {
-    const accountId = personOf({ principal }).account.id
+    const { account, session } = personOf({ principal })
+    const accountId = account.id
+    if (sessionId === OTHERS) {
+      await revokeSessions(database, { accountId, exceptId: session.id, at })
+      return { revoked: true }
+    }
     if ((await revokeSessions(database, { accountId, sessionId, at })) === 0)
       throw new Failure('not_found', 'There is no such session of yours.', {
         hint: 'GET /api/auth/sessions lists those that still work.',

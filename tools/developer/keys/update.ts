@@ -3,10 +3,12 @@ import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
+import { keyState } from '../../../src/identity/key-state.ts'
 import { changeKey, developerKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -39,6 +41,12 @@ export default defineTool({
       expiresAt: key.expiresAt,
     })
     if (status === 'paused') context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    await recordChange(context, {
+      action: 'key.updated',
+      object: { kind: 'key', id },
+      before: keyState(key),
+      after: keyState(changed),
+    })
     return developerKeyOf(changed)
   },
 })

@@ -11,7 +11,7 @@ export default defineTool({
   name: 'security.journal.list',
   title: 'Security journal',
   summary:
-    'List who changed the account’s policies, keys, approvals, locks, factors, signers and cards, newest first.',
+    'List who changed the account’s policies, keys, allowances, approvals, locks, factors, signers and cards, newest first.',
   description:
     'Entries are written with the change itself, never changed, and chained by their hashes; `bursar audit verify` verifies the chain. They hold no secrets and no personal data. Administrators also see what they did themselves.',
   route: 'GET /api/security/journal',

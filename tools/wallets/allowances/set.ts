@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { usdOfMicros } from '../../../policies/usd.ts'
 import { hurrySettlements } from '../../../src/cards/settlements.ts'
 import { Failure } from '../../../src/failure.ts'
 import { readAssertion } from '../../../src/identity/passkey-response.ts'
 import { passkeySigners } from '../../../src/identity/passkey-signature.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { takeSponsorship } from '../../../src/kernel/gates/rate.ts'
+import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
@@ -41,7 +43,21 @@ export default defineTool({
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     const assertion = readAssertion(signature)?.response
     const allowance = await setAllowance(
-      { ...context, passkeys: passkeySigners(context) },
+      {
+        ...context,
+        passkeys: passkeySigners(context),
+        recordUse: (transaction, { agentId, dailyMicros }) =>
+          recordChange(
+            context,
+            {
+              // Whether the chain has executed it is on the chain; the journal says what its owner wanted.
+              action: 'allowance.authorized',
+              object: { kind: agentId === CARDS_AGENT ? 'cards' : 'key', id: agentId },
+              after: { dailyMax: usdOfMicros(dailyMicros) },
+            },
+            transaction,
+          ),
+      },
       { wallet, intentId, signature, assertion, at: context.now },
     )
     if (allowance.agentId === CARDS_AGENT)
