@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../src/storage/database.ts'
 
-/** Tables that migrating itself keeps. */
-const BOOKKEEPING = ['kysely_migration', 'kysely_migration_lock', 'schema_function']
+/** Tables that the migrator makes by itself. */
+const BOOKKEEPING = ['kysely_migration', 'kysely_migration_lock']
 
 const relations = {
   name: 'dump-relations',
