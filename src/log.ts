@@ -1,5 +1,5 @@
-/** The log: JSON lines on standard error. Nothing that is secret or personal is ever given to it; redaction is the last net. */
-import { pino, stdTimeFunctions } from 'pino'
+/** The log: JSON lines on standard error, or lines for people where that is a terminal. Nothing that is secret or personal is ever given to it; redaction is the last net. */
+import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
 import { plainError } from './plain-error.ts'
 
 /** What a room needs of a log. */
@@ -25,8 +25,11 @@ const secrets = [
   'key',
 ]
 
-/** The process's log. @param level one of {@link logLevels}. */
-export function createLog(level: (typeof logLevels)[number]): Log {
+/** The process's log. @param level one of {@link logLevels}. @param destination standard error by default. */
+export function createLog(
+  level: (typeof logLevels)[number],
+  destination: DestinationStream = pino.destination(2),
+): Log {
   return pino(
     {
       level,
@@ -35,8 +38,18 @@ export function createLog(level: (typeof logLevels)[number]): Log {
       serializers: { err: plainError },
       redact: secrets.flatMap((name) => [name, `*.${name}`, `headers["${name}"]`]),
     },
-    pino.destination(2),
+    destination,
   )
+}
+
+/** Standard error as people like to read it. Loaded where it is a terminal alone. */
+export async function terminalDestination({
+  isColoured,
+}: {
+  isColoured: boolean
+}): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty')
+  return pretty({ colorize: isColoured, destination: 2, sync: true, translateTime: 'SYS:HH:MM:ss.l' })
 }
 
 /** A log that keeps nothing, for tools that print for people. */

@@ -140,7 +140,11 @@ describe('the import table', () => {
       .filter((name) => !name.startsWith('.') && name !== 'node_modules')
       .sort()
     expect(tracked).toEqual([
+      'CHANGELOG.md',
+      'Dockerfile',
+      'LICENSE',
       'README.md',
+      'compose.yaml',
       'docs',
       'mcp',
       'package-lock.json',

@@ -12,6 +12,7 @@ export function banner(
   const lines = [
     '',
     `${strong('Bursar')} is up at ${strong(settings.origin)} ${faint(`(${settings.mode}, chain ${chain.name}${chain.rpcUrl === null ? ', simulated' : ` at ${chain.rpcUrl}`})`)}`,
+    `${faint('Sign in')}          ${settings.origin}/sign-in`,
     `${faint('API description')}  ${settings.origin}/api/openapi.json`,
     `${faint('Documentation')}    ${settings.origin}/docs`,
     `${faint('MCP server')}       ${settings.origin}/mcp`,

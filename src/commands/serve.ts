@@ -31,7 +31,7 @@ import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { finishApprovals } from '../kernel/run-approved.ts'
 import type { Tool } from '../kernel/tool.ts'
-import { createLog } from '../log.ts'
+import { createLog, terminalDestination } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
 import { statedWrongly } from '../settings.ts'
@@ -54,7 +54,10 @@ export async function serve(
   surfaces: Surfaces,
 ): Promise<number> {
   const config = readConfig(env, statedWrongly)
-  const log = createLog(config.logLevel)
+  const log = createLog(
+    config.logLevel,
+    process.stderr.isTTY ? await terminalDestination({ isColoured: env.NO_COLOR === undefined }) : undefined,
+  )
   const server = createGatewayServer(newRequestId, { idleMs: config.keepAliveSeconds * 1000 })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)

@@ -7,7 +7,7 @@ import { type RoleSettings, requireUnlocked, roleOf } from './accounts.ts'
 import { openSession, renewToken, type SessionMethod, type TokenSettings } from './sessions.ts'
 
 /** The account as its owner sees it. */
-export const accountView = z.strictObject({
+const accountView = z.strictObject({
   id: z.string().describe('`acct_…`'),
   role: z.enum(['user', 'admin']).describe('What the person is to this deployment.'),
   guest: z.boolean().describe('Whether this is a demo account.'),
@@ -44,7 +44,7 @@ export async function staySignedIn(
 }
 
 /** {@link accountView} of an account. */
-export function viewOf(account: Account): z.input<typeof accountView> {
+function viewOf(account: Account): z.input<typeof accountView> {
   const { id, role, guest, displayName, kycLevel, mfaEnrolled } = account
   return { id, role, guest, displayName, kycLevel, mfaEnrolled }
 }

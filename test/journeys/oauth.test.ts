@@ -195,7 +195,7 @@ describe('an MCP client over OAuth', () => {
       expect([scope, box(scope)]).toEqual([scope, expect.not.stringContaining('checked')])
     const seen = shown.slice(shown.indexOf('It may see'), shown.indexOf('It may change'))
     expect(seen).not.toContain('write')
-    expect(shown).toMatch(/The name is its own claim: nobody has checked it\.[^]+It lasts a year at most/)
+    expect(shown).toMatch(/The name is its own claim: nobody has checked it\.[\s\S]+It lasts a year at most/)
     expect(shown).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
   })
 

@@ -1,0 +1,26 @@
+# The gateway in a container: built with everything, run with what it needs, as a user without rights.
+#
+#   docker build -t bursar .
+#   docker run --rm -p 8787:8787 bursar          # the sandbox; see compose.yaml for two gateways on PostgreSQL
+
+FROM node:22-bookworm-slim AS build
+WORKDIR /bursar
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts && npm rebuild esbuild
+COPY . .
+RUN npm run build
+
+FROM node:22-bookworm-slim
+WORKDIR /bursar
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/var/lib/bursar
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force \
+  && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"
+COPY --from=build /bursar/.build ./.build
+COPY --from=build /bursar/.cache ./.cache
+USER node
+VOLUME /var/lib/bursar
+EXPOSE 8787
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 8787) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", ".build/bin/main.js", "serve"]
