@@ -95,7 +95,7 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
   }
 }
 
-/** In the order of migration 0012: the order's row is locked already, then come reservation and account. */
+/** In the lock order of src/storage/sql/README.md: the order's row is locked already, then come reservation and account. */
 async function lockAccount(connection: Connection, { decisionId, accountId }: Order): Promise<void> {
   const reservation = 'select 1 as locked from reservation where decision_id = $1 for update'
   await connection.call({ name: 'investing_lock_reservation', text: reservation }, [decisionId])

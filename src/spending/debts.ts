@@ -35,7 +35,7 @@ export interface DebtCollecting {
   readonly vouch: Vouch
 }
 
-/** Debts of an account wait, and its spends. Within a transaction, before any balance is locked: see 0014-cards. */
+/** Debts of an account wait, and its spends. Within a transaction, before any balance is locked: see src/storage/sql/README.md. */
 export async function lockDebts(database: Connection, accountId: string): Promise<void> {
   await database.call({ name: 'debt_lock', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [
     accountId,

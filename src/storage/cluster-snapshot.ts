@@ -1,6 +1,6 @@
 /**
  * An empty, migrated PGlite cluster as one file in `.cache/`, because making one anew takes seconds. It belongs to one
- * version of PGlite and one set of migrations, both of which are in its name. Written to the side and renamed, so that a
+ * version of PGlite and of this program and to its SQL, all of which are in its name. Written to the side and renamed, so that a
  * name is never half a file; where it cannot be written it is only slower.
  */
 import { createHash } from 'node:crypto'
@@ -14,7 +14,9 @@ import { gzip } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
 import { randomToken } from '../ids.ts'
 import { projectRoot } from '../project-root.ts'
+import { VERSION } from '../version.ts'
 import { databaseOnPool } from './database-on-pool.ts'
+import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 
@@ -84,7 +86,7 @@ async function store(file: string, bytes: Uint8Array): Promise<void> {
 function snapshotName(): string {
   const hash = createHash('sha256')
     .update(pgliteVersion())
-    .update(JSON.stringify([migrations, settings, templates]))
+    .update(JSON.stringify([VERSION, migrations, functions, settings, templates]))
     .digest('hex')
   return `cluster-${hash.slice(0, 16)}.tar.gz`
 }

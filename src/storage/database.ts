@@ -28,9 +28,15 @@ export interface Database extends Connection {
    * used: PGlite has a single one, and waiting for another would never end.
    */
   transaction<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>
-  /** Applies every migration that is missing. Safe to run from several processes at once. */
+  /**
+   * Applies every migration that is missing and every function that has changed. Safe to run from several processes at once.
+   * @returns their names: `0001-baseline`, `function spend_reserve`.
+   */
   migrate(): Promise<readonly string[]>
-  /** Migrations that this program knows and the database does not have yet. */
+  /**
+   * Migrations that this program knows and the database does not have yet, and functions that it has otherwise. The functions
+   * of a newer program are not among them.
+   */
   pendingMigrations(): Promise<readonly string[]>
   /** Connections of this process by what they do, and how many calls wait for one. */
   connections(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>

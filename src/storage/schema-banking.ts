@@ -1,4 +1,4 @@
-/** The tables of migration `0015-banking` as Kysely sees them. */
+/** The tables of `sql/migrations/0001-baseline/10-banking.sql` as Kysely sees them. */
 import type { JsonColumn } from './schema.ts'
 
 /** A virtual account. `token`, `chain` and `address`: what deposits become; null where they stay cash. */

@@ -1,4 +1,4 @@
-/** The tables of migration `0014-cards` as Kysely sees them. */
+/** The tables of `sql/migrations/0001-baseline/11-cards.sql` as Kysely sees them. */
 import type { Generated } from 'kysely'
 import type { Json } from '../json.ts'
 import type { JsonColumn } from './schema.ts'

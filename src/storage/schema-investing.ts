@@ -1,4 +1,4 @@
-/** The tables of migrations `0012-investing` and `0013-swaps` as Kysely sees them. Quantities are billionths of a share, prices nano-dollars, money cents. */
+/** The tables of `13-investing.sql` and `14-swaps.sql` in `sql/migrations/0001-baseline` as Kysely sees them. Quantities are billionths of a share, prices nano-dollars, money cents. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 

@@ -1,4 +1,4 @@
-/** The tables of migration `0019-mcp-sessions` as Kysely sees them. */
+/** The tables of `sql/migrations/0001-baseline/18-mcp.sql` as Kysely sees them. */
 import type { JsonColumn } from './schema.ts'
 
 /** A client's session. @property id_hash SHA-256 of the id, which is a secret. */

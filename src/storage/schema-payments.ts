@@ -1,4 +1,4 @@
-/** The tables of migration `0010-payments` as Kysely sees them: what strangers pay for, and what they say of the documentation. */
+/** The tables of `sql/migrations/0001-baseline/09-payments.sql` as Kysely sees them: what strangers pay for, and what they say of the documentation. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 

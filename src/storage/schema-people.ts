@@ -1,4 +1,4 @@
-/** The tables of migration `0004-people` as Kysely sees them: how people sign in. */
+/** The tables of `sql/migrations/0001-baseline/01-people.sql` as Kysely sees them: how people sign in. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 

@@ -1,4 +1,4 @@
-/** The tables as Kysely sees them. The SQL that makes them is in `migrations/`; this file only mirrors it. */
+/** The tables as Kysely sees them. The SQL that makes them is in `sql/migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../json.ts'
 import type { AlarmTables } from './schema-alarms.ts'
@@ -76,6 +76,7 @@ export interface Schema extends AlarmTables, ComplianceTables, InvestingTables, 
   rate_window: RateWindowTable
   rail_control: RailControlTable
   sandbox_secret: SandboxSecretTable
+  schema_function: SchemaFunctionTable
   transfer: TransferTable
   ledger_transaction: LedgerTransactionTable
   posting: PostingTable
@@ -174,6 +175,15 @@ export interface RailControlTable {
   enabled: boolean
   reason: string | null
   updated_at: Date
+}
+
+/** A database function as it was last applied. Hashes are SHA-256, hex. */
+export interface SchemaFunctionTable {
+  name: string
+  hash: string
+  head_hash: string
+  version: string
+  applied_at: Date
 }
 
 /** Secrets that the sandbox made for itself. */

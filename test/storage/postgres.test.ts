@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../src/storage/database.ts'
+import { functions } from '../../src/storage/functions.ts'
 import { migrations } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
@@ -51,9 +52,10 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
 
   it('is migrated once by several processes that start at the same time', async () => {
     const others = await Promise.all([1, 2, 3].map(() => openPostgres({ url })))
-    expect(await database.pendingMigrations()).toEqual(Object.keys(migrations))
+    const all = [...Object.keys(migrations), ...functions.map(({ name }) => `function ${name}`)]
+    expect(await database.pendingMigrations()).toEqual(all)
     const applied = await Promise.all([database, ...others].map((process) => process.migrate()))
-    expect(applied.flat()).toEqual(Object.keys(migrations))
+    expect(applied.flat()).toEqual(all)
     await Promise.all(others.map((process) => process.close()))
   })
 

@@ -1,0 +1,149 @@
+-- Applies an event to a purchase, once: clearing, reversal, refund, return_reversal (of a refund), or close with its last status.
+-- What clears without an approval counts in the card's day and the key's budget. The reversal of a refund first takes what was
+-- refunded, which was counted already. What is not covered becomes a debt, reported as shortfall in cents.
+--
+-- Arguments: p_units in cents; p_places, p_assets and p_rates as in card_authorize; p_ids are ids for the decisions of settlements.
+-- Verdicts: applied; unknown (no such purchase); repeated (or of no effect on a declined purchase).
+-- Locks: the authorization's row, as a resolve takes its reservation; the account; then all balances of the account, by account
+--   and asset.
+create or replace function card_apply(
+  p_event text, p_token text, p_kind text, p_units bigint, p_status text, p_at timestamptz,
+  p_places text[], p_assets text[], p_rates bigint[], p_ids text[],
+  out verdict text, out shortfall bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  a card_authorization;
+  h record;
+  v_left numeric := 0;
+  v_worth numeric;
+  v_take bigint;
+  v_back numeric := 0;
+  v_more numeric := 0;
+  v_next int := 1;
+  v_from text[] := '{}';
+  v_to text[] := '{}';
+  v_assets text[] := '{}';
+  v_takes bigint[] := '{}';
+  v_posted text;
+  v_first int := 0;
+  v_again bigint := 0;
+begin
+  shortfall := 0;
+  select * into a from card_authorization where processor_token = p_token for update;
+  if not found then
+    verdict := 'unknown';
+    return;
+  end if;
+  insert into card_event (id, authorization_id, kind, units, at) values (p_event, a.id, p_kind, p_units, p_at) on conflict do nothing;
+  if not found or a.status = 'declined' and p_kind in ('reversal', 'close') then
+    verdict := 'repeated';
+    return;
+  end if;
+  verdict := 'applied';
+  perform pg_advisory_xact_lock(hashtextextended(a.account_id, 0));
+  perform 1 from balance b where b.account > a.account_id || ':' and b.account < a.account_id || ';'
+  order by b.account, b.asset for update;
+
+  if p_kind in ('clearing', 'return_reversal') then
+    v_first := case when a.cleared = 0 and (a.approved = 0 or a.status in ('voided', 'expired', 'declined')) then 1 else 0 end;
+    v_left := p_units::numeric * 10000;
+    for h in select * from card_hold where authorization_id = a.id and micros > 0 and p_kind = 'clearing' order by ordinal loop
+      exit when v_left = 0;
+      v_worth := least(v_left, h.micros);
+      v_take := div(h.units * v_worth + h.micros - 1, h.micros::numeric);
+      update card_hold set units = units - v_take, micros = micros - v_worth where authorization_id = a.id and ordinal = h.ordinal;
+      v_left := v_left - v_worth;
+      if v_take > 0 and h.place = 'bank' then
+        v_from := v_from || (a.account_id || ':bank:held');
+        v_to := v_to || 'external:cards'::text;
+        v_assets := v_assets || h.asset;
+        v_takes := v_takes || v_take;
+      elsif v_take > 0 then
+        perform card_settle(p_ids[v_next], a.account_id, a.id, a.card_id, h.place, h.asset, v_take, 'USD',
+          div(v_worth + 9999, 10000::numeric)::bigint, 'external:cards', p_at);
+        v_next := v_next + 1;
+      end if;
+    end loop;
+    -- More than was held: the network has already moved it, so it is taken from any source that has money.
+    if p_kind = 'return_reversal' then
+      v_again := least(p_units, a.refunded);
+    end if;
+    v_more := v_left - v_again::numeric * 10000;
+    for h in select * from money_to_take(a.account_id, p_places, p_assets, p_rates, v_left) loop
+      v_left := v_left - h.micros;
+      v_from := v_from || (a.account_id || ':' || h.place || ':available');
+      v_to := v_to || case h.place when 'bank' then 'external:cards' else a.account_id || ':' || h.place || ':held' end;
+      v_assets := v_assets || h.asset;
+      v_takes := v_takes || h.units;
+      if h.place <> 'bank' then
+        perform card_settle(p_ids[v_next], a.account_id, a.id, a.card_id, h.place, h.asset, h.units, 'USD',
+          div(h.micros + 9999, 10000::numeric)::bigint, 'external:cards', p_at);
+        v_next := v_next + 1;
+      end if;
+    end loop;
+    -- Where none has, the gateway has paid it, and the owner owes it.
+    shortfall := div(v_left + 9999, 10000);
+    if shortfall > 0 then
+      perform debt_book('card:' || a.id || ':' || p_event, a.account_id, 'card', a.id, a.card_id, 'USD', shortfall,
+        'external:cards', p_at);
+    end if;
+  elsif p_kind = 'refund' and p_units > 0 then
+    v_from := array['external:cards'];
+    v_to := array[a.account_id || ':bank:available'];
+    v_assets := array['USD'];
+    v_takes := array[p_units];
+  elsif p_kind in ('reversal', 'close') then
+    select coalesce(sum(micros), 0) into v_left from card_hold where authorization_id = a.id;
+    if p_kind = 'reversal' then
+      v_left := least(v_left, p_units::numeric * 10000);
+    end if;
+    v_back := v_left;
+    for h in select * from card_hold where authorization_id = a.id and micros > 0 order by ordinal desc loop
+      exit when v_left = 0;
+      v_worth := least(v_left, h.micros);
+      v_take := div(h.units * v_worth, h.micros::numeric);
+      update card_hold set units = units - v_take, micros = micros - v_worth where authorization_id = a.id and ordinal = h.ordinal;
+      v_left := v_left - v_worth;
+      if v_take > 0 then
+        v_from := v_from || (a.account_id || ':' || h.place || ':held');
+        v_to := v_to || (a.account_id || ':' || h.place || ':available');
+        v_assets := v_assets || h.asset;
+        v_takes := v_takes || v_take;
+      end if;
+    end loop;
+  end if;
+
+  if cardinality(v_takes) > 0 then
+    select l.verdict into v_posted
+    from ledger_post('card:' || a.id || ':' || p_event, 'card_' || p_kind, a.id, p_at, v_from, v_to, v_assets, v_takes) l;
+    if v_posted <> 'posted' then
+      raise exception 'a card event was not posted: %', v_posted;
+    end if;
+  end if;
+  if v_back > 0 or v_more > 0 then
+    insert into card_usage as u (card_id, day, units) values (a.card_id, a.day, greatest(div(v_more - v_back, 10000), 0))
+    on conflict (card_id, day) do update set units = greatest(u.units + div(v_more - v_back, 10000), 0);
+    -- An event without a standing approval was not counted as a spend yet.
+    insert into budget_usage as u (key_id, day, used_micros, count)
+    select a.key_id, a.day, greatest(v_more - v_back, 0), v_first where a.key_id is not null
+    on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first;
+  end if;
+  if p_kind = 'close' and a.status = 'pending' then
+    update reservation set status = case a.cleared when 0 then 'released' else 'settled' end, resolved_at = p_at
+    where decision_id = a.decision_id and status = 'reserved';
+    if found and a.cleared = 0 then
+      update budget_usage set count = greatest(count - 1, 0) where key_id = a.key_id and day = a.day;
+    end if;
+  end if;
+  update card_authorization set updated_at = p_at,
+    cleared = cleared + case when p_kind in ('clearing', 'return_reversal') then p_units - v_again else 0 end,
+    refunded = refunded + case p_kind when 'refund' then p_units else -v_again end,
+    shortfall = card_authorization.shortfall + card_apply.shortfall,
+    status = case
+      -- It has cleared, whatever its status was.
+      when p_kind in ('clearing', 'return_reversal') and status = 'declined' or p_status = 'declined' and cleared > 0 then 'settled'
+      when p_kind = 'close' and status in ('pending', 'voided', 'expired') then p_status
+      else status end
+  where id = a.id;
+end $$;

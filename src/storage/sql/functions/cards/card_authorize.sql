@@ -1,0 +1,182 @@
+-- Decides on a purchase. The whole amount is one spend of the spend engine; its money may come from several sources.
+--
+-- Arguments
+--   p_id, p_card, p_version        id of the authorization to be written; the card as the caller has read it
+--   p_token, p_webhook, p_fingerprint    the processor's names for the purchase and the request, and the request's hash
+--   p_units, p_partial             cents; whether a part may be approved
+--   p_refusal                      the reason when the card's own controls refuse it; null: they do not
+--   p_places, p_assets, p_rates    sources in the order of the card's priority; a rate is the worth of a smallest unit in
+--                                  ten-billionths of a millionth of a USD
+--   p_spend                        spend_reserve's parameters without their prefix
+--   p_is_ours                      whether the gateway owns the wallet, as the caller has read it. Otherwise:
+--   p_left, p_since, p_place       what is left of the chain's allowance, when the chain was read (null: it was not), its place
+--   p_tokens, p_prices, p_on_chain, p_booked   of each token: its price there, its balance there, and in the books before that
+-- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
+--   one known by this name); stale (the card, its key or the wallet's owner has changed: read them again).
+-- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset.
+--   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
+create or replace function card_authorize(
+  p_id text, p_card text, p_version int, p_token text, p_webhook text, p_units bigint, p_partial boolean, p_refusal text,
+  p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
+  p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
+  p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
+  out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  c card;
+  q record;
+  f record;
+  s record;
+  v_at timestamptz;
+  v_day date;
+  v_need numeric;
+  v_total numeric := 0;
+  v_left bigint;
+  v_is_ours boolean;
+  v_caps bigint[];
+  v_used bigint;
+  v_worth numeric;
+  v_take bigint;
+  v_places text[] := '{}';
+  v_assets text[] := '{}';
+  v_takes bigint[] := '{}';
+  v_worths bigint[] := '{}';
+begin
+  perform pg_advisory_xact_lock(hashtext('card'), hashtext(p_token));
+  perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
+  -- Only an identical request gets the answer again; any other under a known name has no hold. An approval that was reversed for
+  -- coming too late, or that was declined after all, is not repeated as an approval.
+  select case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
+      then 'repeated' else 'other' end,
+    a.id, case when a.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else a.reason end,
+    a.approved, a.decision_id into verdict, authorization_id, reason, approved, decision_id
+  from card_authorization a where a.processor_token = p_token or a.webhook_id = p_webhook
+  order by a.processor_token = p_token desc limit 1;
+  if found then
+    return;
+  end if;
+
+  select * into q from jsonb_to_record(p_spend) as (
+    decision text, account text, key text, policy_version int, policy_hash text, operation text, facts text, violations text,
+    usd_micros bigint, daily_max bigint, daily_count int, counterparty text, cooldown_seconds int, needs_approval boolean,
+    at timestamptz
+  );
+  v_at := q.at;
+  v_day := (v_at at time zone 'UTC')::date;
+  perform pg_advisory_xact_lock(hashtextextended(q.account, 0));
+  -- Read after the lock: every earlier change by the owner applies.
+  select * into c from card where id = p_card;
+  select w.owner->>'kind' = 'gateway' into v_is_ours from wallet w where w.account_id = q.account;
+  if c.version is distinct from p_version or coalesce(v_is_ours, false) <> p_is_ours then
+    verdict := 'stale';
+    return;
+  end if;
+
+  verdict := 'decided';
+  authorization_id := p_id;
+  approved := 0;
+  reason := p_refusal;
+  v_need := p_units;
+
+  if reason is null and p_units > 0 and exists (select 1 from debt d where d.account_id = q.account and d.owed > 0) then
+    reason := 'debt_owed';
+  end if;
+
+  if reason is null and p_units > 0 and c.daily_max is not null then
+    select coalesce(max(u.units), 0) into v_used from card_usage u where u.card_id = p_card and u.day = v_day;
+    if c.daily_max - v_used < p_units then
+      reason := 'daily_limit';
+    end if;
+  end if;
+
+  if reason is null and p_units > 0 then
+    perform 1 from balance b where b.account > q.account || ':' and b.account < q.account || ';'
+    order by b.account, b.asset for update;
+
+    if not p_is_ours then
+      v_left := coalesce(p_left - card_open_micros(q.account, p_place, p_tokens, p_prices, p_since), 0);
+    end if;
+    v_caps := card_caps(q.account, p_places, p_assets, v_left, p_tokens, p_prices, p_on_chain, p_booked);
+    select coalesce(sum(div(p.cap::numeric * p.rate, 10000000000)), 0) into v_total
+    from unnest(p_rates, v_caps) as p (rate, cap);
+    if v_total < v_need * 10000 and p_partial and v_total >= 10000 then
+      v_need := div(v_total, 10000);
+    end if;
+
+    v_worth := v_need * 10000;
+    for f in select * from unnest(p_places, p_assets, p_rates, v_caps) with ordinality as p (place, asset, rate, cap, ordinal)
+      order by p.ordinal
+    loop
+      exit when v_worth = 0;
+      v_take := least(f.cap, div(v_worth * 10000000000 + f.rate - 1, f.rate::numeric));
+      continue when v_take = 0 or div(v_take::numeric * f.rate, 10000000000) = 0;
+      v_places := v_places || f.place;
+      v_assets := v_assets || f.asset;
+      v_takes := v_takes || v_take;
+      v_worths := v_worths || least(v_worth, div(v_take::numeric * f.rate, 10000000000))::bigint;
+      v_worth := v_worth - v_worths[cardinality(v_worths)];
+    end loop;
+    -- More than there is: spend_reserve reports that itself, after everything else that it checks.
+    if v_worth > 0 then
+      v_places := p_places[1:1];
+      v_assets := p_assets[1:1];
+      -- At least one unit more than is booked: a source may be worth less to a card than to its owner.
+      select greatest(div(v_need * 100000000000000 + p_rates[1] - 1, p_rates[1]::numeric), coalesce(max(b.units), 0) + 1)::bigint
+      into v_take from balance b where b.account = q.account || ':' || p_places[1] || ':available' and b.asset = p_assets[1];
+      v_takes := array[v_take];
+      v_worths := array[(v_need * 10000)::bigint];
+    end if;
+
+    select * into s from spend_reserve(
+      q.decision, q.account, q.key, q.policy_version, q.policy_hash, q.operation,
+      q.facts::jsonb || jsonb_build_object('asset', v_assets[1],
+        'chain', case v_places[1] when 'bank' then null else v_places[1] end,
+        'usdMicros', (v_need * 10000)::bigint::text, 'holds',
+        (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
+          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal))),
+      q.violations::jsonb, v_assets[1], v_takes[1], (v_need * 10000)::bigint, q.daily_max, q.daily_count, q.counterparty,
+      q.cooldown_seconds, q.needs_approval, false, q.account || ':' || v_places[1] || ':available',
+      q.account || ':' || v_places[1] || ':held', null, null, null, v_at);
+    if s.verdict = 'stale_policy' then
+      verdict := 'stale';
+      return;
+    end if;
+    decision_id := s.decision_id;
+    if s.verdict = 'deny' then
+      reason := case when exists (
+        select 1 from jsonb_array_elements(s.violations) v
+        where v->>'rule' not in ('per_transaction', 'daily_budget', 'daily_count', 'owner_budget')
+      ) then 'policy_denied' else 'budget_exceeded' end;
+    elsif s.verdict <> 'allow' then
+      reason := s.verdict;
+    end if;
+  end if;
+
+  if reason is null then
+    reason := 'approved';
+    approved := v_need;
+  end if;
+  insert into card_authorization (id, processor_token, webhook_id, fingerprint, card_id, account_id, key_id, decision_id, day, reason, status,
+    units, approved, about, created_at, updated_at)
+  values (p_id, p_token, p_webhook, p_fingerprint, p_card, q.account, q.key, decision_id, v_day, reason,
+    case reason when 'approved' then 'pending' else 'declined' end, p_units, approved, p_about, v_at, v_at);
+  if approved = 0 then
+    return;
+  end if;
+
+  insert into card_usage as u (card_id, day, units) values (p_card, v_day, approved)
+  on conflict (card_id, day) do update set units = u.units + excluded.units;
+  insert into card_hold (authorization_id, ordinal, place, asset, units, micros)
+  select p_id, h.ordinal, h.place, h.asset, h.units, h.micros
+  from unnest(v_places, v_assets, v_takes, v_worths) with ordinality as h (place, asset, units, micros, ordinal);
+  if cardinality(v_takes) > 1 then
+    select * into s from ledger_post(decision_id || ':hold:more', 'hold', decision_id, v_at,
+      (select array_agg(q.account || ':' || h || ':available') from unnest(v_places[2:]) h),
+      (select array_agg(q.account || ':' || h || ':held') from unnest(v_places[2:]) h), v_assets[2:], v_takes[2:]);
+    if s.verdict <> 'posted' then
+      -- Its rows are locked, so this cannot happen; if it did, nothing of the purchase may stand.
+      raise exception 'a card hold was not posted: %', s.verdict;
+    end if;
+  end if;
+end $$;

@@ -1,0 +1,42 @@
+-- The most that a purchase may take from each source, in their order. Sources on the chain share what is left of the allowance
+-- (p_left; null: the gateway owns the wallet). Of a token, no more than the chain has beyond what is held; what has left the books
+-- since the chain was read is no longer there.
+--
+-- Arguments: as in card_authorize.
+-- Locks: none. The caller holds the account and its balances.
+create or replace function card_caps(
+  p_account text, p_places text[], p_assets text[], p_left bigint,
+  p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[]
+) returns bigint[] language plpgsql as $$
+declare
+  f record;
+  v_caps bigint[] := '{}';
+  v_left numeric := p_left;
+  v_cap bigint;
+  v_held bigint;
+begin
+  for f in
+    select s.place, s.asset, t.price, t.on_chain, t.booked
+    from unnest(p_places, p_assets) with ordinality as s (place, asset, ordinal)
+    left join unnest(p_tokens, p_prices, p_on_chain, p_booked) as t (token, price, on_chain, booked) on t.token = s.asset
+    order by s.ordinal
+  loop
+    select coalesce(max(b.units), 0) into v_cap from balance b
+    where b.account = p_account || ':' || f.place || ':available' and b.asset = f.asset;
+    -- A wallet that holds less than it has promised pays for nothing more.
+    if f.place <> 'bank' and exists (
+      select from wallet_shortfall s where s.account_id = p_account and s.token = f.asset and s.uncovered > 0
+    ) then
+      v_cap := 0;
+    end if;
+    if p_left is not null and f.place <> 'bank' then
+      select coalesce(max(b.units), 0) into v_held from balance b
+      where b.account = p_account || ':' || f.place || ':held' and b.asset = f.asset;
+      v_cap := greatest(0, coalesce(least(v_cap, f.on_chain - v_held - greatest(f.booked - v_cap - v_held, 0),
+        case when v_left > 0 then div(v_left * 1000000, f.price::numeric) else 0 end), 0));
+      v_left := v_left - div(v_cap::numeric * coalesce(f.price, 0) + 999999, 1000000::numeric);
+    end if;
+    v_caps := v_caps || v_cap;
+  end loop;
+  return v_caps;
+end $$;

@@ -1,0 +1,20 @@
+-- Refuses every change to an append-only table: a correction is a new row.
+create or replace function refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'table % is append-only: % refused; a correction is a new row', tg_table_name, tg_op;
+end $$;
+
+create or replace trigger append_only before update or delete or truncate on ledger_transaction
+  execute function refuse_change();
+create or replace trigger append_only before update or delete or truncate on posting
+  execute function refuse_change();
+create or replace trigger append_only before update or delete or truncate on decision_seal
+  execute function refuse_change();
+create or replace trigger append_only before update or delete or truncate on journal_entry
+  execute function refuse_change();
+
+-- A decision's authentication code is written once, and nothing else of the row ever changes.
+create or replace trigger append_only before delete or truncate on decision
+  execute function refuse_change();
+create or replace trigger append_only_rows before update on decision for each row
+when (old.mac is not null or to_jsonb(old) - 'mac' <> to_jsonb(new) - 'mac') execute function refuse_change();

@@ -1,0 +1,230 @@
+-- Decides on a spend and, when it is allowed, reserves it: idempotency, every counter of the policy, the AML windows, the hold in
+-- the ledger and the decision's row, in one round trip. It returns verdicts and does not raise.
+--
+-- Arguments
+--   p_decision                     id of the decision to be written
+--   p_key, p_policy_version        null: the owner itself, without budgets
+--   p_violations                   those of the policy's static rules, which the caller has evaluated
+--   p_asset, p_units               what is held, in smallest units
+--   p_usd_micros                   its worth, counted in budgets; null: unknown, which every budget denies
+--   p_daily_max, p_daily_count     limits of the key's day; null: no limit
+--   p_counterparty, p_cooldown_seconds   the payee, and how long a new one must wait; null: no cool-down
+--   p_needs_approval, p_is_approved      above the approval limit; called again by its owner's approval
+--   p_source, p_held               the ledger accounts of the hold; null: the money is not ours (relays)
+--   p_principal, p_idempotency_key, p_fingerprint   null key: not idempotent
+--   p_windows                      the AML windows to judge and count; null: none
+--   p_mac                          authentication code of the decision unless a counter or a balance objects
+--   p_subject, p_released          identifies the spend for an AML review; the review that released it
+-- Verdicts
+--   allow                reserved
+--   approval_required    nothing held; the owner is asked
+--   deny                 violations lists every failed rule
+--   insufficient_funds   available_units is what there is; zero while the account owes a debt
+--   account_locked, stale_policy   no decision was written; the second: read the key again
+--   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
+-- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
+--   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot and aml_review by the account.
+create or replace function spend_reserve(
+  p_decision text, p_account text, p_key text, p_policy_version int, p_policy_hash text, p_operation text,
+  p_facts jsonb, p_violations jsonb, p_asset text, p_units bigint, p_usd_micros bigint,
+  p_daily_max bigint, p_daily_count int, p_counterparty text, p_cooldown_seconds int,
+  p_needs_approval boolean, p_is_approved boolean, p_source text, p_held text,
+  p_principal text, p_idempotency_key text, p_fingerprint text, p_at timestamptz,
+  p_windows jsonb default null, p_mac text default null, p_subject text default null, p_released text default null,
+  out verdict text, out replayed boolean, out decision_id text, out violations jsonb, out available_units bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_day date := (p_at at time zone 'UTC')::date;
+  v_counted boolean := false;
+  v_used bigint;
+  v_count int;
+  v_status text;
+  v_version int;
+  v_owner_max bigint;
+  v_paid_from timestamptz;
+  v_too_new jsonb := '[]';
+  v_screening jsonb;
+  v_is_indebted boolean;
+begin
+  replayed := false;
+  decision_id := p_decision;
+  violations := p_violations;
+
+  if p_idempotency_key is not null then
+    perform pg_advisory_xact_lock(hashtext(p_principal), hashtext(p_idempotency_key));
+    insert into idempotency as i (principal, key, fingerprint, decision_id, created_at)
+    values (p_principal, p_idempotency_key, p_fingerprint, p_decision, p_at)
+    on conflict (principal, key) do update
+    set fingerprint = excluded.fingerprint, decision_id = excluded.decision_id, answer = null, created_at = excluded.created_at
+    where i.created_at < excluded.created_at - interval '24 hours'
+        and not spend_is_open(i.decision_id, p_at)
+      -- The approved call replaces the one that asked, once: a second approval finds its decision.
+      or p_is_approved and i.fingerprint = excluded.fingerprint
+        and exists (select 1 from decision d where d.id = i.decision_id and d.verdict = 'approval_required');
+    if not found then
+      select r.verdict, true, r.decision_id, r.violations, r.available_units
+      into verdict, replayed, decision_id, violations, available_units
+      from spend_replay(p_principal, p_idempotency_key, p_fingerprint) r;
+      return;
+    end if;
+  end if;
+
+  -- Read after the locks: a lock, a pause, a new policy or a new cap that was committed while this call waited applies to it.
+  perform pg_advisory_xact_lock(hashtextextended(p_account, 0));
+  if exists (select 1 from account a where a.id = p_account and a.status = 'locked') then
+    verdict := 'account_locked';
+  elsif p_key is not null then
+    select k.status, k.policy_version, a.agent_daily_max_micros into v_status, v_version, v_owner_max
+    from access_key k join account a on a.id = k.account_id
+    where k.id = p_key and k.account_id = p_account;
+    if v_status is null or v_status = 'revoked' or v_version is distinct from p_policy_version then
+      verdict := 'stale_policy';
+    end if;
+  end if;
+  if verdict is not null then
+    delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
+    decision_id := null;
+    violations := '[]';
+    return;
+  end if;
+  if p_violations <> '[]' then
+    v_screening := jsonb_path_query_first(p_violations, '$[*] ? (@.rule == "aml_screening")');
+  end if;
+  if v_screening is null and (p_windows is not null or p_released is not null) then
+    v_screening := aml_objection(p_account, p_windows, p_released, p_at);
+    if v_screening is not null then
+      violations := violations || v_screening;
+    end if;
+  end if;
+
+  if p_key is not null then
+    if p_cooldown_seconds is not null then
+      select y.first_seen_at into v_paid_from from payee y where y.key_id = p_key and y.counterparty = p_counterparty;
+      if not found and p_counterparty is not null then
+        insert into payee (key_id, counterparty, first_seen_at) select p_key, p_counterparty, p_at where v_status = 'active';
+        v_paid_from := p_at;
+      end if;
+      v_paid_from := v_paid_from + make_interval(secs => p_cooldown_seconds);
+      if v_paid_from is null or p_at < v_paid_from then
+        v_too_new := jsonb_build_array(jsonb_build_object(
+          'rule', 'new_payee_cooldown', 'limit', p_cooldown_seconds::text, 'used', null, 'requested', p_counterparty,
+          'remaining', null, 'resetsAt', to_char(v_paid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')));
+      end if;
+    end if;
+
+    -- The usual case counts and checks in one statement. If the money is missing, the count is taken back below.
+    if violations = '[]' and v_too_new = '[]' and v_status = 'active' and v_owner_max is null
+      and p_usd_micros is not null and not p_needs_approval
+    then
+      update budget_usage u set used_micros = u.used_micros + p_usd_micros, count = u.count + 1
+      where u.key_id = p_key and u.day = v_day
+        and (p_daily_max is null or u.used_micros <= p_daily_max - p_usd_micros)
+        and (p_daily_count is null or u.count < p_daily_count);
+      v_counted := found;
+    end if;
+
+    if not v_counted then
+      select coalesce(max(u.used_micros), 0), coalesce(max(u.count), 0) into v_used, v_count
+      from budget_usage u where u.key_id = p_key and u.day = v_day;
+      -- A spend without a known worth cannot be counted: every budget denies it.
+      if p_daily_max - coalesce(p_usd_micros, p_daily_max + 1) < v_used then
+        violations := violations || budget_violation('daily_budget', decimal_of_micros(p_daily_max), decimal_of_micros(v_used),
+          decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(p_daily_max - v_used, 0)), v_day);
+      end if;
+      if v_count >= p_daily_count then
+        violations := violations || budget_violation('daily_count', p_daily_count::text, v_count::text, '1', '0', v_day);
+      end if;
+      if v_owner_max is not null then
+        select coalesce(sum(u.used_micros), 0)::bigint into v_used
+        from access_key k join budget_usage u on u.key_id = k.id and u.day = v_day
+        where k.account_id = p_account;
+        if v_owner_max - coalesce(p_usd_micros, v_owner_max + 1) < v_used then
+          violations := violations || budget_violation('owner_budget', decimal_of_micros(v_owner_max), decimal_of_micros(v_used),
+            decimal_of_micros(p_usd_micros), decimal_of_micros(greatest(v_owner_max - v_used, 0)), v_day);
+        end if;
+      end if;
+      violations := violations || v_too_new;
+      if v_status = 'paused' then
+        violations := violations || '[{"rule":"paused","limit":null,"used":null,"requested":null,"remaining":null,"resetsAt":null}]';
+      end if;
+    end if;
+  end if;
+
+  if violations <> '[]' then
+    verdict := 'deny';
+  end if;
+
+  -- Debts are collected before the account spends anything. It may sell shares to pay them.
+  v_is_indebted := p_source is not null and p_asset not like 'equity:%'
+    and exists (select from debt d where d.account_id = p_account and d.owed > 0);
+  while verdict is null loop
+    if v_is_indebted then
+      available_units := 0;
+      verdict := 'insufficient_funds';
+      exit;
+    end if;
+    if p_source is null then
+      verdict := case when p_needs_approval then 'approval_required' else 'allow' end;
+      exit;
+    end if;
+    if not p_needs_approval then
+      update balance b set units = b.units - p_units
+      where b.account = p_source and b.asset = p_asset and b.units >= p_units;
+      if found then
+        verdict := 'allow';
+        exit;
+      end if;
+    end if;
+    -- Money may have arrived between the two statements: then the hold is tried once more.
+    select coalesce(max(b.units), 0) into available_units from balance b where b.account = p_source and b.asset = p_asset;
+    if available_units < p_units then
+      verdict := 'insufficient_funds';
+    elsif p_needs_approval then
+      verdict := 'approval_required';
+    end if;
+  end loop;
+
+  if verdict <> 'allow' and v_counted then
+    update budget_usage u set used_micros = u.used_micros - p_usd_micros, count = u.count - 1
+    where u.key_id = p_key and u.day = v_day;
+  end if;
+  if verdict <> 'insufficient_funds' then
+    available_units := null;
+  end if;
+
+  if verdict = 'allow' then
+    if p_key is not null and not v_counted then
+      insert into budget_usage as u (key_id, day, used_micros, count) values (p_key, v_day, coalesce(p_usd_micros, 0), 1)
+      on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
+    end if;
+    if p_source is not null then
+      update balance b set units = b.units + p_units where b.account = p_held and b.asset = p_asset;
+      if not found then
+        insert into balance as b (account, asset, units) values (p_held, p_asset, p_units)
+        on conflict (account, asset) do update set units = b.units + excluded.units;
+      end if;
+      insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':hold', 'hold', p_decision, p_at);
+      insert into posting (transaction_id, ordinal, source, destination, asset, units)
+      values (p_decision || ':hold', 1, p_source, p_held, p_asset, p_units);
+    end if;
+    insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at, windows)
+    values (p_decision, p_account, p_key, v_day, coalesce(p_usd_micros, 0), p_source, p_held, p_asset, p_units, p_at, p_windows);
+    if p_windows is not null then
+      perform outflow_count(p_account, p_windows, p_at);
+    end if;
+  end if;
+
+  -- The authentication code covers the decision that the request leads to unless a counter or the balance objects.
+  insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units, mac)
+  values (p_decision, p_at, p_account, p_key, p_policy_version, p_policy_hash, p_operation, p_facts, verdict, violations, available_units,
+    case when violations = p_violations and verdict <> 'insufficient_funds' then p_mac end);
+
+  if v_screening is not null then
+    -- The same call may be sent again once it has its data, its window has passed or a person has reviewed it.
+    delete from idempotency i where i.principal = p_principal and i.key = p_idempotency_key;
+    perform aml_ask_review(p_account, p_decision, p_subject, v_screening, p_at);
+  elsif verdict = 'allow' and p_released is not null then
+    update aml_review r set used_by = p_decision where r.id = p_released;
+  end if;
+end $$;

@@ -1,0 +1,68 @@
+-- Ends a spend, once: settles what was not yet taken (from the hold to the destination), or releases it (back to its source, and
+-- the budget of its day gets it back). A spend of which a part has gone is settled by its release, and counts for that part.
+--
+-- Arguments: p_status is settled or released; p_destination is read only when it is settled.
+-- Verdicts: settled; released; not_reserved; already_settled; already_released.
+-- Locks: the reservation; the account, when budgets or AML windows get something back; then the balances of the hold and the
+--   destination, by account.
+create or replace function spend_resolve(
+  p_decision text, p_status text, p_destination text, p_at timestamptz, out verdict text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  r reservation;
+  v_destination text;
+  v_kind text := case p_status when 'settled' then 'settle' else 'release' end;
+  v_units bigint;
+  v_unused bigint;
+begin
+  select * into r from reservation where decision_id = p_decision for update;
+  if not found then
+    verdict := 'not_reserved';
+    return;
+  elsif r.status <> 'reserved' then
+    verdict := 'already_' || r.status;
+    return;
+  end if;
+
+  verdict := p_status;
+  v_units := r.units - r.taken;
+  v_destination := case p_status when 'settled' then p_destination else r.source end;
+  if p_status = 'settled' then
+    update reservation set status = 'settled', resolved_at = p_at, taken = r.units where decision_id = p_decision;
+  elsif r.taken = 0 then
+    v_unused := r.usd_micros;
+    update reservation set status = 'released', resolved_at = p_at where decision_id = p_decision;
+  else
+    v_unused := floor(r.usd_micros::numeric * v_units / r.units)::bigint;
+    update reservation set status = 'settled', resolved_at = p_at, units = r.taken, usd_micros = r.usd_micros - v_unused
+    where decision_id = p_decision;
+  end if;
+  if p_status = 'released' and (r.key_id is not null or r.windows is not null) then
+    perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
+    if r.taken = 0 and r.windows is not null then
+      perform outflow_return(r.account_id, r.windows, r.reserved_at);
+    end if;
+    update budget_usage set used_micros = used_micros - v_unused, count = count - (case r.taken when 0 then 1 else 0 end)
+    where key_id = r.key_id and day = r.day;
+  end if;
+
+  -- Money that is not ours was never held, and money that was held before its reservation stays held.
+  if r.source is null or v_destination = r.held then
+    return;
+  end if;
+
+  if left(v_destination, 5) = 'acct_' and v_destination collate "C" < r.held then
+    insert into balance as b (account, asset, units) values (v_destination, r.asset, v_units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+  update balance set units = units - v_units where account = r.held and asset = r.asset;
+  if left(v_destination, 5) = 'acct_' and v_destination collate "C" > r.held then
+    insert into balance as b (account, asset, units) values (v_destination, r.asset, v_units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+
+  insert into ledger_transaction (id, kind, reference, at) values (p_decision || ':' || v_kind, v_kind, p_decision, p_at);
+  insert into posting (transaction_id, ordinal, source, destination, asset, units)
+  values (p_decision || ':' || v_kind, 1, r.held, v_destination, r.asset, v_units);
+end $$;

@@ -1,0 +1,43 @@
+-- Moves a part of a spend's hold to its destination, once for each p_id. The last part settles the spend.
+--
+-- Verdicts: taken; not_reserved; already_taken; already_settled; already_released; too_much (more than is left).
+-- Locks: the reservation; then the balances of the hold and the destination, by account.
+create or replace function spend_take(
+  p_decision text, p_id text, p_units bigint, p_destination text, p_at timestamptz, out verdict text
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  r reservation;
+begin
+  select * into r from reservation where decision_id = p_decision for update;
+  if not found then
+    verdict := 'not_reserved';
+    return;
+  elsif exists (select 1 from ledger_transaction where id = p_id) then
+    verdict := 'already_taken';
+    return;
+  elsif r.status <> 'reserved' then
+    verdict := 'already_' || r.status;
+    return;
+  elsif r.taken + p_units > r.units then
+    verdict := 'too_much';
+    return;
+  end if;
+  verdict := 'taken';
+  update reservation set taken = r.taken + p_units,
+    status = case when r.taken + p_units = r.units then 'settled' else status end,
+    resolved_at = case when r.taken + p_units = r.units then p_at end
+  where decision_id = p_decision;
+  if left(p_destination, 5) = 'acct_' and p_destination collate "C" < r.held then
+    insert into balance as b (account, asset, units) values (p_destination, r.asset, p_units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+  update balance set units = units - p_units where account = r.held and asset = r.asset;
+  if left(p_destination, 5) = 'acct_' and p_destination collate "C" > r.held then
+    insert into balance as b (account, asset, units) values (p_destination, r.asset, p_units)
+    on conflict (account, asset) do update set units = b.units + excluded.units;
+  end if;
+  insert into ledger_transaction (id, kind, reference, at) values (p_id, 'take', p_decision, p_at);
+  insert into posting (transaction_id, ordinal, source, destination, asset, units)
+  values (p_id, 1, r.held, p_destination, r.asset, p_units);
+end $$;

@@ -1,0 +1,27 @@
+-- Keys of agents, developers and OAuth grants, and the nonces of signed requests.
+
+create table access_key (
+  id text collate "C" primary key,
+  account_id text not null references account,
+  kind text not null check (kind in ('agent', 'developer', 'grant')),
+  name text not null,
+  thumbprint text unique,
+  public_key text,
+  secret_hash bytea unique,
+  scopes text[] not null,
+  status text not null default 'active' check (status in ('active', 'paused', 'revoked')),
+  policy jsonb,
+  policy_version int not null default 1,
+  policy_hash text,
+  created_at timestamptz not null,
+  expires_at timestamptz
+);
+create index access_key_of_account on access_key (account_id);
+
+create table signature_nonce (
+  key_id text not null,
+  nonce text not null,
+  expires_at timestamptz not null,
+  primary key (key_id, nonce)
+);
+create index signature_nonce_expired on signature_nonce (expires_at);

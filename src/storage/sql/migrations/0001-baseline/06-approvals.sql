@@ -1,0 +1,27 @@
+-- Approvals: calls that wait for their owner. An approval is bound to exactly the call that asked for it, and runs it at most
+-- once.
+
+create table approval (
+  id text collate "C" primary key,
+  account_id text not null references account,
+  key_id text collate "C" not null,
+  -- The decision that asked for it.
+  decision_id text collate "C" not null unique references decision,
+  operation text not null,
+  -- The caller's JSON as it was sent: it is decoded anew when the call runs.
+  input text not null,
+  fingerprint text not null,
+  idempotency_key text,
+  status text not null check (status in ('pending', 'approved', 'rejected')),
+  answer jsonb,
+  problem jsonb,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  decided_at timestamptz,
+  check ((status = 'pending') = (decided_at is null)),
+  check (answer is null or problem is null),
+  check (status = 'approved' or (answer is null and problem is null))
+);
+create index approval_of_account on approval (account_id, id);
+create index approval_unfinished on approval (id) where status = 'approved' and answer is null and problem is null;
+create index approval_waiting on approval (key_id, fingerprint) where status = 'pending';
