@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { filesOf } from './suites.ts'
 
 /** What is run again with several gateways behind a balancer (TEST_GATEWAYS): what people and agents do, not what processes do. */
 const balanced = [
@@ -23,7 +24,8 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     root: '.',
-    include: several ? balanced.map((path) => `test/${path}.test.ts`) : ['test/**/*.test.ts'],
+    include: several ? balanced.map((path) => `test/${path}.test.ts`) : filesOf(process.env.SUITE),
+    globalSetup: process.env.SUITE === 'unit' ? [] : ['test/fresh-build.ts'],
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
