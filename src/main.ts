@@ -21,7 +21,7 @@ Usage: bursar <command> [options]
   doctor                                   look at all that the gateway needs, and say what to do  [--json]
   help, version                            this text, and which Bursar this is
 
-The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see README.md.
+The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see docs/configuration.md.
 `
 
 const options = {

@@ -67,7 +67,7 @@ function configured(env: Readonly<Record<string, string | undefined>>): Config |
     return config
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
-    return fail('configuration', said, 'Correct these variables; README.md tells what each means.')
+    return fail('configuration', said, 'Correct these variables; docs/configuration.md says what each means.')
   }
 }
 
