@@ -204,7 +204,7 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
     const pending = await database.pendingMigrations()
     if (pending.length > 0)
       throw new Error(
-        `The database lacks ${pending.length} migrations (${pending.join(', ')}). Run "bursar migrate".`,
+        `The database lacks ${pending.length} migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
       )
     return database
   } catch (error) {

@@ -32,7 +32,9 @@ export async function onAuditDatabase<Result>(
   try {
     const pending = await database.pendingMigrations()
     if (pending.length > 0)
-      throw new Error(`The database lacks migrations (${pending.join(', ')}). Run "bursar migrate".`)
+      throw new Error(
+        `The database lacks migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
+      )
     return await work(database, config)
   } finally {
     await database.close()

@@ -54,9 +54,9 @@ export async function checkDatabase({ config, note }: Examination): Promise<Find
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)
-        return ok('database', `${name}, every migration is there`)
+        return ok('database', `${name}, every migration and function is there`)
       }
-      const missing = `${name}, lacks ${pending.length} migrations`
+      const missing = `${name}, lacks ${pending.length} migrations or functions`
       if (mode === 'sandbox') return warn('database', missing, 'The next start applies them.')
       return fail('database', missing, 'Run "bursar migrate".')
     } finally {

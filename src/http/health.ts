@@ -92,7 +92,7 @@ export function routeReadiness(
   const checks = {
     database: async () => {
       const pending = await database.pendingMigrations()
-      if (pending.length > 0) throw new Error(`${pending.length} migrations are missing`)
+      if (pending.length > 0) throw new Error(`${pending.length} migrations or functions are missing`)
     },
     chain: () => chain.blockNumber(),
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),

@@ -264,7 +264,7 @@ describe('bursar doctor', () => {
     }
     const stopped = await examined(env)
     expect(stopped.of('database')).toMatchObject({
-      detail: expect.stringContaining('every migration is there'),
+      detail: expect.stringContaining('every migration and function is there'),
     })
     // It gave the directory back.
     await (await startGateway(env)).stop()

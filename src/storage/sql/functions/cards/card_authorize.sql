@@ -1,16 +1,16 @@
 -- Decides on a purchase. The whole amount is one spend of the spend engine; its money may come from several sources.
 --
 -- Arguments
---   p_id, p_card, p_version        id of the authorization to be written; the card as the caller has read it
---   p_token, p_webhook, p_fingerprint    the processor's names for the purchase and the request, and the request's hash
---   p_units, p_partial             cents; whether a part may be approved
---   p_refusal                      the reason when the card's own controls refuse it; null: they do not
---   p_places, p_assets, p_rates    sources in the order of the card's priority; a rate is the worth of a smallest unit in
---                                  ten-billionths of a millionth of a USD
---   p_spend                        spend_reserve's parameters without their prefix
---   p_is_ours                      whether the gateway owns the wallet, as the caller has read it. Otherwise:
---   p_left, p_since, p_place       what is left of the chain's allowance, when the chain was read (null: it was not), its place
---   p_tokens, p_prices, p_on_chain, p_booked   of each token: its price there, its balance there, and in the books before that
+--   p_id, p_card, p_version: id of the authorization to be written; the card as the caller has read it
+--   p_token, p_webhook, p_fingerprint: the processor's names for the purchase and the request, and the request's hash
+--   p_units, p_partial: cents; whether a part may be approved
+--   p_refusal: the reason when the card's own controls refuse it; null: they do not
+--   p_places, p_assets, p_rates: sources in the order of the card's priority; a rate is the worth of a smallest unit in
+--     ten-billionths of a millionth of a USD
+--   p_spend: spend_reserve's parameters without their prefix
+--   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
+--   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
+--   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
 --   one known by this name); stale (the card, its key or the wallet's owner has changed: read them again).
 -- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset.

@@ -2,25 +2,25 @@
 -- the ledger and the decision's row, in one round trip. It returns verdicts and does not raise.
 --
 -- Arguments
---   p_decision                     id of the decision to be written
---   p_key, p_policy_version        null: the owner itself, without budgets
---   p_violations                   those of the policy's static rules, which the caller has evaluated
---   p_asset, p_units               what is held, in smallest units
---   p_usd_micros                   its worth, counted in budgets; null: unknown, which every budget denies
---   p_daily_max, p_daily_count     limits of the key's day; null: no limit
---   p_counterparty, p_cooldown_seconds   the payee, and how long a new one must wait; null: no cool-down
---   p_needs_approval, p_is_approved      above the approval limit; called again by its owner's approval
---   p_source, p_held               the ledger accounts of the hold; null: the money is not ours (relays)
---   p_principal, p_idempotency_key, p_fingerprint   null key: not idempotent
---   p_windows                      the AML windows to judge and count; null: none
---   p_mac                          authentication code of the decision unless a counter or a balance objects
---   p_subject, p_released          identifies the spend for an AML review; the review that released it
+--   p_decision: id of the decision to be written
+--   p_key, p_policy_version: null: the owner itself, without budgets
+--   p_violations: those of the policy's static rules, which the caller has evaluated
+--   p_asset, p_units: what is held, in smallest units
+--   p_usd_micros: its worth, counted in budgets; null: unknown, which every budget denies
+--   p_daily_max, p_daily_count: limits of the key's day; null: no limit
+--   p_counterparty, p_cooldown_seconds: the payee, and how long a new one must wait; null: no cool-down
+--   p_needs_approval, p_is_approved: above the approval limit; called again by its owner's approval
+--   p_source, p_held: the ledger accounts of the hold; null: the money is not ours (relays)
+--   p_principal, p_idempotency_key, p_fingerprint: null key: not idempotent
+--   p_windows: the AML windows to judge and count; null: none
+--   p_mac: authentication code of the decision unless a counter or a balance objects
+--   p_subject, p_released: identifies the spend for an AML review; the review that released it
 -- Verdicts
---   allow                reserved
---   approval_required    nothing held; the owner is asked
---   deny                 violations lists every failed rule
---   insufficient_funds   available_units is what there is; zero while the account owes a debt
---   account_locked, stale_policy   no decision was written; the second: read the key again
+--   allow: reserved
+--   approval_required: nothing held; the owner is asked
+--   deny: violations lists every failed rule
+--   insufficient_funds: available_units is what there is; zero while the account owes a debt
+--   account_locked, stale_policy (the key has changed: read it again): no decision was written
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
 -- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
 --   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot and aml_review by the account.

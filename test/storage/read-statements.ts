@@ -1,0 +1,54 @@
+/** The raw statements of the program, read from its source: most of them are private to their file. */
+import { readFileSync } from 'node:fs'
+import { parameterNames } from '../../src/spending/reserve-parameters.ts'
+import type { Statement } from '../../src/storage/database.ts'
+import { filesBelow } from '../files.ts'
+
+const LITERAL = '`[^`]*`|\'(?:[^\'\\\\]|\\\\.)*\'|"[^"]*"'
+
+/** A statement's two members, with comments between them. The text is a literal or a constant's name. */
+const statement = /name: '(\w+)',\s*(?:\/\/.*\n\s*)*text\b/g
+const textMember = new RegExp(`: (${LITERAL}|\\w+)(?=[,\\s])`, 'y')
+
+/** Expressions in a text that are no constants. */
+const expressions: Readonly<Record<string, string>> = {
+  "parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')": parameterNames
+    .map((name, index) => `p_${name} => $${index + 1}`)
+    .join(', '),
+}
+
+/** Every statement and the file that it is in. @throws Error where a part of its text is not found. */
+export function readStatements(): readonly (Statement & { readonly file: string })[] {
+  const sources = new Map(
+    ['src', 'tools', 'mcp'].flatMap(filesBelow).map((file) => [file, readFileSync(file, 'utf8')] as const),
+  )
+  /** Its value in this file, or the only one elsewhere. */
+  const constant = (name: string, file: string): string => {
+    const declaration = new RegExp(`const ${name}(?:: string)? = (${LITERAL})`)
+    const own = declaration.exec(sources.get(file) ?? '')?.[1]
+    if (own !== undefined) return textOf(own, file)
+    const found = [...sources].flatMap(([other, source]) => {
+      const literal = declaration.exec(source)?.[1]
+      return literal === undefined ? [] : [textOf(literal, other)]
+    })
+    if (found[0] === undefined || found.length > 1)
+      throw new Error(`${file}: ${name} is declared ${found.length} times`)
+    return found[0]
+  }
+  const textOf = (literal: string, file: string): string =>
+    /^\w/.test(literal)
+      ? constant(literal, file)
+      : literal.slice(1, -1).replace(/\$\{(\w+)\}/g, (_whole, name: string) => constant(name, file))
+  return [...sources].flatMap(([file, source]) => {
+    let plain = source
+    for (const [expression, value] of Object.entries(expressions))
+      plain = plain.replaceAll(`\${${expression}}`, () => value)
+    return [...plain.matchAll(statement)].map((match) => {
+      const [whole, name = ''] = match
+      textMember.lastIndex = match.index + whole.length
+      const literal = textMember.exec(plain)?.[1]
+      if (literal === undefined) throw new Error(`${file}: the text of ${name} is no literal and no constant`)
+      return { file, name, text: textOf(literal, file) }
+    })
+  })
+}
