@@ -16,7 +16,7 @@ Usage: bursar <command> [options]
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
-  audit verify                             verify the chain of decisions  [--from-export FILE] [--jwks FILE]
+  audit verify                             verify decisions and journal  [--from-export FILE] [--jwks FILE] [--journal-head HASH]
   audit export --out FILE                  write the chain as JSON Lines, to be kept elsewhere
   doctor                                   look at all that the gateway needs, and say what to do  [--json]
   help, version                            this text, and which Bursar this is
@@ -32,6 +32,7 @@ const options = {
   data: { type: 'string' },
   jwks: { type: 'string' },
   'from-export': { type: 'string' },
+  'journal-head': { type: 'string' },
   'idempotency-key': { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },

@@ -5,7 +5,7 @@ import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
 import { readHead, sealedPages } from '../audit/store.ts'
 import { type ChainReport, verifyChain } from '../audit/verify-chain.ts'
 import { systemClock } from '../clock.ts'
-import type { ChainedEntry } from '../journal/entry.ts'
+import { type ChainedEntry, FIRST_PREVIOUS } from '../journal/entry.ts'
 import { journalLine } from '../journal/export-lines.ts'
 import { journalPages, readJournalHead } from '../journal/read.ts'
 import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../journal/verify.ts'
@@ -18,11 +18,14 @@ export interface AuditOptions {
   readonly out?: string | undefined
   readonly jwks?: string | undefined
   readonly 'from-export'?: string | undefined
+  /** A head that an earlier verification has printed. */
+  readonly 'journal-head'?: string | undefined
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-const usage = 'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE]'
+const usage =
+  'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH]'
 
 /** Runs an audit command. @returns the exit code: 0, or 1 where the chain is not intact. @throws Error with the usage. */
 export async function audit(
@@ -33,6 +36,7 @@ export async function audit(
   if (rest.length > 0) throw new Error(usage)
   if (action === 'export' && options.out !== undefined) return exportChain(options.out, options, env)
   if (action !== 'verify' || options.out !== undefined) throw new Error(usage)
+  if (!/^[0-9a-f]{64}$/.test(options['journal-head'] ?? FIRST_PREVIOUS)) throw new Error(usage)
   const path = options['from-export']
   return path === undefined ? verifyDatabase(options, env) : verifyExport(path, options, env)
 }
@@ -81,14 +85,14 @@ async function* exportParts(
   for await (const page of journalPages(database, until.entries)) yield page.map(journalLine).join('')
 }
 
-function verifyDatabase({ jwks }: AuditOptions, env: Env): Promise<number> {
+function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
     const keySet = jwks === undefined ? await keySetOf(database, config) : readKeySet(jwks)
     const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
     const dataKey = await dataKeyOf(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
     const decisions = tell(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
-    const journal = tellJournal(await verifyJournal(journalPages(database), { dataKey }), env)
+    const journal = tellJournal(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code
     process.stdout.write(
@@ -98,13 +102,17 @@ function verifyDatabase({ jwks }: AuditOptions, env: Env): Promise<number> {
   })
 }
 
-async function verifyExport(path: string, { jwks }: AuditOptions, env: Env): Promise<number> {
+async function verifyExport(
+  path: string,
+  { jwks, 'journal-head': through }: AuditOptions,
+  env: Env,
+): Promise<number> {
   const { header, pages, entries } = await openExport(path)
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
   const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
   const decisions = tell(report, env, [])
-  const journal = await verifyExportedJournal(entries, header.journal, { keySet, env })
+  const journal = await verifyExportedJournal(entries, header.journal, { keySet, through, env })
   const code = decisions === 0 ? journal : decisions
   if (jwks === undefined)
     process.stderr.write(
@@ -117,11 +125,11 @@ async function verifyExport(path: string, { jwks }: AuditOptions, env: Env): Pro
 async function verifyExportedJournal(
   entries: readonly (ChainedEntry | null)[],
   said: { sequence: number; hash: string; signature: string | null } | undefined,
-  { keySet, env }: { keySet: KeySet; env: Env },
+  { keySet, through, env }: { keySet: KeySet; through: string | undefined; env: Env },
 ): Promise<number> {
-  if (said === undefined && entries.length === 0) return 0
+  if (said === undefined && entries.length === 0 && through === undefined) return 0
   const expected = { sequence: BigInt(said?.sequence ?? 0), hash: said?.hash ?? '' }
-  const report = await verifyJournal([entries], { dataKey: null, expected })
+  const report = await verifyJournal([entries], { dataKey: null, expected, through })
   const signature = said?.signature ?? null
   const isSigned = signature !== null && (await isSignedHead(signature, expected, keySet))
   if (report.fault !== null || isSigned || entries.length === 0) return tellJournal(report, env)

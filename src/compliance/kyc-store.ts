@@ -235,11 +235,14 @@ export async function moveApplication(
   return row !== undefined
 }
 
-/** Frees an application that was claimed for a provider who did not take it: more may be said of it. */
-export async function releaseApplication(database: Connection, id: string, at: Date): Promise<void> {
+/** Frees an application that was claimed for a provider who did not answer: more may be said of it. */
+export async function releaseApplication(
+  database: Connection,
+  { id, label, at }: { id: string; label: string; at: Date },
+): Promise<void> {
   await database.kysely
     .updateTable('kyc_application')
-    .set({ status: 'init', updated_at: at })
+    .set({ status: 'init', labels: [label], updated_at: at })
     .where('id', '=', id)
     .where('status', '=', 'pending')
     .where('reference', 'is', null)
@@ -259,16 +262,19 @@ export async function takeBackApplication(
     .execute()
 }
 
-/** What an account has applied with and was, or may be, decided on: all but beginnings and what is to be tried again. */
-export async function standingApplications(
+/**
+ * What an account has applied with, whatever came of it: all but beginnings.
+ * @param sent the label of an application that the provider may have been sent, although it is to be completed.
+ */
+export async function earlierApplications(
   { database, dataKey }: Keeping,
-  accountId: string,
+  { accountId, sent }: { accountId: string; sent: string },
 ): Promise<KycApplication[]> {
   const rows = await database.kysely
     .selectFrom('kyc_application')
     .selectAll()
     .where('account_id', '=', accountId)
-    .where('status', 'in', ['pending', 'approved', 'rejected'])
+    .where(({ eb, or }) => or([eb('status', '!=', 'init'), sql<boolean>`${sent} = any(labels)`]))
     .execute()
   return rows.map((row) => applicationOf(dataKey, row))
 }

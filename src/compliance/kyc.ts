@@ -12,6 +12,7 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { forgetLevel, raiseLevel } from './kyc-level.ts'
 import {
+  earlierApplications,
   findApplication,
   findApplicationBy,
   findHold,
@@ -20,7 +21,6 @@ import {
   moveApplication,
   releaseApplication,
   type SaidSoFar,
-  standingApplications,
   takeBackApplication,
 } from './kyc-store.ts'
 
@@ -46,6 +46,9 @@ export const REVIEWED_BY_US: readonly string[] = [SANCTIONS_REVIEW, IDENTITY_CHA
 /** What was said is gone: the person may say it again. */
 export const ERASED = 'ERASED'
 
+/** The provider was asked and did not answer: it may know the application as it was then. */
+const UNANSWERED = 'UNANSWERED'
+
 /** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
 export interface ShownApplication {
   readonly application: KycApplication
@@ -69,7 +72,7 @@ export async function applyForKyc(
   try {
     return { application: await submit(verifying, application, at), requirements: [] }
   } catch (error) {
-    await releaseApplication(verifying.database, application.id, at)
+    await releaseApplication(verifying.database, { id: application.id, label: UNANSWERED, at })
     throw error
   }
 }
@@ -106,7 +109,7 @@ async function keepSaid(
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
     const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
     const before = mayBeginAnew ? undefined : found
-    const standing = await standingApplications(keeping, accountId)
+    const earlier = await earlierApplications(keeping, { accountId, sent: UNANSWERED })
     const elsewhere = await findApplication(keeping, {
       accountId,
       level: level === 'basic' ? 'full' : 'basic',
@@ -130,10 +133,15 @@ async function keepSaid(
       )
     } else if (before !== found && found !== undefined)
       await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
-    const id = before === undefined || takesBack ? newId('kyc', at) : before.id
+    // The provider takes an application once: it would decide on what it was sent then, and not on what is said now.
+    const isSentOtherwise = before !== undefined && !isRead && wasSentOtherwise(before, merged)
+    if (isSentOtherwise)
+      await moveApplication(connection, before.id, { status: 'retry', labels: [UNANSWERED], at })
+    const isAnew = before === undefined || takesBack || isSentOtherwise
+    const id = isAnew ? newId('kyc', at) : before.id
     await keepApplication(keeping, { id, accountId, level, said: merged }, at)
     const isComplete = lackingIn(level, merged).length === 0
-    const isChanged = isComplete && !isListed && standing.some((other) => isSomebodyElse(other, merged))
+    const isChanged = isComplete && !isListed && earlier.some((other) => isSomebodyElse(other, merged))
     const labels = isListed ? [SANCTIONS_REVIEW] : isChanged ? [IDENTITY_CHANGED] : []
     if (isComplete) await moveApplication(connection, id, { status: 'pending', labels, at })
     const isClaimed = isComplete && labels.length === 0
@@ -144,6 +152,12 @@ async function keepSaid(
 /** What nobody else has, and was erased, is said again, as an application of its own; not before a person has decided on a hit. */
 function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
   return status === 'pending' && reference === null && said === null
+}
+
+/** Whether the provider may have been sent something else than is said now. */
+function wasSentOtherwise({ status, labels, said }: KycApplication, now: SaidSoFar): boolean {
+  if (status !== 'init' || !labels.includes(UNANSWERED)) return false
+  return said === null || JSON.stringify(said) !== JSON.stringify(now)
 }
 
 /** Whether a name is said of an application that is under review or approved under another one, which nobody has screened. */

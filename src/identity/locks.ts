@@ -69,7 +69,8 @@ export async function unlockRecovered(
     .selectFrom('account')
     .select('lock_reason')
     .where('id', '=', accountId)
-    .forNoKeyUpdate()
+    // Not only from changes of the account: keys, passkeys and cards that are being added come first, or see what is done here.
+    .forUpdate()
     .executeTakeFirst()
   if (row?.lock_reason === 'admin')
     throw new Failure('account_locked', 'An administrator has locked the account.', {

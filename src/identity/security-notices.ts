@@ -1,5 +1,6 @@
 /**
- * Security notices: the owner of an account is told, at every address of theirs, what was added to it. A notice that cannot
+ * Security notices: the owner of an account is told, at every address of theirs, what was added to it and
+ * what was removed from it. A notice that cannot
  * be sent undoes nothing.
  */
 import type { Log } from '../log.ts'
@@ -13,6 +14,10 @@ const events = {
   passkey_added: 'A passkey was added to',
   address_added: 'An address that codes are sent to was added to',
   signer_added: 'A key that signs for the wallet was added to',
+  factor_removed: 'The second factor was removed from',
+  passkey_removed: 'A passkey was removed from',
+  agent_revoked: 'An agent’s key was revoked for',
+  api_key_revoked: 'An API key was revoked for',
 } as const
 
 /** What notices need. */

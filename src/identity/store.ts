@@ -151,6 +151,15 @@ export async function stepUpSession(database: Connection, sessionId: string, at:
     .execute()
 }
 
+/** Forgets on every session of an account that a second factor was shown. */
+export async function endStepUps(database: Connection, accountId: string): Promise<void> {
+  await database.kysely
+    .updateTable('session')
+    .set({ stepped_up_at: null })
+    .where('account_id', '=', accountId)
+    .execute()
+}
+
 /** A key that has not been revoked, with its owner. */
 export async function findKey(
   database: Connection,

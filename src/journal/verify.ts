@@ -20,18 +20,30 @@ export interface JournalReport {
 /**
  * Verifies a journal from its first entry, and stops at the first that is not as it must be.
  * @param pages entries in their order; null stands for one that cannot be read. @param dataKey null: codes are not verified.
- * @param expected where it must end, if that is known.
+ * @param expected where it must end, if that is known. @param through hash of an entry that it is known to hold: entries
+ * that were dropped from its end leave no other trace.
  */
 export async function verifyJournal(
   pages: AsyncIterable<readonly (ChainedEntry | null)[]> | Iterable<readonly (ChainedEntry | null)[]>,
-  { dataKey, expected = null }: { dataKey: Uint8Array | null; expected?: JournalHead | null },
+  {
+    dataKey,
+    expected = null,
+    through,
+  }: { dataKey: Uint8Array | null; expected?: JournalHead | null; through?: string | undefined },
 ): Promise<JournalReport> {
   let head: JournalHead = { sequence: 0n, hash: FIRST_PREVIOUS }
+  let holdsKnown = through === undefined || through === FIRST_PREVIOUS
   for await (const page of pages)
     for (const entry of page) {
       const detail = faultOf(entry, head, dataKey)
       if (detail !== null) return { head, fault: { sequence: head.sequence + 1n, detail } }
       if (entry !== null) head = { sequence: entry.sequence, hash: entry.hash }
+      holdsKnown ||= entry?.hash === through
+    }
+  if (!holdsKnown)
+    return {
+      head,
+      fault: { sequence: head.sequence + 1n, detail: `it no longer holds the head ${through}` },
     }
   const isWhole = expected === null || (expected.sequence === head.sequence && expected.hash === head.hash)
   if (isWhole) return { head, fault: null }

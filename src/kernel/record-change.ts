@@ -2,6 +2,10 @@
 import type { Change } from '../journal/write.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context } from './context.ts'
+import { requireStanding } from './standing.ts'
+
+/** Changes that may end what their caller stands on. */
+const endsStanding: ReadonlySet<string> = new Set(['account.locked', 'account.unlocked', 'account.recovered'])
 
 /** A change by a caller. @property accountId of the account that was changed; the caller's own by default. */
 export interface CallersChange extends Pick<Change, 'action' | 'object' | 'before' | 'after'> {
@@ -11,8 +15,10 @@ export interface CallersChange extends Pick<Change, 'action' | 'object' | 'befor
 }
 
 /**
- * Writes a change by the caller into the journal, within the call's transaction. To be called last in it.
+ * Writes a change by the caller into the journal, within the call's transaction. To be called last in it. Locks and recoveries
+ * have entries, too: a change whose caller has lost the account before it got its place is none.
  * @param connection the transaction, where it is not the context's own.
+ * @throws Failure `unauthenticated`, `unknown_key`, `account_locked`.
  */
 export async function recordChange(
   { database, journal, principal, now: at }: Pick<Context, 'database' | 'journal' | 'principal' | 'now'>,
@@ -23,6 +29,7 @@ export async function recordChange(
   const account = accountId ?? own
   if (account === undefined) throw new Error(`${change.action}: it is not known whose account was changed`)
   await journal(connection, { ...change, accountId: account, actor: actorOf(principal, as, account), at })
+  if (!endsStanding.has(change.action)) await requireStanding(connection, principal)
 }
 
 function actorOf(

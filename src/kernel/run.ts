@@ -14,6 +14,7 @@ import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
 import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
+import { requireStanding } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /**
@@ -68,11 +69,17 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const { principal, idempotencyKey, now } = context
   const database = committingRefusals(context.database)
   const isOwn = tool.ownTransactions === true
-  const work = (connection: Connection) =>
-    call.run({ ...context, database: within(database, connection) }, null)
+  const work = async (connection: Connection) => {
+    await requireStanding(connection, principal)
+    return call.run({ ...context, database: within(database, connection) }, null)
+  }
+  const workAlone = async () => {
+    await requireStanding(context.database, principal)
+    return call.run(context, null)
+  }
   // A session is handed out once: its token is never kept.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
-  if (!isKept) return answerOf(isOwn ? await call.run(context, null) : await database.transaction(work))
+  if (!isKept) return answerOf(isOwn ? await workAlone() : await database.transaction(work))
   let answered: Record<string, unknown> | undefined
   const keepable = async (running: Promise<Record<string, unknown>>) => {
     answered = await running
@@ -85,7 +92,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
     at: now,
   }
   const { answer, replayed } = isOwn
-    ? await claimingIdempotency(context.database, idempotent, () => keepable(call.run(context, null)))
+    ? await claimingIdempotency(context.database, idempotent, () => keepable(workAlone()))
     : await withIdempotency(database, idempotent, (connection) => keepable(work(connection)))
   return { body: answered ?? asBody(answer), replayed, decisionId: null }
 }

@@ -425,6 +425,20 @@ describe.each([
       await expect(
         database.call({ name: 'journal_delete', text: 'delete from journal_entry' }, []),
       ).rejects.toThrow(/append-only/)
+      // What is dropped from the end leaves a shorter chain, which is intact: only a head that was kept tells.
+      const { out } = await bursar(['audit', 'verify'], env)
+      const head = /Journal: .* head \d+ ([0-9a-f]{64})/.exec(out)?.[1] ?? ''
+      const withHead = () => bursar(['audit', 'verify', '--journal-head', head], env)
+      expect((await withHead()).code).toBe(0)
+      await change('create table dropped as select * from journal_entry order by sequence desc limit 1')
+      await change('delete from journal_entry where sequence = (select sequence from dropped)')
+      expect((await bursar(['audit', 'verify'], env)).code).toBe(0)
+      expect(await withHead()).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/Journal broken at entry \d+: it no longer holds the head [0-9a-f]{64}/),
+      })
+      await change('insert into journal_entry select * from dropped')
+      expect((await withHead()).code).toBe(0)
       await change(`insert into journal_entry select sequence + 1, 'jrn_forged', account_id, at, actor_kind, actor_id, action,
       object_kind, object_id, before, after, hash, hash, mac from journal_entry order by sequence desc limit 1`)
       expect((await bursar(['audit', 'verify'], env)).out).toMatch(/Journal broken at entry \d+: its content/)

@@ -50,6 +50,25 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     })
   })
 
+  it('is reviewed by a person under another name or birth date than one that was to be tried again', async () => {
+    const person = await newPerson()
+    const blurred = { ...ada, lastName: 'Retry' }
+    for (const _ of [1, 2])
+      expect((await apply(person, { applicant: blurred })).body).toMatchObject({
+        status: 'retry',
+        labels: ['UNSATISFACTORY_PHOTOS'],
+      })
+    const { body } = await apply(person, { applicant: ada })
+    expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
+
+    const erased = await newPerson()
+    await apply(erased, { applicant: blurred })
+    await erased.ask('DELETE', '/api/compliance/personal-data')
+    expect((await apply(erased, { applicant: ada })).body).toMatchObject({ labels: ['IDENTITY_CHANGED'] })
+    for (const { ask } of [person, erased])
+      expect((await ask('GET', '/api/auth/session')).body.account).toMatchObject({ kycLevel: 'none' })
+  })
+
   it('keeps for one level what was said for the other', async () => {
     const person = await verified()
     const { body } = await apply(person, { level: 'full' })

@@ -1,8 +1,9 @@
-/** What an owner is told by mail of their own account, over HTTP. */
+/** What an owner is told by mail of changes to their own account, and what a change ends, over HTTP. */
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../identity/authenticator.ts'
+import { secretOf, totpOf } from '../identity/signed-in.ts'
 import { overBothEngines } from './both-engines.ts'
 import { askJson, enrollMfa, signInByEmail } from './people.ts'
 
@@ -14,7 +15,7 @@ const typed = z.object({
   message: z.record(z.string(), z.unknown()),
 })
 
-overBothEngines('a change to an account', {}, ({ gateway }) => {
+overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
   const toldAt = async (destination: string) => {
     const { messages } = outbox.parse((await askJson(gateway().origin, 'GET', '/sandbox/outbox')).body)
     return messages.filter((message) => message.destination === destination).map(({ text }) => text)
@@ -54,5 +55,67 @@ overBothEngines('a change to an account', {}, ({ gateway }) => {
         expect.stringMatching(/^A second factor was activated/),
         expect.stringMatching(/^Setting up a second factor was begun/),
       ])
+  })
+
+  it('is told to its owner where it takes something away, too', async () => {
+    const address = 'grace@example.com'
+    const person = await signInByEmail(gateway().origin, address)
+    // The first passkey owns the wallet, and stays.
+    for (const _ of ['the first', 'the second']) {
+      const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
+      const { body: begun } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+      const credential = device.create(begun.publicKey)
+      await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    }
+    const { body } = await person.ask('GET', '/api/security/passkeys')
+    const [newest] = z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
+    const removed = await person.ask('DELETE', `/api/security/passkeys/${newest?.id}`)
+    expect(removed.status).toBe(200)
+    expect((await toldAt(address))[0]).toMatch(/^A passkey was removed from your Bursar account/)
+
+    const policy = { perTransaction: { max: '1' }, dailyBudget: { max: '1' }, categories: { allow: [] } }
+    for (const [index, how] of ['DELETE', 'PATCH'].entries()) {
+      const publicKey = Buffer.alloc(32, index + 9).toString('base64url')
+      const asked = { name: 'Bot', publicKey, scopes: ['wallets:read'], policy }
+      const { body: agent } = await person.ask('POST', '/api/agents/keys', asked)
+      const change = how === 'PATCH' ? { status: 'revoked' } : undefined
+      expect((await person.ask(how, `/api/agents/keys/${agent.agentId}`, change)).status).toBe(200)
+      const told = (await toldAt(address)).filter((text) => text.startsWith('An agent’s key was revoked'))
+      expect(told).toHaveLength(index + 1)
+    }
+    const { body: key } = await person.ask('POST', '/api/developer/keys', {
+      name: 'n',
+      scopes: ['wallets:read'],
+    })
+    await person.ask('DELETE', `/api/developer/keys/${key.id}`)
+    expect((await toldAt(address))[0]).toMatch(/^An API key was revoked/)
+
+    const secret = await enrollMfa(person)
+    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    expect((await person.ask('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
+    expect((await toldAt(address))[0]).toMatch(/^The second factor was removed/)
+  })
+
+  it('ends what was shown of a second factor that is gone, on every session', async () => {
+    const address = 'edith@example.com'
+    const [owner, other] = [
+      await signInByEmail(gateway().origin, address),
+      await signInByEmail(gateway().origin, address),
+    ]
+    const secret = await enrollMfa(owner)
+    const { body } = await owner.ask('POST', '/api/security/mfa', { action: 'status' })
+    expect(body.enrolled).toBe(true)
+    const code = totpOf(secret, new Date(now().getTime() + 30_000))
+    expect((await other.ask('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
+    pass(40)
+    const last = totpOf(secret, new Date(now().getTime() + 30_000))
+    await owner.ask('POST', '/api/security/mfa', { action: 'disable', code: last })
+    const { body: begun } = await owner.ask('POST', '/api/security/mfa', { action: 'enroll' })
+    const activated = totpOf(secretOf(begun.otpauthUri), now())
+    expect(
+      (await owner.ask('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
+    ).toBe(200)
+    const refused = await other.ask('POST', '/api/developer/keys', { name: 'n', scopes: ['wallets:read'] })
+    expect([refused.status, refused.body.code]).toEqual([401, 'step_up_required'])
   })
 })

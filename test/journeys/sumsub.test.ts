@@ -120,3 +120,81 @@ describe('Sumsub’s webhook', () => {
     expect(gateway.output()).not.toContain('Chiyoda')
   })
 })
+
+describe('Sumsub, whose answer was lost,', () => {
+  const applicant = {
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    dateOfBirth: '1990-12-10',
+    country: 'JP',
+    address: 'Chiyoda 1-1',
+  }
+  /** Names by the application's id, as the provider was sent them first. */
+  const known = new Map<string, { id: string; lastName: string }>()
+  let gateway: Gateway
+  let api: Server
+  let losesAnswers = true
+
+  beforeAll(async () => {
+    const created = z.object({ externalUserId: z.string(), fixedInfo: z.object({ lastName: z.string() }) })
+    api = createServer(async (request, response) => {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const text = Buffer.concat(chunks).toString()
+      const end = (status: number, body: object) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      const shown = (externalUserId: string) => ({
+        id: known.get(externalUserId)?.id,
+        externalUserId,
+        review: { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } },
+      })
+      const asked = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
+      if (asked !== undefined) return end(200, shown(asked))
+      const { externalUserId, fixedInfo } = created.parse(JSON.parse(text))
+      if (known.has(externalUserId)) return end(409, {})
+      known.set(externalUserId, { id: `applicant${known.size}`, lastName: fixedInfo.lastName })
+      if (losesAnswers) return request.socket.destroy()
+      return end(201, shown(externalUserId))
+    }).listen(0, '127.0.0.1')
+    await once(api, 'listening')
+    const address = z.object({ port: z.int() }).parse(api.address())
+    gateway = await startGateway({
+      CHAIN: 'simulated',
+      SUMSUB_URL: `http://127.0.0.1:${address.port}`,
+      SUMSUB_APP_TOKEN: 'token',
+      SUMSUB_SECRET_KEY: 'key',
+      RATE_OTP_RESEND: '1000/60',
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    api?.close().closeAllConnections()
+  })
+
+  it.each([
+    ['told', false],
+    ['erased', true],
+  ])('never approves one name for what it was sent under another, %s', async (name, isErased) => {
+    const person = await signInByEmail(gateway.origin, `${name}@example.com`)
+    losesAnswers = true
+    const lost = await person.ask('POST', '/api/compliance/kyc', { applicant })
+    expect(lost.body.code).toBe('provider_unavailable')
+    losesAnswers = false
+    if (isErased) await person.ask('DELETE', '/api/compliance/personal-data')
+    const mallory = { applicant: { ...applicant, lastName: 'Mallory' } }
+    const { body } = await person.ask('POST', '/api/compliance/kyc', mallory)
+    expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
+    expect([...known.values()].map(({ lastName }) => lastName)).not.toContain('Mallory')
+  })
+
+  it('is asked again for the same name, and by another application for another address', async () => {
+    const person = await signInByEmail(gateway.origin, 'again@example.com')
+    losesAnswers = true
+    await person.ask('POST', '/api/compliance/kyc', { applicant })
+    losesAnswers = false
+    const count = known.size
+    const moved = { applicant: { ...applicant, address: 'Chiyoda 2-2' } }
+    expect((await person.ask('POST', '/api/compliance/kyc', moved)).body.status).toBe('approved')
+    expect(known.size).toBe(count + 1)
+  })
+})

@@ -8,6 +8,7 @@ import { holderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
+import { requireStanding } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -54,20 +55,16 @@ export default defineTool({
     }
     const wanted = withControls(inHandsOfKey<WantedCard>(blank, keyId), controls)
     requireMayIssue(context, wanted)
-    const order = await context.database.transaction((database) =>
-      orderCard(
-        { ...context, database },
-        {
-          wanted,
-          call: {
-            caller:
-              caller.kind === 'key' ? { kind: 'key', id: caller.key.id } : { kind: 'person', id: account.id },
-            key: context.idempotencyKey,
-          },
-          at: context.now,
-        },
-      ),
-    )
+    const orderer =
+      caller.kind === 'key'
+        ? ({ kind: 'key', id: caller.key.id } as const)
+        : ({ kind: 'person', id: account.id } as const)
+    const call = { caller: orderer, key: context.idempotencyKey }
+    const order = await context.database.transaction(async (database) => {
+      const ordered = await orderCard({ ...context, database }, { wanted, call, at: context.now })
+      await requireStanding(database, caller)
+      return ordered
+    })
     return viewCard(await issueCard(context, order))
   },
 })

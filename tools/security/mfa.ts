@@ -13,7 +13,7 @@ import {
   useTotp,
 } from '../../src/identity/mfa.ts'
 import { noticeOwner } from '../../src/identity/security-notices.ts'
-import { stepUpSession } from '../../src/identity/store.ts'
+import { endStepUps, stepUpSession } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -117,7 +117,11 @@ export default defineTool({
       }
       case 'disable': {
         await requireFactor(context, input, 'active')
-        await disable(context.database, personOf(context).account.id)
+        const { id: accountId } = personOf(context).account
+        await disable(context.database, accountId)
+        // What was shown of it counts no longer, whatever factor comes next.
+        await endStepUps(context.database, accountId)
+        await noticeOwner(context, { accountId, notice: 'factor_removed', at: context.now })
         await recordFactor(context, 'factor.removed')
         return state(context, null)
       }

@@ -14,6 +14,7 @@ import { parseJson } from '../../json.ts'
 import { personOf, type Services } from '../../kernel/context.ts'
 import { fingerprintOf } from '../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../kernel/gates/step-up.ts'
+import { requireStanding } from '../../kernel/standing.ts'
 import { callerOf } from '../authenticate.ts'
 import { nodePairOf } from '../openid/answer-by-node.ts'
 import { grantsOf, keepFirst, keepKnown } from '../openid/storage.ts'
@@ -167,6 +168,8 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
       after: keyState(key),
       at: context.now,
     })
+    // A client's own document may have been waited for since the session was read.
+    await requireStanding(transaction, principal)
   })
   // The id of the grant is that of the key: whoever has the one has the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })

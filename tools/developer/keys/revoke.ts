@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { developerKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
+import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -26,6 +27,7 @@ export default defineTool({
         hint: 'GET /api/developer/keys lists those that were not revoked.',
       })
     context.afterCommit(() => endStoppedOrders(context, owned.accountId))
+    await noticeOwner(context, { accountId: owned.accountId, notice: 'api_key_revoked', at: context.now })
     await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })
     return { revoked: true }
   },

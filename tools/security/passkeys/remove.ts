@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { ownPoint } from '../../../src/identity/passkey-signature.ts'
 import { removePasskey } from '../../../src/identity/remove-passkey.ts'
+import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -25,6 +26,7 @@ export default defineTool({
     const own = { accountId: personOf(context).account.id, id }
     await refuseOwner(context, own)
     await removePasskey(context.database, own)
+    await noticeOwner(context, { accountId: own.accountId, notice: 'passkey_removed', at: context.now })
     await recordChange(context, { action: 'factor.removed', object: { kind: 'passkey', id } })
     return { removed: true as const }
   },

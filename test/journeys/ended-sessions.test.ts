@@ -1,0 +1,53 @@
+/** Requests of a session that wait while its account is locked and recovered, over HTTP. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { overBothEngines } from './both-engines.ts'
+import { askJson, newGuest, type Person, personFrom } from './people.ts'
+
+const journal = z.object({
+  entries: z.array(z.looseObject({ action: z.string() })),
+  nextCursor: z.string().nullable(),
+})
+
+/** Enough that each waits for the others. */
+const WAITING = 60
+
+overBothEngines('a session that ends', {}, ({ gateway }) => {
+  const actionsOf = async (person: Person) => {
+    const actions: string[] = []
+    for (let after: string | null = ''; after !== null; ) {
+      const cursor: string = after === '' ? '' : `&cursor=${after}`
+      const { body } = await person.ask('GET', `/api/security/journal?limit=100${cursor}`)
+      const { entries, nextCursor } = journal.parse(body)
+      actions.push(...entries.map(({ action }) => action))
+      after = nextCursor
+    }
+    return actions.reverse()
+  }
+
+  it('changes nothing any more once its account is locked, however long its requests have waited', async () => {
+    const { origin } = gateway()
+    const person = await newGuest(origin)
+    const newKey = (_: unknown, index: number) =>
+      person.ask('POST', '/api/developer/keys', { name: `Key ${index}`, scopes: ['wallets:read'] })
+    const before = Array.from({ length: WAITING }, newKey)
+    const locking = person.ask('POST', '/api/security/lock', {})
+    const behind = Array.from({ length: WAITING }, newKey)
+    expect((await locking).status).toBe(200)
+    const start = { channel: 'guest', destination: person.accountId }
+    const { body } = await askJson(origin, 'POST', '/api/auth/recovery/start', { body: start })
+    const shown = { challengeId: body.challengeId, code: body.code }
+    const back = await askJson(origin, 'POST', '/api/auth/recovery/complete', { body: shown })
+    expect(back.status).toBe(200)
+    const answers = await Promise.all([...before, ...behind])
+    const owner = personFrom(origin, back.body)
+    const actions = await actionsOf(owner)
+    const locked = actions.indexOf('account.locked')
+    expect(actions.slice(locked)).toEqual(['account.locked', 'account.recovered'])
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(
+      actions.filter((action) => action === 'key.created').length,
+    )
+    const refusals = new Set(answers.map(({ status }) => status))
+    expect([...refusals].every((status) => [200, 401, 423, 503].includes(status))).toBe(true)
+  }, 60_000)
+})
