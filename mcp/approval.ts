@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseJson } from '../src/json.ts'
 import type { Services } from '../src/kernel/context.ts'
-import { decidedAmong } from '../src/kernel/decided-approvals.ts'
-import { createLookout } from '../src/lookout.ts'
+import { waitForDecidedApprovals } from '../src/kernel/decided-approvals.ts'
+import { createWaiters } from '../src/waiters.ts'
 import { currentPrincipal } from './current-principal.ts'
 import type { McpCaller } from './offer.ts'
 import type { ToolResult } from './result.ts'
@@ -61,9 +61,9 @@ export function createApprovals({
   clock,
   log,
 }: Pick<Services, 'database' | 'clock' | 'log'>): Approvals {
-  const lookout = createLookout({
+  const lookout = createWaiters({
     everyMs: LOOK_MS,
-    look: (ids) => decidedAmong(database, { ids, now: clock() }),
+    look: (ids) => waitForDecidedApprovals(database, { ids, now: clock() }),
   })
   /** Calls that wait here, by key. */
   const waitingOf = new Map<string, number>()

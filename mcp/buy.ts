@@ -11,7 +11,13 @@ import { purchaseOf } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { McpCaller } from './offer.ts'
 import type { ToolResult } from './result.ts'
-import { type Buying, boughtBefore, type Seller, sellFor, termsFor } from './x402.ts'
+import {
+  findEarlierPurchase,
+  type McpPurchase,
+  requiredPayment,
+  type Seller,
+  sellThroughMcp,
+} from './x402.ts'
 
 /** A call of what is sold. */
 interface SoldCall {
@@ -43,7 +49,12 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
     if (sell === null) throw new Error(`${tool.name} is not for sale`)
     const { named: purchase, isOwners } = purchaseOf({ database, now }, { principal, key }, { tool, call })
     const context = { ...services, ...caller, idempotencyKey: null, afterCommit: () => {} }
-    const buying: Buying = { route: tool.route, input: call.input, deliver: () => sell(context), purchase }
+    const buying: McpPurchase = {
+      route: tool.route,
+      input: call.input,
+      deliver: () => sell(context),
+      purchase,
+    }
     return { buying, isOwners }
   }
   const requireOpen = async ({ tool, caller }: SoldCall) => {
@@ -57,11 +68,11 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
       try {
         if (payment === undefined || (await isOwners())) return await byOwner()
         await requireOpen(call)
-        return await sellFor(seller, payment, buying)
+        return await sellThroughMcp(seller, payment, buying)
       } catch (error) {
         // What was bought stands, whatever has changed since.
         const isTold = !(error instanceof Failure) || error.code === 'settlement_pending'
-        const bought = isTold ? null : await boughtBefore(seller, buying.purchase)
+        const bought = isTold ? null : await findEarlierPurchase(seller, buying.purchase)
         if (bought === null) throw error
         return bought
       }
@@ -70,7 +81,7 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
       try {
         const { buying } = buyingOf(call)
         await requireOpen(call)
-        return await termsFor(seller, buying)
+        return await requiredPayment(seller, buying)
       } catch {
         return {}
       }

@@ -13,7 +13,7 @@ import type {
 import { openEventStream } from './event-stream.ts'
 
 /** A client that can be asked. */
-export interface Asking {
+export interface ElicitationClient {
   /** Opens a question. @returns the id that the client sees. */
   open(): Promise<string>
   /** @returns undefined where the signal ended the wait. */
@@ -36,7 +36,10 @@ interface Wait {
 }
 
 /** Opens an exchange. @param asking null: nobody can be asked. @param headers of the response, such as the session's id. */
-export function openExchange(asking: Asking | null, headers: Readonly<Record<string, string>>): Exchange {
+export function openExchange(
+  asking: ElicitationClient | null,
+  headers: Readonly<Record<string, string>>,
+): Exchange {
   const { promise: response, resolve: respond } = promiseOf<Response>()
   const { promise: closed, resolve: end } = promiseOf<void>()
   const waits = new Map<string | number, Wait>()
@@ -56,7 +59,7 @@ export function openExchange(asking: Asking | null, headers: Readonly<Record<str
     else stream.write(message)
     return transport.close()
   }
-  const put = async (question: JSONRPCRequest, asking: Asking) => {
+  const put = async (question: JSONRPCRequest, asking: ElicitationClient) => {
     const id = await asking.open()
     const ended = new AbortController()
     waits.set(question.id, { id, end: () => ended.abort() })

@@ -1,8 +1,8 @@
 /** How a tool is listed: what clients see of it follows from its effect and its schemas. */
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Tool } from '../src/kernel/tool.ts'
-import { foreignNote } from './foreign-members.ts'
 import { idempotencyKeySchema } from './idempotency-key.ts'
+import { untrustedNote } from './untrusted-members.ts'
 
 /** A tool as clients see it. */
 export interface ListedTool {
@@ -33,7 +33,7 @@ export function listedAs({ tool, input, output }: CatalogueEntry, foreign: reado
   return {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,
-    description: [tool.summary, tool.description ?? []].flat().join(' ') + foreignNote(foreign),
+    description: [tool.summary, tool.description ?? []].flat().join(' ') + untrustedNote(foreign),
     inputSchema: {
       ...rest,
       type: 'object',

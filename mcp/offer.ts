@@ -12,12 +12,12 @@ import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import type { Principal } from '../src/principal.ts'
 import { type Buyer, createBuyer } from './buy.ts'
-import { foreignMembers } from './foreign-members.ts'
 import { splitArguments } from './idempotency-key.ts'
 import { type ListedTool, listedAs } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
+import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn, type Seller } from './x402.ts'
 
 /** Who calls, and when. */
@@ -100,7 +100,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     catalogue
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
-        const foreign = foreignMembers(entry.output)
+        const foreign = untrustedMembers(entry.output)
         const listed = listedAs(entry, foreign)
         // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'

@@ -65,7 +65,7 @@ export const prompts: readonly Prompt[] = [
 ]
 
 /** A prompt with its arguments filled in. @throws Error with a JSON-RPC code for a name or arguments that there are not. */
-export function promptOf(name: string, given: Readonly<Record<string, unknown>>) {
+export function buildPrompt(name: string, given: Readonly<Record<string, unknown>>) {
   const prompt = prompts.find((one) => one.name === name)
   if (prompt === undefined)
     throw protocolError(`There is no prompt "${name.slice(0, 64)}"; prompts/list shows them.`)

@@ -17,11 +17,11 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import { VERSION } from '../src/version.ts'
 import type { Approvals, PendingApproval } from './approval.ts'
-import type { Asking } from './exchange.ts'
+import type { ElicitationClient } from './exchange.ts'
 import { openExchange } from './exchange.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
-import { promptOf } from './prompts.ts'
+import { buildPrompt } from './prompts.ts'
 import type { ToolResult } from './result.ts'
 
 /** How long a call waits for its owner, who has to open a page and may have to sign in. Its client gives up when it likes. */
@@ -37,7 +37,7 @@ export interface Asked2025 {
     readonly method: string
     readonly params?: Record<string, unknown> | undefined
   }
-  readonly asking: (Asking & { readonly canOpenPages: boolean }) | null
+  readonly asking: (ElicitationClient & { readonly canOpenPages: boolean }) | null
   /** Headers of the response, such as the session's id. */
   readonly headers: Readonly<Record<string, string>>
   /** Aborted when the process is told to end. */
@@ -47,7 +47,7 @@ export interface Asked2025 {
 }
 
 /** What serves: the offer, how calls wait for the owner, and what else a server is given. */
-export interface Serving2025 {
+export interface Server2025Options {
   readonly offer: Offer
   readonly approvals: Approvals
   readonly register?: ((server: Server, caller: McpCaller) => void) | undefined
@@ -55,7 +55,7 @@ export interface Serving2025 {
 
 /** Answers one request. One server a request: its credential comes with each, and nothing is kept between. */
 export async function answer2025(
-  serving: Serving2025,
+  serving: Server2025Options,
   caller: McpCaller,
   asked: Asked2025,
 ): Promise<Response> {
@@ -78,7 +78,7 @@ function withoutTask<Message extends { readonly params?: unknown }>(message: Mes
 }
 
 function serverFor(
-  { offer, approvals }: Serving2025,
+  { offer, approvals }: Server2025Options,
   caller: McpCaller,
   asked: Asked2025 & { readonly transport: Transport },
 ): Server {
@@ -106,7 +106,7 @@ function serverFor(
     })),
   }))
   server.setRequestHandler(GetPromptRequestSchema, ({ params: { name, arguments: given = {} } }) =>
-    promptOf(name, given),
+    buildPrompt(name, given),
   )
   return server
 }

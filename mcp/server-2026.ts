@@ -13,7 +13,7 @@ import { VERSION } from '../src/version.ts'
 import type { Approvals } from './approval.ts'
 import { instructions } from './instructions.ts'
 import type { McpCaller, Offer } from './offer.ts'
-import { promptOf } from './prompts.ts'
+import { buildPrompt } from './prompts.ts'
 
 /** How long a client may keep what it was told: a pause or a new policy must show soon. Milliseconds. */
 const TTL_MS = 5_000
@@ -33,7 +33,7 @@ export async function is2026(request: Request, message: unknown): Promise<boolea
 }
 
 /** What serves: the offer, how calls wait for the owner, and what else a server is given. */
-export interface Serving2026 {
+export interface Server2026Options {
   readonly offer: Offer
   readonly approvals: Approvals
   /** Aborted when the process is told to end. */
@@ -43,7 +43,7 @@ export interface Serving2026 {
 
 /** Answers one message. */
 export function create2026(
-  serving: Serving2026,
+  serving: Server2026Options,
 ): (caller: McpCaller, message: { request: Request; message: unknown }) => Promise<Response> {
   // The library hands its factory what it was given beside the request: that is how the server knows its caller.
   const callers = new WeakMap<object, McpCaller>()
@@ -66,7 +66,7 @@ export function create2026(
   }
 }
 
-function serverFor(serving: Serving2026, caller: McpCaller): Server {
+function serverFor(serving: Server2026Options, caller: McpCaller): Server {
   const { offer } = serving
   const capabilities = { tools: {}, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
@@ -93,7 +93,7 @@ function serverFor(serving: Serving2026, caller: McpCaller): Server {
     ...cached,
   }))
   server.setRequestHandler('prompts/get', ({ params: { name, arguments: given = {} } }) =>
-    promptOf(name, given),
+    buildPrompt(name, given),
   )
   return server
 }
@@ -110,7 +110,7 @@ const opensPages = z.looseObject({
  * what the owner decides there. @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
 async function callWithOwner(
-  { offer, approvals, ending }: Serving2026,
+  { offer, approvals, ending }: Server2026Options,
   caller: McpCaller,
   {
     name,

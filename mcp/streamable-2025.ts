@@ -22,7 +22,7 @@ import {
   openMcpSession,
 } from '../src/mcp-sessions/sessions.ts'
 import type { McpCaller } from './offer.ts'
-import { type Asked2025, answer2025, type Serving2025 } from './server-2025.ts'
+import { type Asked2025, answer2025, type Server2025Options } from './server-2025.ts'
 import { createWatch } from './watch.ts'
 
 const SESSION = 'mcp-session-id'
@@ -40,7 +40,7 @@ export interface Streamable2025 {
 /** Prepares the transport. */
 export function createStreamable2025(
   services: Pick<Services, 'database' | 'clock' | 'log'>,
-  serving: Serving2025 & { readonly ending: AbortSignal },
+  serving: Server2025Options & { readonly ending: AbortSignal },
 ): Streamable2025 {
   const { database, clock } = services
   const watch = createWatch(services, serving)

@@ -37,7 +37,7 @@ interface Wanted {
 }
 
 /** What is bought: the route that sells the same over REST, the decoded input, how it is made, and what names it. */
-export interface Buying extends Omit<Wanted, 'paymentPlace'> {
+export interface McpPurchase extends Omit<Wanted, 'paymentPlace'> {
   readonly route: string
 }
 
@@ -51,7 +51,11 @@ export function paymentIn(meta: Readonly<Record<string, unknown>> | undefined): 
 }
 
 /** Answers a call by what is bought, with its receipt, or by what has to be paid. @throws Failure as selling over REST does. */
-export async function sellFor(seller: Seller, payment: unknown, buying: Buying): Promise<ToolResult> {
+export async function sellThroughMcp(
+  seller: Seller,
+  payment: unknown,
+  buying: McpPurchase,
+): Promise<ToolResult> {
   const response = await sale(seller, buying, headersOf(payment))
   if (response.status !== 402) return boughtIn(response)
   const body: Record<string, unknown> = JSON.parse(await response.text())
@@ -59,19 +63,19 @@ export async function sellFor(seller: Seller, payment: unknown, buying: Buying):
 }
 
 /** What was bought under an idempotency key before; null: nothing was. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
-export async function boughtBefore(seller: Seller, purchase: Purchase): Promise<ToolResult | null> {
+export async function findEarlierPurchase(seller: Seller, purchase: Purchase): Promise<ToolResult | null> {
   const response = await seller.recall(purchase)
   return response === null ? null : boughtIn(response)
 }
 
 /** What has to be paid for a purchase. */
-export async function termsFor(seller: Seller, buying: Buying): Promise<Record<string, unknown>> {
+export async function requiredPayment(seller: Seller, buying: McpPurchase): Promise<Record<string, unknown>> {
   return termsIn(await sale(seller, buying, new Map()), null)
 }
 
 function sale(
   seller: Seller,
-  { route, ...wanted }: Buying,
+  { route, ...wanted }: McpPurchase,
   headers: ReadonlyMap<string, string>,
 ): Promise<Response> {
   const [method = '', path = ''] = route.split(' ')

@@ -23,7 +23,7 @@ const YOUNGEST = 18
 const OLDEST = 130
 
 /** What is wrong with the day on which somebody is said to be born, in UTC; undefined where nothing is. @param born ISO 8601 date. */
-export function misfitOfBirth(born: string, now: Date): string | undefined {
+export function birthDateError(born: string, now: Date): string | undefined {
   const yearsAgo = (years: number) => {
     const year = (now.getUTCFullYear() - years).toString().padStart(4, '0')
     return `${year}${now.toISOString().slice(4, 10)}`
@@ -43,7 +43,7 @@ export const defaultKycLimits = {
 } as const satisfies Record<'sandbox' | 'production', KycLimits>
 
 /** The most that a single spend may be worth at a level; null: no limit. A level that is not known counts as none. */
-export function mostAtOnce(limits: KycLimits, level: string): bigint | null {
+export function maxSingleSpend(limits: KycLimits, level: string): bigint | null {
   return limits[kycLevels.find((known) => known === level) ?? 'none']
 }
 
@@ -53,7 +53,7 @@ export function neededLevel(
   { level, usdMicros }: { level: string; usdMicros: bigint },
 ): KycLevel | null {
   const suffices = (one: string) => {
-    const most = mostAtOnce(limits, one)
+    const most = maxSingleSpend(limits, one)
     return most === null || usdMicros <= most
   }
   if (suffices(level)) return null

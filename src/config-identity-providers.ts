@@ -17,7 +17,7 @@ export function providerNames(text = 'google,apple'): string[] {
 }
 
 /** What the variables of a provider begin with. */
-export function prefixOf(name: string): string {
+export function providerVariablePrefix(name: string): string {
   return `OIDC_${name.toUpperCase().replaceAll('-', '_')}_`
 }
 
@@ -27,7 +27,7 @@ export function identityProvidersOf(
   names: readonly string[],
 ): IdentityProviderConfig[] {
   return names.map((name) => {
-    const read = (member: string) => given[`${prefixOf(name)}${member}`] ?? null
+    const read = (member: string) => given[`${providerVariablePrefix(name)}${member}`] ?? null
     return {
       name,
       issuer: read('ISSUER'),

@@ -8,8 +8,8 @@ import { type HttpConfig, httpOf, httpVariables } from './config-http.ts'
 import {
   type IdentityProviderConfig,
   identityProvidersOf,
-  prefixOf,
   providerNames,
+  providerVariablePrefix,
 } from './config-identity-providers.ts'
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './config-investing.ts'
 import { list } from './config-list.ts'
@@ -17,11 +17,11 @@ import { type ObservabilityConfig, observabilityOf, observabilityVariables } fro
 import { productionComplaints } from './config-production.ts'
 import { secretsFromFiles } from './config-secret-files.ts'
 import { logLevels } from './log.ts'
-import { decimalAmount, type Money, misfitOf, moneyOf } from './money.ts'
+import { amountMismatch, decimalAmount, type Money, moneyOf } from './money.ts'
 
 const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
 const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => {
-  const misfit = misfitOf(price, 'USDC')
+  const misfit = amountMismatch(price, 'USDC')
   if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
 }
 
@@ -255,7 +255,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
     ...investingGroups,
     ...names.map((name) =>
-      ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${prefixOf(name)}${member}`),
+      ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${providerVariablePrefix(name)}${member}`),
     ),
   ]
   const isProduction = given.MODE === 'production'
@@ -265,7 +265,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} belong together`) : []
   })
   const issuers = names
-    .map((name) => `${prefixOf(name)}ISSUER`)
+    .map((name) => `${providerVariablePrefix(name)}ISSUER`)
     .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
     .map((name) => `${name}: must be the https URL of an issuer`)
   return [...half, ...issuers]

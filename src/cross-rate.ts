@@ -22,12 +22,22 @@ export function crossRateUp(from: Currency, to: Currency): RateUnits {
 }
 
 /** Smallest units of the target for smallest units of the source, rounded down: never more than the rate says. */
-export function convertDown(units: bigint, fromDigits: number, rate: RateUnits, toDigits: number): bigint {
+export function convertRoundingDown(
+  units: bigint,
+  fromDigits: number,
+  rate: RateUnits,
+  toDigits: number,
+): bigint {
   return (units * rate * tenTo(toDigits)) / tenTo(fromDigits + RATE_DIGITS)
 }
 
 /** Smallest units of the target for smallest units of the source, rounded up: never less than the rate says. */
-export function convertUp(units: bigint, fromDigits: number, rate: RateUnits, toDigits: number): bigint {
+export function convertRoundingUp(
+  units: bigint,
+  fromDigits: number,
+  rate: RateUnits,
+  toDigits: number,
+): bigint {
   return quotientUp(units * rate * tenTo(toDigits), tenTo(fromDigits + RATE_DIGITS))
 }
 

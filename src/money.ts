@@ -105,7 +105,7 @@ function wrongWith(text: string): string | undefined {
 }
 
 /** Why a decimal does not fit an asset, or undefined where it does. @param decimal as {@link decimalAmount} decodes it. */
-export function misfitOf(decimal: string, asset: Asset): string | undefined {
+export function amountMismatch(decimal: string, asset: Asset): string | undefined {
   const fraction = DECIMAL.exec(decimal)?.[2] ?? ''
   const digits = assetDecimals[asset]
   return fraction.length > digits
@@ -114,12 +114,12 @@ export function misfitOf(decimal: string, asset: Asset): string | undefined {
 }
 
 /**
- * Money from a decimal's text that was already judged by {@link decimalAmount} and {@link misfitOf}.
+ * Money from a decimal's text that was already judged by {@link decimalAmount} and {@link paymentMismatch}.
  * @throws RangeError where the text does not fit the asset: a caller that did not judge it has a bug.
  */
 export function moneyOf(asset: Asset, decimal: string): Money {
   const match = DECIMAL.exec(decimal)
-  const misfit = match === null ? 'is not a decimal' : misfitOf(decimal, asset)
+  const misfit = match === null ? 'is not a decimal' : amountMismatch(decimal, asset)
   if (match === null || misfit !== undefined) throw new RangeError(`amount ${misfit}`)
   const [, whole = '0', fraction = ''] = match
   return { asset, units: BigInt(whole + fraction.padEnd(assetDecimals[asset], '0')) }

@@ -12,12 +12,12 @@ const OF_OTHERS = 0o077
 /** Makes a directory if need be, and takes it and all that is in it from everybody but its user. */
 export function makePrivate(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE })
-  for (const path of openToOthers(directory))
+  for (const path of findSharedPaths(directory))
     chmodSync(path, lstatSync(path).isDirectory() ? DIRECTORY_MODE : FILE_MODE)
 }
 
 /** The paths of a directory, itself included, that others than its user may read, write or enter. */
-export function openToOthers(directory: string): string[] {
+export function findSharedPaths(directory: string): string[] {
   const inside = readdirSync(directory, { recursive: true, encoding: 'utf8' })
   return [directory, ...inside.map((name) => join(directory, name))].filter((path) => {
     const { mode } = lstatSync(path, { throwIfNoEntry: false }) ?? { mode: 0 }

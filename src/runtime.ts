@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { newId } from './ids.ts'
 import { createJournal } from './journal/write.ts'
 import type { Services } from './kernel/context.ts'
-import { countingRefusals, observed } from './kernel/observed.ts'
+import { countRefusals, observed } from './kernel/observed.ts'
 import type { Tool } from './kernel/tool.ts'
 import type { Log } from './log.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
@@ -171,7 +171,7 @@ export async function createRuntime(
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
       bankingProvider,
-      rateLimiter: countingRefusals(watch('rate_limits', rateLimiter), metrics),
+      rateLimiter: countRefusals(watch('rate_limits', rateLimiter), metrics),
       sandbox:
         webhooks === null
           ? null
@@ -214,7 +214,7 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
 }
 
 /** The parts of the chain's room that only look. */
-export const lookAtChain = () => import('./providers/chain/inspect.ts')
+export const loadChainInspection = () => import('./providers/chain/inspect.ts')
 
 async function startChain({ chain }: Config, parts: Timed): Promise<Chain> {
   switch (chain.kind) {

@@ -73,7 +73,7 @@ function hexAddress(text: string): `0x${string}` {
 }
 
 /** What is wrong with the limits that a configuration states, one line each, and with the relying party of its origin. */
-export function statedWrongly(config: Config): string[] {
+export function settingsErrors(config: Config): string[] {
   const { publicOrigin } = config
   const readings = [
     () => rateLimitsOf(config),

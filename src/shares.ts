@@ -33,12 +33,12 @@ export function sharesOf(symbol: string, units: bigint): Shares {
 }
 
 /** What a quantity costs a buyer: whole cents, rounded up. @param price nano-dollars a share. @returns cents. */
-export function costUp(units: bigint, price: bigint): bigint {
+export function costRoundedUp(units: bigint, price: bigint): bigint {
   return (units * price + CENT - 1n) / CENT
 }
 
 /** What a quantity is worth: whole cents, rounded down. @param price nano-dollars a share. @returns cents. */
-export function worthDown(units: bigint, price: bigint): bigint {
+export function worthRoundedDown(units: bigint, price: bigint): bigint {
   return (units * price) / CENT
 }
 

@@ -1,6 +1,6 @@
 /** What money is worth in US dollars: how a spend in any asset counts against a budget. */
 
-import { convertUp, crossRateUp, rateText } from './cross-rate.ts'
+import { convertRoundingUp, crossRateUp, rateText } from './cross-rate.ts'
 import { currencyOf } from './currencies.ts'
 import { Failure } from './failure.ts'
 import { assetDecimals, type Money } from './money.ts'
@@ -23,5 +23,8 @@ export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue
   if (source === undefined || dollar === undefined)
     throw new Failure('rates_unavailable', `There is no rate from ${asset} to USD.`, { retryAfter: 60 })
   const rate = crossRateUp(source, dollar)
-  return { usdMicros: convertUp(units, assetDecimals[asset], rate, MICRO_DIGITS), rate: rateText(rate) }
+  return {
+    usdMicros: convertRoundingUp(units, assetDecimals[asset], rate, MICRO_DIGITS),
+    rate: rateText(rate),
+  }
 }

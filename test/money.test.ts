@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { parseJson } from '../src/json.ts'
 import {
   type Asset,
+  amountMismatch,
   assetDecimals,
   decimalAmount,
   decimalOf,
   decimalOfUnits,
-  misfitOf,
   moneyOf,
 } from '../src/money.ts'
 
@@ -71,7 +71,7 @@ describe('money', () => {
     fc.assert(
       fc.property(assets, wholes, digits(1, 20), (asset, whole, more) => {
         const text = `${whole}.${'0'.repeat(assetDecimals[asset])}${more}`
-        expect(misfitOf(text, asset)).toContain('never rounded')
+        expect(amountMismatch(text, asset)).toContain('never rounded')
         expect(() => moneyOf(asset, text)).toThrow(RangeError)
       }),
     )
@@ -114,7 +114,7 @@ describe('an amount on the wire', () => {
         const text = `${whole}.${fraction}`.slice(0, 60)
         fc.pre(text.length > `${whole}.`.length + 6 && /[1-9]/.test(text))
         for (const [, value] of written(text))
-          expect(misfitOf(decimalAmount.parse(value), 'USDC')).toBeDefined()
+          expect(amountMismatch(decimalAmount.parse(value), 'USDC')).toBeDefined()
       }),
     )
   })

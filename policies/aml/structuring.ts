@@ -18,7 +18,7 @@ export interface Band {
 }
 
 /** The amounts just under a threshold. Empty where there is none to stay under. */
-export function bandUnder(threshold: bigint, { fromPercent }: Structuring): Band {
+export function bandBelow(threshold: bigint, { fromPercent }: Structuring): Band {
   return { from: (threshold * BigInt(fromPercent) + 99n) / 100n, below: threshold }
 }
 

@@ -1,7 +1,7 @@
 /** Who may have a bank account: whoever is identified; in the sandbox anybody, because no money there is real. */
 
 /** Whether an account may open virtual accounts. */
-export function mayBank({
+export function canOpenVirtualAccounts({
   mode,
   kycLevel,
 }: {

@@ -2,13 +2,13 @@
 import type { CardControls } from './controls.ts'
 
 /** The controls that can be loosened. @property priority the assets that it may be paid from. */
-export interface LooseControls extends CardControls {
+export interface LoosenableControls extends CardControls {
   readonly dailyMax: bigint | null
   readonly priority: readonly string[]
 }
 
 /** The controls that are looser after a change than before it, by name; empty where none is. */
-export function loosenedControls(before: LooseControls, after: LooseControls): readonly string[] {
+export function loosenedControls(before: LoosenableControls, after: LoosenableControls): readonly string[] {
   const isRaised = (from: bigint | null, to: bigint | null) => from !== null && (to === null || to > from)
   const isLonger = (from: readonly string[], to: readonly string[]) => to.some((each) => !from.includes(each))
   const loosened = {

@@ -14,7 +14,7 @@ import { signReceipt } from './receipt.ts'
 import { type SigningKey, signingKeyOf } from './signing-key.ts'
 import {
   appendSeals,
-  beginning,
+  beforeFirstDecision,
   lockChain,
   type Position,
   readHead,
@@ -31,7 +31,7 @@ const PAGE = 1_000
 const BATCH = 250
 
 /** What sealing needs. */
-export interface Sealing {
+export interface SealingDependencies {
   readonly database: Database
   readonly clock: Clock
   readonly log: Pick<Log, 'error'>
@@ -51,8 +51,8 @@ interface Signed {
  * Makes the rounds of one process. It remembers how far it has seen everything: the first round walks all decisions, and so
  * does the one after a failure; every other one starts where transactions were still open when the last one began.
  */
-export function createSealRound({ database, clock, log, settings }: Sealing): SealRound {
-  let seen: Position = beginning
+export function createSealRound({ database, clock, log, settings }: SealingDependencies): SealRound {
+  let seen: Position = beforeFirstDecision
   /** Decisions that were seen before they were authenticated. */
   let waiting: readonly string[] = []
   /** The head of the chain that was verified last. */
@@ -127,7 +127,7 @@ export function createSealRound({ database, clock, log, settings }: Sealing): Se
     if (!(await sealAll(waiting))) return sealed
     let horizon: string | undefined
     let after = seen
-    const isWhole = seen === beginning
+    const isWhole = seen === beforeFirstDecision
     for (;;) {
       const page = await readPositions(database, { after, limit: PAGE, isWhole })
       // Later statements see more, never less: what was finished before the first of them has been walked at the end.
@@ -145,7 +145,7 @@ export function createSealRound({ database, clock, log, settings }: Sealing): Se
   return (signal) =>
     walk(signal).catch((error: unknown) => {
       // A server that was restored meanwhile gives its numbers out again.
-      seen = beginning
+      seen = beforeFirstDecision
       throw error
     })
 }

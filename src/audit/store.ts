@@ -19,7 +19,7 @@ export interface Position {
 }
 
 /** Before every decision. */
-export const beginning: Position = { writer: '0', id: '' }
+export const beforeFirstDecision: Position = { writer: '0', id: '' }
 
 /** A decision's place in the chain. @property sequence from 1. */
 export interface SealRow {

@@ -1,6 +1,6 @@
 /** What the banking provider tells, applied once: states only go up, and the last one moves money. */
 import { raiseAlarm } from '../alarms/alarms.ts'
-import { convertDown, crossRateDown } from '../cross-rate.ts'
+import { convertRoundingDown, crossRateDown } from '../cross-rate.ts'
 import { type Currency, currencyOf } from '../currencies.ts'
 import { Failure } from '../failure.ts'
 import type { NewId } from '../ids.ts'
@@ -19,21 +19,21 @@ import { BANK } from '../spending/sources.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { applyPayout } from './apply-payout.ts'
 import {
-  arrivedTokens,
+  creditedTokens,
+  parseEventAmount,
   requireCustomer,
   requireSame,
   requireUnstopped,
-  saidAmount,
   withAlarm,
 } from './judge-event.ts'
-import { findVirtualAccount, moveVirtualAccount, type VirtualAccount } from './store.ts'
-import { takeBack } from './take-back.ts'
+import { reverseDeposit } from './reverse-deposit.ts'
+import { findVirtualAccount, updateVirtualAccountStatus, type VirtualAccount } from './store.ts'
 
 /**
  * What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there.
  * @property oweMint writes down, in the transaction of the credit, that it is to be put on the chain.
  */
-export interface BankApplying<Owed = unknown> {
+export interface BankingEventDependencies<Owed = unknown> {
   readonly database: Database
   readonly rates: Rates
   readonly chain: { readonly name: string }
@@ -74,7 +74,7 @@ const steps: ReadonlyMap<
 
 /** Applies an event, in one transaction with the record of it. @returns what is to be minted after the commit. */
 export async function applyBankingEvent<Owed>(
-  parts: BankApplying<Owed>,
+  parts: BankingEventDependencies<Owed>,
   event: BankingEvent,
   at: Date,
 ): Promise<Owed | null> {
@@ -93,7 +93,7 @@ export async function applyBankingEvent<Owed>(
     const account = await findVirtualAccount(connection, { providerId: event.virtualAccount })
     if (account === undefined) return null
     const step = event.kind === 'account' ? steps.get(event.state) : undefined
-    if (step !== undefined) await moveVirtualAccount(connection, { id: account.id, ...step })
+    if (step !== undefined) await updateVirtualAccountStatus(connection, { id: account.id, ...step })
     if (event.kind !== 'deposit' || table === null) return null
     const mint = await applyDeposit({ ...parts, connection, table }, account, event, at)
     return mint === null ? null : parts.oweMint(connection, account.accountId, mint)
@@ -102,7 +102,7 @@ export async function applyBankingEvent<Owed>(
 }
 
 async function applyDeposit(
-  { connection, table, ...parts }: BankApplying & { connection: Connection; table: RateTable },
+  { connection, table, ...parts }: BankingEventDependencies & { connection: Connection; table: RateTable },
   account: VirtualAccount,
   event: BankingEvent,
   at: Date,
@@ -147,8 +147,8 @@ async function applyDeposit(
   const isBooked = isBookedHere || destination === null
   // Who delivers on the chain names sums before and after fees, and in tokens: nothing is booked by them.
   const isSaid = isBooked && (event.amount !== null || rank === PROCESSED)
-  const arrived = isSaid ? arrivedTokens(event, account, before.said_units) : null
-  const said = isSaid && arrived === null ? saidAmount(event, account.currency) : null
+  const arrived = isSaid ? creditedTokens(event, account, before.said_units) : null
+  const said = isSaid && arrived === null ? parseEventAmount(event, account.currency) : null
   if (said !== null) requireSame(said, before.said_units)
   const change = connection.kysely
     .updateTable('deposit')
@@ -174,7 +174,7 @@ async function applyDeposit(
   // The bank takes the sum that it paid in, whatever that has become and is worth now.
   const taken = { asset: account.currency, units: before.said_units }
   const database = connection
-  const debt = await takeBack({ database, log }, { id, accountId: account.accountId, money: taken, at })
+  const debt = await reverseDeposit({ database, log }, { id, accountId: account.accountId, money: taken, at })
   if (debt !== null) await collectDebt({ ...parts, database }, debt, { table, at })
   return null
 }
@@ -185,7 +185,10 @@ function converted(money: Money, { destination }: VirtualAccount, table: RateTab
   const asset = destination.token
   const { from, to } = pairOf(table, money.asset, asset)
   const rate = crossRateDown(from, to, 0)
-  return { asset, units: convertDown(money.units, assetDecimals[money.asset], rate, assetDecimals[asset]) }
+  return {
+    asset,
+    units: convertRoundingDown(money.units, assetDecimals[money.asset], rate, assetDecimals[asset]),
+  }
 }
 
 /** @throws Failure `rates_unavailable`. */

@@ -6,7 +6,7 @@ import type { BankingEvent } from '../providers/banking.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'
 import type { Connection } from '../storage/database.ts'
-import { requireSame, requireUnstopped, saidAmount } from './judge-event.ts'
+import { parseEventAmount, requireSame, requireUnstopped } from './judge-event.ts'
 
 /** Where a payout stands; a higher rank never gives way to a lower one. */
 const ranks: ReadonlyMap<string, number> = new Map([
@@ -41,7 +41,7 @@ export async function applyPayout(connection: Connection, event: BankingEvent, a
   await requireUnstopped(connection, id)
   if (event.amount !== null) {
     const { asset, units } = await findHeld(connection, decisionId)
-    requireSame(saidAmount(event, asset), units)
+    requireSame(parseEventAmount(event, asset), units)
   }
   await connection.kysely
     .updateTable('payout')

@@ -6,7 +6,14 @@ import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import { Failure } from '../failure.ts'
 import { toJson } from '../json.ts'
 import type { Log } from '../log.ts'
-import { assetDecimals, decimalAmount, type Money, misfitOf, moneyOf, stablecoinCurrency } from '../money.ts'
+import {
+  amountMismatch,
+  assetDecimals,
+  decimalAmount,
+  type Money,
+  moneyOf,
+  stablecoinCurrency,
+} from '../money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import type { Connection } from '../storage/database.ts'
 import type { VirtualAccount } from './store.ts'
@@ -16,11 +23,11 @@ const MAX_CENTS = 1_000_000_000_000n
 const CENT_DECIMALS = 2
 
 /** The sum that an event names, in its account's currency or in that of what was sent. @throws Failure `invalid_request`. */
-export function saidAmount({ amount, currency: said }: BankingEvent, currency: Money['asset']): Money {
+export function parseEventAmount({ amount, currency: said }: BankingEvent, currency: Money['asset']): Money {
   if (said !== null && said.toUpperCase() !== currency)
     throw unfit('another_currency', 'currency', `the account is in ${currency}`)
   const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
-  const misfit = parsed.success ? misfitOf(parsed.data, currency) : 'is not an amount'
+  const misfit = parsed.success ? amountMismatch(parsed.data, currency) : 'is not an amount'
   if (!parsed.success || misfit !== undefined)
     throw unfit('no_amount', 'amount', misfit ?? 'is not an amount')
   const money = moneyOf(currency, parsed.data)
@@ -34,14 +41,14 @@ export function saidAmount({ amount, currency: said }: BankingEvent, currency: M
  * currency. @param saidUnits of the account's currency: a peg never makes more of it than there was.
  * @throws Failure `invalid_request`.
  */
-export function arrivedTokens(
+export function creditedTokens(
   event: BankingEvent,
   { currency, destination }: Pick<VirtualAccount, 'currency' | 'destination'>,
   saidUnits: bigint | null,
 ): Money | null {
   const token = destination?.token
   if (token === undefined || event.currency?.toUpperCase() !== token) return null
-  const money = saidAmount(event, token)
+  const money = parseEventAmount(event, token)
   if (saidUnits === null || stablecoinCurrency[token] !== currency) return money
   const most = saidUnits * 10n ** BigInt(assetDecimals[token] - assetDecimals[currency])
   if (money.units > most) throw unfit('another_amount', 'amount', 'is more than was paid in')

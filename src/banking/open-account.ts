@@ -1,12 +1,12 @@
 /** A new virtual account, or the one that is there already. */
 import { z } from 'zod'
-import { mayBank } from '../../policies/banking/kyc-gate.ts'
+import { canOpenVirtualAccounts } from '../../policies/banking/kyc-gate.ts'
 import { Failure } from '../failure.ts'
-import { foreignText } from '../foreign-text.ts'
 import type { NewId } from '../ids.ts'
 import { stablecoins } from '../money.ts'
 import { type BankCurrency, type BankingProvider, bankCurrencies } from '../providers/banking.ts'
 import type { Connection, Database } from '../storage/database.ts'
+import { untrustedText } from '../untrusted-text.ts'
 import {
   type AccountOrder,
   endAccountOrder,
@@ -30,9 +30,9 @@ export const virtualAccountView = z.strictObject({
   id: z.string().describe('`va_…`'),
   currency: z.enum(bankCurrencies).describe('What it takes.'),
   status: z.enum(['pending', 'active', 'deactivated']).describe('Only an `active` one takes money.'),
-  accountHolderName: foreignText('Whose account a payer sees.'),
-  bankName: foreignText('Name of the bank.'),
-  bankAddress: foreignText('Address of the bank.'),
+  accountHolderName: untrustedText('Whose account a payer sees.'),
+  bankName: untrustedText('Name of the bank.'),
+  bankAddress: untrustedText('Address of the bank.'),
   instructions: instructionsView,
   reference: z.string().describe('What to write beside a payment.'),
   destination: z
@@ -96,7 +96,7 @@ export async function orderVirtualAccount(
     at,
   }: { holder: Holder; currency: BankCurrency; destination: Destination | null; at: Date },
 ): Promise<OrderedAccount> {
-  if (!mayBank({ mode: settings.mode, kycLevel: holder.kycLevel }))
+  if (!canOpenVirtualAccounts({ mode: settings.mode, kycLevel: holder.kycLevel }))
     throw new Failure('kyc_required', 'A bank account needs identity verification first.', {
       hint: 'POST /api/compliance/kyc, then send this request again.',
     })

@@ -158,7 +158,7 @@ export async function insertVirtualAccount(
 }
 
 /** Moves a virtual account to another status, where it has one of those that lead there. */
-export async function moveVirtualAccount(
+export async function updateVirtualAccountStatus(
   database: Connection,
   { id, from, to }: { id: string; from: readonly VirtualAccount['status'][]; to: VirtualAccount['status'] },
 ): Promise<void> {

@@ -9,7 +9,7 @@ const OWNERS_OWN: ReadonlySet<string> = new Set(['atm', 'magstripe'])
 type Limited = Pick<Card, 'keyId' | 'dailyMax' | 'channels'>
 
 /** What a card is like when it comes into the hands of a key, before its owner has said more. */
-export function inHandsOfKey<Kind extends Limited>(card: Kind, keyId: string | null): Kind {
+export function isHeldByKey<Kind extends Limited>(card: Kind, keyId: string | null): Kind {
   if (keyId === null || keyId === card.keyId) return { ...card, keyId }
   return {
     ...card,
@@ -29,6 +29,6 @@ export function looseParts({ keyId, dailyMax, channels }: Limited): readonly str
 export function loosenedParts(before: Card, after: Card): readonly string[] {
   const isUnbound = before.keyId !== null && after.keyId !== before.keyId
   // Binding takes away what keys do not start with: to give it back in the same change is to loosen.
-  const bound = inHandsOfKey(before, after.keyId)
+  const bound = isHeldByKey(before, after.keyId)
   return [...loosenedControls(bound, after), ...(isUnbound ? ['agentId'] : [])]
 }

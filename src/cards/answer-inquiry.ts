@@ -1,5 +1,5 @@
 /** What a balance inquiry is told: no more than a purchase could take now, and nothing where none would be approved. */
-import { mostAtOnce } from '../../policies/kyc.ts'
+import { maxSingleSpend } from '../../policies/kyc.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
 import type { CardAnswer, CardAuthorization } from '../providers/card-processor.ts'
@@ -8,12 +8,12 @@ import type { Coverage } from '../spending/coverage.ts'
 import { owedBy } from '../spending/debts.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { fundedCents, fundingsOf } from './fundings.ts'
-import { kycLimitsOf, type Refusing, refusedBy } from './refused-by.ts'
-import { type Spending, spendOf } from './spend.ts'
-import { findJudgedCard, type JudgedCard } from './store.ts'
+import { type CardRefusalDependencies, kycLimitsOf, refusedBy } from './refused-by.ts'
+import { type CardSpendDependencies, spendOf } from './spend.ts'
+import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 /** What answering needs. */
-export interface Inquiring extends Refusing, Spending {
+export interface BalanceInquiryDependencies extends CardRefusalDependencies, CardSpendDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
   readonly rates: Rates
@@ -23,7 +23,7 @@ export interface Inquiring extends Refusing, Spending {
 
 /** Answers an inquiry; holds nothing. */
 export async function answerInquiry(
-  parts: Inquiring,
+  parts: BalanceInquiryDependencies,
   request: CardAuthorization,
   now: Date,
 ): Promise<CardAnswer> {
@@ -41,7 +41,7 @@ export async function answerInquiry(
   if (spend.violations.length > 0) return declined('policy_denied')
   const used = await usedToday(database, card, now)
   const micros = [
-    mostAtOnce(kycLimitsOf(settings, card), card.kycLevel),
+    maxSingleSpend(kycLimitsOf(settings, card), card.kycLevel),
     ...(card.key === null ? [] : keyLimits(policyOf(card.key), used)),
   ]
   const limits = [
@@ -87,7 +87,7 @@ const usage: Statement = {
     from account a left join budget_usage own on own.key_id = $3 and own.day = $4 where a.id = $2`,
 }
 
-function usedToday(database: Connection, { id, accountId, key }: JudgedCard, now: Date): Promise<Used> {
+function usedToday(database: Connection, { id, accountId, key }: CardWithPolicies, now: Date): Promise<Used> {
   const day = now.toISOString().slice(0, 10)
   return callForRow<Used>(database, usage, [id, accountId, key?.id ?? null, day])
 }

@@ -9,10 +9,10 @@ import type { ContentRow } from '../spending/decision-content.ts'
 import type { Source } from '../spending/sources.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { clearingSources } from './fundings.ts'
-import { findJudgedCard, type JudgedCard } from './store.ts'
+import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 /** What applying needs. */
-export interface Applying {
+export interface CardTransactionDependencies {
   readonly database: Database
   readonly chain: { readonly name: string }
   readonly rates: Rates
@@ -54,7 +54,7 @@ interface Row {
  * @returns `early` where its authorization is not there yet, `unknown` where the card is none of ours or not its own.
  */
 export async function applyTransaction(
-  parts: Applying,
+  parts: CardTransactionDependencies,
   transaction: CardTransaction,
   { isTakenAsItIs }: { isTakenAsItIs: boolean },
 ): Promise<'applied' | 'early' | 'unknown'> {
@@ -65,7 +65,7 @@ export async function applyTransaction(
   if ((await cardIdOf(database, token)) === undefined) {
     if (transaction.wasAuthorized && !isTakenAsItIs) return 'early'
     if (events.length === 0) return 'applied'
-    await openUnasked(parts, card, transaction)
+    await openForcePosted(parts, card, transaction)
   }
   if ((await cardIdOf(database, token)) !== card.id) {
     log.error(
@@ -101,7 +101,7 @@ export async function applyTransaction(
 
 /** Ends an authorization: what it still holds goes back. Twice changes nothing. */
 export async function closeAuthorization(
-  parts: Pick<Applying, 'database' | 'newId' | 'vouch'>,
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
   { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
 ): Promise<void> {
   const event = `${token}:${status}`
@@ -109,7 +109,7 @@ export async function closeAuthorization(
 }
 
 async function apply(
-  { database, newId, vouch }: Pick<Applying, 'database' | 'newId' | 'vouch'>,
+  { database, newId, vouch }: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
   change: {
     readonly event: string
     readonly token: string
@@ -152,9 +152,9 @@ async function cardIdOf(database: Connection, token: string): Promise<string | u
 }
 
 /** A transaction that nobody was asked about: the network has moved the money, so it is taken as it is. */
-async function openUnasked(
-  { database, newId, clock }: Applying,
-  card: JudgedCard,
+async function openForcePosted(
+  { database, newId, clock }: CardTransactionDependencies,
+  card: CardWithPolicies,
   { token, merchantName }: CardTransaction,
 ): Promise<void> {
   const at = clock()
@@ -163,6 +163,6 @@ async function openUnasked(
 }
 
 /** What was refunded came as cash, and goes back from there. */
-function cashFirst(priority: JudgedCard['priority']): JudgedCard['priority'] {
+function cashFirst(priority: CardWithPolicies['priority']): CardWithPolicies['priority'] {
   return ['USD', ...priority.filter((asset) => asset !== 'USD')]
 }

@@ -8,15 +8,18 @@ import { coverageParameters } from '../spending/coverage.ts'
 import type { ContentRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
 import { callForRow, type Database, type Statement } from '../storage/database.ts'
-import { answerInquiry, type Inquiring } from './answer-inquiry.ts'
+import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization } from './apply-transaction.ts'
 import { type Funding, fundingsOf } from './fundings.ts'
-import { type Refusing, refusedBy } from './refused-by.ts'
-import { type Spending, spendOf } from './spend.ts'
-import { findJudgedCard, type JudgedCard } from './store.ts'
+import { type CardRefusalDependencies, refusedBy } from './refused-by.ts'
+import { type CardSpendDependencies, spendOf } from './spend.ts'
+import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 /** What deciding needs. */
-export interface Authorizing extends Refusing, Spending, Inquiring {
+export interface CardAuthorizationDependencies
+  extends CardRefusalDependencies,
+    CardSpendDependencies,
+    BalanceInquiryDependencies {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
@@ -51,7 +54,7 @@ const unknowns: ReadonlySet<string> = new Set(['rates_unavailable', 'controls_un
  * `provider_unavailable` where the database does not answer: the processor asks again, and finds what was decided.
  */
 export async function authorizeCard(
-  parts: Authorizing,
+  parts: CardAuthorizationDependencies,
   request: CardAuthorization,
   asked: { webhookId: string; now: Date },
 ): Promise<CardAnswer> {
@@ -65,7 +68,7 @@ export async function authorizeCard(
 }
 
 async function authorize(
-  parts: Authorizing,
+  parts: CardAuthorizationDependencies,
   request: CardAuthorization,
   { webhookId, now }: { webhookId: string; now: Date },
 ): Promise<CardAnswer> {
@@ -98,8 +101,8 @@ function unitsOf({ type, units }: CardAuthorization): bigint {
 }
 
 async function decide(
-  parts: Authorizing,
-  card: JudgedCard,
+  parts: CardAuthorizationDependencies,
+  card: CardWithPolicies,
   request: CardAuthorization,
   { webhookId, now }: { webhookId: string; now: Date },
 ): Promise<Row> {

@@ -1,8 +1,8 @@
 /** A card as its owner sees it, and what may be said of its controls. Never a number or a code. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
-import { foreignText, foreignTextOrNull } from '../foreign-text.ts'
-import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../money.ts'
+import { untrustedText, untrustedTextOrNull } from '../untrusted-text.ts'
 import { type Card, fundingAssets } from './store.ts'
 
 const limit = z.string().nullable().describe('USD, as a decimal string; null: no limit.')
@@ -25,8 +25,8 @@ export const cardView = z.strictObject({
   expMonth: z.int().describe('Month that it expires in, 1 to 12.'),
   expYear: z.int().describe('Year that it expires in.'),
   currency: z.literal('USD').describe('What purchases and limits are in.'),
-  cardholderName: foreignText('Name on the card.'),
-  nickname: foreignTextOrNull('What its owner calls it.'),
+  cardholderName: untrustedText('Name on the card.'),
+  nickname: untrustedTextOrNull('What its owner calls it.'),
   agentId: z
     .string()
     .nullable()
@@ -81,7 +81,7 @@ export function viewCard(card: Card): z.output<typeof cardView> {
 
 const dollars = decimalAmount
   .superRefine((text, context) => {
-    const misfit = misfitOf(text, 'USD')
+    const misfit = amountMismatch(text, 'USD')
     if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
   })
   .nullable()

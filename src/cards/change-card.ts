@@ -5,7 +5,7 @@ import type { Connection } from '../storage/database.ts'
 import { type Card, findOwnCard, isOwnKey, updateCard } from './store.ts'
 
 /** Who changes a card. @property keyId null: the owner. */
-export interface CardChanger {
+export interface CardActor {
   readonly accountId: string
   readonly keyId: string | null
 }
@@ -17,7 +17,7 @@ export interface CardChanger {
  */
 export async function findCardToChange(
   database: Connection,
-  { accountId, keyId }: CardChanger,
+  { accountId, keyId }: CardActor,
   cardId: string,
 ): Promise<Card> {
   const card = await findOwnCard(database, { accountId, id: cardId, isLocked: true })
@@ -36,7 +36,7 @@ export async function findCardToChange(
  */
 export async function changeCard(
   database: Connection,
-  { keyId }: CardChanger,
+  { keyId }: CardActor,
   { before, after }: { before: Card; after: Card },
 ): Promise<Card> {
   const loosened = keyId === null ? [] : loosenedControls(before, after)
@@ -53,7 +53,7 @@ export async function changeCard(
  */
 export async function bindingOf(
   database: Connection,
-  { accountId, keyId }: CardChanger,
+  { accountId, keyId }: CardActor,
   { wanted, before }: { wanted: string | null | undefined; before: string | null },
 ): Promise<string | null> {
   const next = wanted === undefined ? before : wanted

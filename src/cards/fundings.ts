@@ -3,7 +3,7 @@ import type { RateTable } from '../rate-table.ts'
 import { type Coverage, coverageParameters } from '../spending/coverage.ts'
 import { allAssets, isStablecoin, type Source, sourcesOf } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
-import type { FundingAsset, JudgedCard } from './store.ts'
+import type { CardWithPolicies, FundingAsset } from './store.ts'
 
 /** One asset that a card may be paid from. */
 export type Funding = Source<FundingAsset>
@@ -13,7 +13,7 @@ export type Funding = Source<FundingAsset>
  * holds where the chain could not be read.
  */
 export function fundingsOf(
-  { priority, isWalletOurs }: Pick<JudgedCard, 'priority' | 'isWalletOurs'>,
+  { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
   { table, chain, coverage }: { table: RateTable; chain: string; coverage: Coverage | null },
 ): readonly Funding[] {
   const assets = priority.filter((asset) => isWalletOurs || coverage !== null || !isStablecoin(asset))

@@ -6,7 +6,7 @@ import type { Json } from '../json.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { cardState } from './card-state.ts'
-import { type CardOrder, type CardOrderer, endCardOrder, forgetCardOrder } from './order-card.ts'
+import { type CardOrder, type CardRequester, endCardOrder, forgetCardOrder } from './order-card.ts'
 import { type Card, findAnyCard, fundingAssets, insertCard } from './store.ts'
 
 /** What a new card is like before its owner has said anything. */
@@ -33,7 +33,7 @@ export interface IssueParts {
 /** A card that somebody has had issued, as the journal holds it. */
 interface IssuedChange {
   readonly accountId: string
-  readonly actor: CardOrderer
+  readonly actor: CardRequester
   readonly action: 'card.issued'
   readonly object: { readonly kind: 'card'; readonly id: string }
   readonly after: Json

@@ -1,10 +1,10 @@
 /** What was paid with a card, and what was refused. */
 import { z } from 'zod'
-import { foreignText } from '../foreign-text.ts'
 import { decimalOf } from '../money.ts'
 import type { Page } from '../page.ts'
 import { cardReasons } from '../providers/card-processor.ts'
 import type { Connection } from '../storage/database.ts'
+import { untrustedText } from '../untrusted-text.ts'
 
 const amount = z.string().describe('USD, as a decimal string.')
 
@@ -15,7 +15,7 @@ export const transactionView = z.strictObject({
     .enum(['pending', 'settled', 'voided', 'expired', 'declined'])
     .describe('`pending`: approved and held, not yet cleared.'),
   reason: z.string().describe(`Why it was approved or declined: ${cardReasons.join(', ')}.`),
-  merchant: foreignText('Name of the merchant.'),
+  merchant: untrustedText('Name of the merchant.'),
   mcc: z.string().nullable().describe('Merchant category code (ISO 18245).'),
   channel: z.string().nullable().describe('How it was paid.'),
   amount: amount.describe('What was asked for: USD, as a decimal string.'),

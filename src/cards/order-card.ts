@@ -8,7 +8,7 @@ import type { Connection, Statement } from '../storage/database.ts'
 import { type Card, fundingAssets } from './store.ts'
 
 /** What a new card is to be like. */
-export type WantedCard = Pick<
+export type NewCard = Pick<
   Card,
   | 'accountId'
   | 'keyId'
@@ -23,7 +23,7 @@ export type WantedCard = Pick<
 >
 
 /** Who has a card issued: a person, or a key. */
-export interface CardOrderer {
+export interface CardRequester {
   readonly kind: 'person' | 'key'
   readonly id: string
 }
@@ -31,14 +31,14 @@ export interface CardOrderer {
 /** An order. @property id of the card to be; the processor takes it once. @property orderedBy null: the gateway itself did. */
 export interface CardOrder {
   readonly id: string
-  readonly orderedBy: CardOrderer | null
-  readonly wanted: WantedCard
+  readonly orderedBy: CardRequester | null
+  readonly wanted: NewCard
   readonly createdAt: Date
 }
 
 /** Whose call it is, and its idempotency key, where it has one. */
 interface OrderingCall {
-  readonly caller: CardOrderer
+  readonly caller: CardRequester
   readonly key: string | null
 }
 
@@ -68,7 +68,7 @@ const KEY_MS = 24 * 60 * 60_000
  */
 export async function orderCard(
   { database, newId }: { database: Connection; newId: NewId },
-  { wanted, call, at }: { wanted: WantedCard; call: OrderingCall | null; at: Date },
+  { wanted, call, at }: { wanted: NewCard; call: OrderingCall | null; at: Date },
 ): Promise<CardOrder> {
   const stored = storedOf(wanted)
   const before = call === null ? undefined : await findOrderOf(database, call, at)
@@ -136,7 +136,7 @@ export async function sweepCardOrders(database: Connection, at: Date): Promise<v
 
 interface Row {
   readonly id: string
-  readonly caller_kind: CardOrderer['kind'] | null
+  readonly caller_kind: CardRequester['kind'] | null
   readonly caller: string | null
   readonly wanted: unknown
   readonly created_at: Date
@@ -164,7 +164,7 @@ function orderOf({ id, caller_kind: kind, caller, wanted, created_at: createdAt 
   return { id, orderedBy, wanted: wantedCard.parse(wanted), createdAt }
 }
 
-function storedOf({ channels, mccAllow, mccDeny, priority, ...wanted }: WantedCard): object {
+function storedOf({ channels, mccAllow, mccDeny, priority, ...wanted }: NewCard): object {
   return wantedCard.encode({
     ...wanted,
     channels: cardChannels.filter((channel) => channels.includes(channel)),

@@ -3,10 +3,10 @@ import { refusalOf } from '../../policies/cards/controls.ts'
 import { type KycLimits, neededLevel } from '../../policies/kyc.ts'
 import type { CardAuthorization, CardReason } from '../providers/card-processor.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
-import type { JudgedCard } from './store.ts'
+import type { CardWithPolicies } from './store.ts'
 
 /** What it asks. */
-export interface Refusing {
+export interface CardRefusalDependencies {
   readonly railControls: Pick<RailControls, 'read'>
   readonly settings: { readonly mode: 'sandbox' | 'production'; readonly kycLimits: KycLimits }
 }
@@ -16,8 +16,8 @@ export interface Refusing {
  * there is no money, and thus nothing to count.
  */
 export async function refusedBy(
-  { railControls, settings }: Refusing,
-  card: JudgedCard,
+  { railControls, settings }: CardRefusalDependencies,
+  card: CardWithPolicies,
   { channel, merchant, units }: Pick<CardAuthorization, 'channel' | 'merchant' | 'units'>,
   now: Date,
 ): Promise<CardReason | null> {
@@ -38,8 +38,8 @@ const unlimited: KycLimits = { none: null, basic: null, full: null }
 
 /** What the holder may spend at once. Demo guests are nobody, and have nothing of worth. */
 export function kycLimitsOf(
-  { mode, kycLimits }: Refusing['settings'],
-  { isGuest }: Pick<JudgedCard, 'isGuest'>,
+  { mode, kycLimits }: CardRefusalDependencies['settings'],
+  { isGuest }: Pick<CardWithPolicies, 'isGuest'>,
 ): KycLimits {
   return mode === 'sandbox' && isGuest ? unlimited : kycLimits
 }

@@ -8,7 +8,7 @@ import { type ContentRow, contentColumns, contentOf } from '../spending/decision
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
 /** Tries after which a settlement is a debt and an alarm. With the pauses between them about a quarter of an hour. */
-export const MAX_TRIES = 10
+export const MAX_ATTEMPTS = 10
 
 /** How many are looked at in a round. */
 const BATCH = 100
@@ -130,7 +130,7 @@ export async function endSettlements(database: Connection, at: Date): Promise<re
     const { verdict } = await callForRow<{ verdict: string }>(
       database,
       { name: 'card_settlement_end', text: 'select verdict from card_settlement_end($1, $2, $3)' },
-      [id, MAX_TRIES, at],
+      [id, MAX_ATTEMPTS, at],
     )
     if (verdict === 'owed') owed.push(id)
   }
@@ -190,7 +190,7 @@ export async function reopenSettlement(
 }
 
 /** Has refused settlements of an account tried again at once, because what refused them may have changed. */
-export async function hurrySettlements(
+export async function expediteSettlements(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<void> {
@@ -203,7 +203,7 @@ export async function hurrySettlements(
 }
 
 /** Approvals that nothing was heard of since before a moment. */
-export async function forgottenAuthorizations(
+export async function staleAuthorizations(
   database: Connection,
   { before, limit }: { before: Date; limit: number },
 ): Promise<readonly string[]> {

@@ -12,11 +12,11 @@ import type { CardAuthorization } from '../providers/card-processor.ts'
 import type { SpendRequest } from '../spending/reserve.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Funding } from './fundings.ts'
-import type { JudgedCard } from './store.ts'
+import type { CardWithPolicies } from './store.ts'
 
 /** What a spend is made of. @property policyOf a key's policy, parsed. */
-export interface Spending {
-  readonly policyOf: (key: NonNullable<JudgedCard['key']>) => Policy | null
+export interface CardSpendDependencies {
+  readonly policyOf: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
   readonly newId: NewId
 }
 
@@ -25,8 +25,8 @@ export interface Spending {
  * forbids it, where there are none.
  */
 export function spendOf(
-  { newId, policyOf }: Spending,
-  card: JudgedCard,
+  { newId, policyOf }: CardSpendDependencies,
+  card: CardWithPolicies,
   {
     request: { merchant },
     units,

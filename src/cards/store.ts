@@ -37,7 +37,7 @@ export interface Card extends CardControls {
 }
 
 /** A card whose owner and key decide on a purchase. */
-export interface JudgedCard extends Card {
+export interface CardWithPolicies extends Card {
   readonly isAccountLocked: boolean
   readonly isGuest: boolean
   readonly kycLevel: string
@@ -75,7 +75,10 @@ const judged: Statement = {
 }
 
 /** The card of a processor's token with all that decides on it, or undefined where there is none. */
-export async function findJudgedCard(database: Connection, token: string): Promise<JudgedCard | undefined> {
+export async function findJudgedCard(
+  database: Connection,
+  token: string,
+): Promise<CardWithPolicies | undefined> {
   const [row] = await database.call<JudgedRow>(judged, [token])
   if (row === undefined) return undefined
   return {

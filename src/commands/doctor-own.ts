@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { openToOthers } from '../private-directory.ts'
+import { findSharedPaths } from '../private-directory.ts'
 import { askWeb, type Finding, fail, ok, warn } from './doctor-probes.ts'
 
 const OLDEST_NODE = [20, 12] as const
@@ -45,7 +45,7 @@ export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise
 export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
   if (databaseUrl !== null || dataDirectory === 'memory' || !existsSync(dataDirectory))
     return ok('files', 'there are none')
-  const open = openToOthers(dataDirectory)
+  const open = findSharedPaths(dataDirectory)
   if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is its user’s alone`)
   return fail(
     'files',

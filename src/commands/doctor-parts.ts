@@ -6,12 +6,12 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { silentLog } from '../log.ts'
 import { rootCause } from '../root-cause.ts'
-import { chainOwnerOf, countInRedis, lookAtChain, openDatabase } from '../runtime.ts'
+import { chainOwnerOf, countInRedis, loadChainInspection, openDatabase } from '../runtime.ts'
 import { dataKeyOf } from './audit-database.ts'
 import { askMail, askWeb, type Finding, fail, type Moment, ok, warn } from './doctor-probes.ts'
 
 /** What a check needs. @property note remembers another clock. */
-export interface Examination {
+export interface CheckContext {
   readonly config: Config
   readonly signal: AbortSignal
   readonly note: (of: string, theirs: Date | null) => void
@@ -22,7 +22,7 @@ const SERVER =
   'Start the server that DATABASE_URL names, or correct it (host, port, user, password, database).'
 
 /** Whether the database answers, is new enough and has every migration. One that a gateway has open is left alone. */
-export async function checkDatabase({ config, note }: Examination): Promise<Finding> {
+export async function checkDatabase({ config, note }: CheckContext): Promise<Finding> {
   const { databaseUrl, dataDirectory, mode } = config
   if (databaseUrl === null && dataDirectory === 'memory') return ok('database', 'embedded, in memory alone')
   if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
@@ -79,7 +79,7 @@ export async function checkDatabase({ config, note }: Examination): Promise<Find
 }
 
 /** Whether rate limits can be counted, where all instances count them. */
-export async function checkLimits({ config }: Examination): Promise<Finding> {
+export async function checkLimits({ config }: CheckContext): Promise<Finding> {
   const { redisUrl, databaseUrl, mode } = config
   if (redisUrl === null && databaseUrl !== null) return ok('limits', 'counted in the database')
   if (redisUrl === null)
@@ -103,9 +103,9 @@ export async function checkLimits({ config }: Examination): Promise<Finding> {
 }
 
 /** Whether the chain is there, is the right one, and its sponsor can pay. */
-export async function checkChain({ config, signal, note }: Examination): Promise<Finding> {
+export async function checkChain({ config, signal, note }: CheckContext): Promise<Finding> {
   const { kind, rpcUrl, anvilBinary, sponsorKey } = config.chain
-  const look = await lookAtChain()
+  const look = await loadChainInspection()
   if (kind === 'simulated') return ok('chain', 'simulated, in memory')
   if (kind === 'anvil') {
     try {
@@ -149,7 +149,7 @@ export async function checkChain({ config, signal, note }: Examination): Promise
 }
 
 /** Whether the providers that are configured can be reached, each on its own line. */
-export async function checkProviders({ config, signal, note }: Examination): Promise<Finding[]> {
+export async function checkProviders({ config, signal, note }: CheckContext): Promise<Finding[]> {
   const { alpaca, sumsub, screening, twilio, cards, banking, x402, smtp, mode } = config
   const web: readonly (readonly [name: string, url: string | null | undefined])[] = [
     ['facilitator', x402.facilitatorUrl],

@@ -1,15 +1,15 @@
 /** `bursar doctor`: looks at everything that the gateway needs, and says what to do. It changes nothing. */
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
-import { rateLimitsOf, statedWrongly } from '../settings.ts'
+import { rateLimitsOf, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
+  type CheckContext,
   checkChain,
   checkClock,
   checkDatabase,
   checkLimits,
   checkProviders,
-  type Examination,
 } from './doctor-parts.ts'
 import { type Finding, fail, type Moment, ok } from './doctor-probes.ts'
 
@@ -42,7 +42,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
   }
   const checks: readonly (readonly [
     string,
-    (part: Examination) => Finding | Promise<Finding | Finding[]>,
+    (part: CheckContext) => Finding | Promise<Finding | Finding[]>,
   ])[] = [
     ['database', checkDatabase],
     ['limits', checkLimits],
@@ -62,7 +62,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
 /** The configuration, or what the start would say of it. */
 function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
-    const config = readConfig(env, statedWrongly)
+    const config = readConfig(env, settingsErrors)
     rateLimitsOf(config)
     return config
   } catch (error) {
@@ -73,8 +73,8 @@ function configured(env: Readonly<Record<string, string | undefined>>): Config |
 
 async function inTime(
   name: string,
-  check: (part: Examination) => Finding | Promise<Finding | Finding[]>,
-  part: Omit<Examination, 'signal'>,
+  check: (part: CheckContext) => Finding | Promise<Finding | Finding[]>,
+  part: Omit<CheckContext, 'signal'>,
 ): Promise<Finding | Finding[]> {
   const ending = new AbortController()
   let timer: NodeJS.Timeout | undefined

@@ -16,6 +16,7 @@ import { payDividends } from '../investing/dividends.ts'
 import { collectDebts } from '../jobs/collect-debts.ts'
 import { every } from '../jobs/every.ts'
 import { finishOrders } from '../jobs/finish-orders.ts'
+import { notifyInstitutions } from '../jobs/notify-institutions.ts'
 import { createReconcile } from '../jobs/reconcile.ts'
 import { repayMints } from '../jobs/repay-mints.ts'
 import { settleCards } from '../jobs/settle-cards.ts'
@@ -25,7 +26,6 @@ import { settlePending } from '../jobs/settle-pending.ts'
 import { settleRelays } from '../jobs/settle-relays.ts'
 import { settleReviews } from '../jobs/settle-reviews.ts'
 import { sweep } from '../jobs/sweep.ts'
-import { tellInstitutions } from '../jobs/tell-institutions.ts'
 import { createWatchChain } from '../jobs/watch-chain.ts'
 import { type CatalogueEntry, catalogueOf } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
@@ -34,12 +34,12 @@ import type { Tool } from '../kernel/tool.ts'
 import { createLog, terminalDestination } from '../log.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox.ts'
-import { statedWrongly } from '../settings.ts'
+import { settingsErrors } from '../settings.ts'
 import { banner } from './banner.ts'
 import { closed, drain, endSignal } from './drain.ts'
 
 /** What is served beside REST, and which tools: joined in main.ts. */
-export interface Surfaces {
+export interface ServedSurfaces {
   readonly tools: readonly Tool[]
   readonly mcpHandler: (
     catalogue: readonly CatalogueEntry[],
@@ -51,9 +51,9 @@ export interface Surfaces {
 /** Serves until SIGTERM or SIGINT. @throws Error whose message says what to do. */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
-  surfaces: Surfaces,
+  surfaces: ServedSurfaces,
 ): Promise<number> {
-  const config = readConfig(env, statedWrongly)
+  const config = readConfig(env, settingsErrors)
   const log = createLog(
     config.logLevel,
     process.stderr.isTTY ? await terminalDestination({ isColoured: env.NO_COLOR === undefined }) : undefined,
@@ -108,7 +108,7 @@ async function openServing(
     config,
     surfaces,
     isDraining,
-  }: { server: Server; config: Config; surfaces: Surfaces; isDraining: () => boolean },
+  }: { server: Server; config: Config; surfaces: ServedSurfaces; isDraining: () => boolean },
 ) {
   if (!server.listening) await listen(server, config)
   return openGateway(runtime, config, { ...surfaces, isDraining })
@@ -118,7 +118,7 @@ async function openServing(
 async function openGateway(
   { services, setClock }: Runtime,
   config: Config,
-  { tools, mcpHandler, isDraining }: Surfaces & { isDraining: () => boolean },
+  { tools, mcpHandler, isDraining }: ServedSurfaces & { isDraining: () => boolean },
 ) {
   const catalogue = catalogueOf(tools, services.settings)
   const ending = new AbortController()
@@ -161,7 +161,7 @@ async function openGateway(
     every(1_000, { name: 'watch-chain', round: createWatchChain(services), log }),
     every(5_000, { name: 'reconcile', round: createReconcile(services), log }),
     every(2_000, { name: 'settle-reviews', round: (signal) => settleReviews(services, signal), log }),
-    every(1_000, { name: 'tell-institutions', round: (signal) => tellInstitutions(services, signal), log }),
+    every(1_000, { name: 'tell-institutions', round: (signal) => notifyInstitutions(services, signal), log }),
     every(60_000, { name: 'sweep', round: () => sweep(services), log }),
     every(30_000, { name: 'set-clock', round: setClock, log }),
   ]

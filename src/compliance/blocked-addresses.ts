@@ -2,7 +2,7 @@
 import type { Connection } from '../storage/database.ts'
 
 /** How many an account can have. */
-export const MOST_BLOCKED = 1000
+export const MAX_BLOCKED_ADDRESSES = 1000
 
 /** An account's blocked addresses, lower case, in order. @param isLocked whether nobody may change them before the transaction's end. */
 export async function readBlockedAddresses(

@@ -2,9 +2,14 @@
 import { Failure } from '../failure.ts'
 import { type Json, toJson } from '../json.ts'
 import type { Connection } from '../storage/database.ts'
-import { ERASED, lockAccount, REVIEWED_BY_US, submit, type Verifying } from './kyc.ts'
-import { forgetLevel, restoreLevel } from './kyc-level.ts'
-import { findApplicationBy, type KycApplication, keepDecision, moveApplication } from './kyc-store.ts'
+import { ERASED, type KycDependencies, lockAccount, manuallyReviewedReasons, submit } from './kyc.ts'
+import { deleteApplicationLevel, restoreLevel } from './kyc-level.ts'
+import {
+  findApplicationBy,
+  type KycApplication,
+  storeReviewDecision,
+  updateApplicationStatus,
+} from './kyc-store.ts'
 
 /** A decision. @property decidedBy `acct_…`. */
 export interface KycDecision {
@@ -31,7 +36,7 @@ export type RecordDecision = (transaction: Connection, decided: DecidedApplicati
  * @throws Failure `not_found`, `conflict` where nothing waits for a decision.
  */
 export async function decideOnHit(
-  verifying: Verifying,
+  verifying: KycDependencies,
   decision: KycDecision,
   recordDecision: RecordDecision,
 ): Promise<KycApplication> {
@@ -50,7 +55,7 @@ export async function decideOnHit(
 }
 
 async function record(
-  verifying: Verifying,
+  verifying: KycDependencies,
   decision: KycDecision,
   recordDecision: RecordDecision,
 ): Promise<KycApplication> {
@@ -68,17 +73,20 @@ async function record(
     const application = (await findApplicationBy(keeping, { id })) ?? first
     const { status, labels, reference, said } = application
     const waits =
-      status === 'pending' && reference === null && labels.some((label) => REVIEWED_BY_US.includes(label))
-    if (!waits || !(await keepDecision(connection, decision)))
+      status === 'pending' &&
+      reference === null &&
+      labels.some((label) => manuallyReviewedReasons.includes(label))
+    if (!waits || !(await storeReviewDecision(connection, decision)))
       throw new Failure('conflict', 'The application does not wait for a decision, or was decided on.', {
         hint: 'GET /api/admin/kyc lists what waits.',
       })
     if (verdict === 'reject') {
-      await moveApplication(connection, id, { status: 'rejected', labels, at })
-      await forgetLevel(connection, first.accountId)
+      await updateApplicationStatus(connection, id, { status: 'rejected', labels, at })
+      await deleteApplicationLevel(connection, first.accountId)
     } else {
       await restoreLevel(connection, first.accountId)
-      if (said === null) await moveApplication(connection, id, { status: 'retry', labels: [ERASED], at })
+      if (said === null)
+        await updateApplicationStatus(connection, id, { status: 'retry', labels: [ERASED], at })
     }
     const after = (await findApplicationBy(keeping, { id })) ?? application
     await recordDecision(connection, {
@@ -95,7 +103,7 @@ function stateOf({ level, status, labels }: KycApplication): Json {
 }
 
 async function findAgain(
-  { database, settings }: Pick<Verifying, 'database' | 'settings'>,
+  { database, settings }: Pick<KycDependencies, 'database' | 'settings'>,
   application: KycApplication,
 ): Promise<KycApplication> {
   const found = await findApplicationBy({ database, dataKey: settings.dataKey }, { id: application.id })

@@ -18,7 +18,7 @@ export async function raiseLevel(
 }
 
 /** Takes an account's level away. */
-export async function forgetLevel(database: Connection, accountId: string): Promise<void> {
+export async function deleteApplicationLevel(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .updateTable('account')
     .set({ kyc_level: 'none' })

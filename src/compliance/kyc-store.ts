@@ -10,7 +10,7 @@ import type { KycApplicationTable } from '../storage/schema-compliance.ts'
 const PURPOSE = 'kyc'
 
 /** What a person has said so far; anything may be missing. */
-export const saidSoFar = z.object({
+export const partialApplicant = z.object({
   applicant: z
     .object({
       firstName: z.string(),
@@ -25,8 +25,8 @@ export const saidSoFar = z.object({
   documents: z.array(z.object({ type: z.string(), country: z.string(), reference: z.string() })),
 })
 
-/** {@link saidSoFar}, parsed. */
-export type SaidSoFar = z.output<typeof saidSoFar>
+/** {@link partialApplicant}, parsed. */
+export type PartialApplicant = z.output<typeof partialApplicant>
 
 /** One review. @property said null once it was erased. */
 export interface KycApplication {
@@ -35,7 +35,7 @@ export interface KycApplication {
   readonly level: 'basic' | 'full'
   readonly status: KycApplicationTable['status']
   readonly labels: readonly string[]
-  readonly said: SaidSoFar | null
+  readonly said: PartialApplicant | null
   readonly reference: string | null
   readonly reviewedAt: Date | null
 }
@@ -161,7 +161,7 @@ export async function undecidedApplications(
 }
 
 /** Writes a person's decision down, once. @returns false where there is one. */
-export async function keepDecision(
+export async function storeReviewDecision(
   database: Connection,
   decision: { id: string; decidedBy: string; verdict: 'approve' | 'reject'; reason: string; at: Date },
 ): Promise<boolean> {
@@ -183,7 +183,12 @@ export async function keepDecision(
 /** Keeps what was said. @returns false where another application for the level was begun at the same moment. */
 export async function keepApplication(
   { database, dataKey }: Keeping,
-  { id, accountId, level, said }: Pick<KycApplication, 'id' | 'accountId' | 'level'> & { said: SaidSoFar },
+  {
+    id,
+    accountId,
+    level,
+    said,
+  }: Pick<KycApplication, 'id' | 'accountId' | 'level'> & { said: PartialApplicant },
   at: Date,
 ): Promise<boolean> {
   const sealed = seal(dataKey, { purpose: PURPOSE, owner: id }, JSON.stringify(said))
@@ -208,7 +213,7 @@ export async function keepApplication(
 }
 
 /** Writes down where a review stands. One that has ended stays as it is. @returns whether it moved. */
-export async function moveApplication(
+export async function updateApplicationStatus(
   database: Connection,
   id: string,
   to: {
@@ -251,7 +256,7 @@ export async function releaseApplication(
 }
 
 /** Takes a review back, and an approval with it, because of what was said since. */
-export async function takeBackApplication(
+export async function withdrawApplication(
   database: Connection,
   { id, label, at }: { id: string; label: string; at: Date },
 ): Promise<void> {
@@ -316,6 +321,6 @@ function applicationOf(dataKey: Uint8Array, row: KycApplicationTable): KycApplic
   const said =
     sealed === null
       ? null
-      : saidSoFar.parse(JSON.parse(unseal(dataKey, { purpose: PURPOSE, owner: id }, sealed)))
+      : partialApplicant.parse(JSON.parse(unseal(dataKey, { purpose: PURPOSE, owner: id }, sealed)))
   return { id, accountId, level, status, labels, said, reference, reviewedAt }
 }

@@ -1,7 +1,7 @@
 /** An identity review as its person reads it: never what they said. */
 import { z } from 'zod'
-import { foreignText } from '../foreign-text.ts'
-import type { ShownApplication } from './kyc.ts'
+import { untrustedText } from '../untrusted-text.ts'
+import type { KycApplicationSummary } from './kyc.ts'
 
 /** The members of the answer. */
 export const kycView = z.strictObject({
@@ -13,12 +13,12 @@ export const kycView = z.strictObject({
     ),
   level: z.enum(['basic', 'full']).describe('The level that was applied for.'),
   requirements: z.array(z.string()).describe('What is still missing, as paths of the request.'),
-  labels: z.array(foreignText('A label.')).describe('The reviewer’s reasons.'),
+  labels: z.array(untrustedText('A label.')).describe('The reviewer’s reasons.'),
   reviewedAt: z.string().nullable().describe('When it was decided, ISO 8601 UTC.'),
 })
 
 /** One review. */
-export function viewKyc({ application, requirements }: ShownApplication): z.input<typeof kycView> {
+export function viewKyc({ application, requirements }: KycApplicationSummary): z.input<typeof kycView> {
   const { id, status, level, labels, reviewedAt } = application
   return {
     id,

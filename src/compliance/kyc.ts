@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 import type { Application, IdentityReview, Review } from '../providers/identity-review.ts'
 import type { Sanctions } from '../providers/sanctions.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { forgetLevel, raiseLevel } from './kyc-level.ts'
+import { deleteApplicationLevel, raiseLevel } from './kyc-level.ts'
 import {
   earlierApplications,
   findApplication,
@@ -18,14 +18,14 @@ import {
   findHold,
   type KycApplication,
   keepApplication,
-  moveApplication,
+  type PartialApplicant,
   releaseApplication,
-  type SaidSoFar,
-  takeBackApplication,
+  updateApplicationStatus,
+  withdrawApplication,
 } from './kyc-store.ts'
 
 /** What verification needs. */
-export interface Verifying {
+export interface KycDependencies {
   readonly database: Database
   readonly identityReview: IdentityReview
   readonly sanctions: Sanctions
@@ -41,7 +41,7 @@ const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
 const IDENTITY_CHANGED = 'IDENTITY_CHANGED'
 
 /** What a person of ours decides on, and no provider. */
-export const REVIEWED_BY_US: readonly string[] = [SANCTIONS_REVIEW, IDENTITY_CHANGED]
+export const manuallyReviewedReasons: readonly string[] = [SANCTIONS_REVIEW, IDENTITY_CHANGED]
 
 /** What was said is gone: the person may say it again. */
 export const ERASED = 'ERASED'
@@ -50,7 +50,7 @@ export const ERASED = 'ERASED'
 const UNANSWERED = 'UNANSWERED'
 
 /** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
-export interface ShownApplication {
+export interface KycApplicationSummary {
   readonly application: KycApplication
   readonly requirements: readonly string[]
 }
@@ -60,9 +60,9 @@ export interface ShownApplication {
  * @throws Failure `provider_unavailable` (what was said is kept), `screening_unavailable` (it is not).
  */
 export async function applyForKyc(
-  verifying: Verifying,
+  verifying: KycDependencies,
   { accountId, level, said, at }: Saying,
-): Promise<ShownApplication> {
+): Promise<KycApplicationSummary> {
   const { application, isClaimed } = await keepSaid(verifying, { accountId, level, said, at })
   if (!isClaimed)
     return {
@@ -78,7 +78,11 @@ export async function applyForKyc(
 }
 
 /** Asks the provider about an application that it has not decided on. */
-export async function followUp(verifying: Verifying, application: KycApplication, at: Date): Promise<void> {
+export async function followUp(
+  verifying: KycDependencies,
+  application: KycApplication,
+  at: Date,
+): Promise<void> {
   if (application.reference === null) {
     if (application.said !== null) await submit(verifying, application, at)
     return
@@ -89,7 +93,7 @@ export async function followUp(verifying: Verifying, application: KycApplication
 interface Saying {
   readonly accountId: string
   readonly level: 'basic' | 'full'
-  readonly said: SaidSoFar
+  readonly said: PartialApplicant
   readonly at: Date
 }
 
@@ -98,7 +102,7 @@ interface Saying {
  * What is complete and hits nothing is claimed: it stays as it is until whoever claimed it has an answer.
  */
 async function keepSaid(
-  { database, settings: { dataKey }, sanctions, newId, log }: Verifying,
+  { database, settings: { dataKey }, sanctions, newId, log }: KycDependencies,
   { accountId, level, said, at }: Saying,
 ): Promise<{ application: KycApplication; isClaimed: boolean }> {
   const { names } = await sanctions.latest()
@@ -122,28 +126,28 @@ async function keepSaid(
     const isRead = Object.keys(said.applicant).length + said.documents.length === 0
     if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init' && !takesBack))
       return { application: found, isClaimed: false }
-    const hold = await findHold(keeping, { accountId, labels: REVIEWED_BY_US })
+    const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
     if (hold !== undefined && !takesBack) return { application: hold, isClaimed: false }
     if (takesBack) {
-      await takeBackApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
-      await forgetLevel(connection, accountId)
+      await withdrawApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
+      await deleteApplicationLevel(connection, accountId)
       log.warn(
         { applicationId: before.id },
         'an identity review is taken back for a name on a sanctions list',
       )
     } else if (before !== found && found !== undefined)
-      await moveApplication(connection, found.id, { status: 'retry', labels: [ERASED], at })
+      await updateApplicationStatus(connection, found.id, { status: 'retry', labels: [ERASED], at })
     // The provider takes an application once: it would decide on what it was sent then, and not on what is said now.
     const isSentOtherwise = before !== undefined && !isRead && wasSentOtherwise(before, merged)
     if (isSentOtherwise)
-      await moveApplication(connection, before.id, { status: 'retry', labels: [UNANSWERED], at })
+      await updateApplicationStatus(connection, before.id, { status: 'retry', labels: [UNANSWERED], at })
     const isAnew = before === undefined || takesBack || isSentOtherwise
     const id = isAnew ? newId('kyc', at) : before.id
     await keepApplication(keeping, { id, accountId, level, said: merged }, at)
     const isComplete = lackingIn(level, merged).length === 0
     const isChanged = isComplete && !isListed && earlier.some((other) => isSomebodyElse(other, merged))
     const labels = isListed ? [SANCTIONS_REVIEW] : isChanged ? [IDENTITY_CHANGED] : []
-    if (isComplete) await moveApplication(connection, id, { status: 'pending', labels, at })
+    if (isComplete) await updateApplicationStatus(connection, id, { status: 'pending', labels, at })
     const isClaimed = isComplete && labels.length === 0
     return { application: await findKept(keeping, id), isClaimed }
   })
@@ -155,32 +159,33 @@ function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
 }
 
 /** Whether the provider may have been sent something else than is said now. */
-function wasSentOtherwise({ status, labels, said }: KycApplication, now: SaidSoFar): boolean {
+function wasSentOtherwise({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
   if (status !== 'init' || !labels.includes(UNANSWERED)) return false
   return said === null || JSON.stringify(said) !== JSON.stringify(now)
 }
 
 /** Whether a name is said of an application that is under review or approved under another one, which nobody has screened. */
-function isAnotherName({ status, labels, said }: KycApplication, now: SaidSoFar): boolean {
-  const isUnderReview = status === 'pending' && !labels.some((label) => REVIEWED_BY_US.includes(label))
+function isAnotherName({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
+  const isUnderReview =
+    status === 'pending' && !labels.some((label) => manuallyReviewedReasons.includes(label))
   // A name that was erased may have been any.
   return (isUnderReview || status === 'approved') && (said === null || nameOf(said) !== nameOf(now))
 }
 
 /** Whether an application names another person than is named now. One that was erased may have named anybody. */
-function isSomebodyElse({ said }: KycApplication, now: SaidSoFar): boolean {
+function isSomebodyElse({ said }: KycApplication, now: PartialApplicant): boolean {
   return said === null || personIn(said) !== personIn(now)
 }
 
 /** Name and day of birth, as far as writing them differently does not matter. */
-function personIn(said: SaidSoFar): string {
+function personIn(said: PartialApplicant): string {
   const name = nameOf(said).normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
   return `${name} ${said.applicant.dateOfBirth ?? ''}`
 }
 
 /** Has the provider review it. Safe to repeat: the provider takes an application once. */
 export async function submit(
-  verifying: Verifying,
+  verifying: KycDependencies,
   application: KycApplication,
   at: Date,
 ): Promise<KycApplication> {
@@ -193,7 +198,7 @@ export async function submit(
  * on what has become something else, or waits for a person by now, is none.
  */
 async function conclude(
-  { database, settings: { dataKey }, log }: Verifying,
+  { database, settings: { dataKey }, log }: KycDependencies,
   { id, accountId, level, reference, said }: KycApplication,
   verdict: Review,
   at: Date,
@@ -209,12 +214,12 @@ async function conclude(
       await raiseAlarm({ database: connection, log }, alarm)
       return current
     }
-    const hold = await findHold(keeping, { accountId, labels: REVIEWED_BY_US })
+    const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
     const isSame = current.said === null || JSON.stringify(current.said) === JSON.stringify(said)
     if (hold?.id === id || !isSame) return current
     const held = heldBack(verdict, hold)
     const to = { ...held, ...(reference === null ? {} : { reference }), at }
-    if (!(await moveApplication(connection, id, to))) return current
+    if (!(await updateApplicationStatus(connection, id, to))) return current
     if (held.status === 'approved')
       await raiseLevel(connection, { accountId, level, country: said?.applicant.country ?? null })
     if (held.status !== 'pending')
@@ -268,24 +273,24 @@ async function findKept(
   return kept
 }
 
-const nothing: SaidSoFar = { applicant: {}, documents: [] }
+const nothing: PartialApplicant = { applicant: {}, documents: [] }
 
-function mergeSaid(before: SaidSoFar | null | undefined, said: SaidSoFar): SaidSoFar {
+function mergeSaid(before: PartialApplicant | null | undefined, said: PartialApplicant): PartialApplicant {
   return {
     applicant: { ...before?.applicant, ...said.applicant },
     documents: [...(before?.documents ?? []), ...said.documents].slice(-20),
   }
 }
 
-function nameOf({ applicant: { firstName = '', lastName = '' } }: SaidSoFar): string {
+function nameOf({ applicant: { firstName = '', lastName = '' } }: PartialApplicant): string {
   return `${firstName} ${lastName}`
 }
 
-function lackingIn(level: 'basic' | 'full', said: SaidSoFar): readonly string[] {
+function lackingIn(level: 'basic' | 'full', said: PartialApplicant): readonly string[] {
   return missingOf(level, givenOf(said))
 }
 
-function givenOf({ applicant, documents }: SaidSoFar): ReadonlySet<string> {
+function givenOf({ applicant, documents }: PartialApplicant): ReadonlySet<string> {
   const given = Object.entries(applicant).flatMap(([member, value]) => (value ? [member] : []))
   return new Set(documents.length > 0 ? [...given, 'documents'] : given)
 }

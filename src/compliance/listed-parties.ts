@@ -33,7 +33,7 @@ export async function undecidedData({ database, dataKey }: Keeping, page: Page):
 }
 
 /** Names that a person has cleared for a destination of an account: said again, they need no second look. */
-export async function clearedNames(
+export async function findClearedNames(
   { database, dataKey }: Keeping,
   { accountId, destination }: { accountId: string; destination: string },
 ): Promise<ReadonlySet<string>> {

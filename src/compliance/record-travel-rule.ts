@@ -14,11 +14,11 @@ import type { Sanctions } from '../providers/sanctions.ts'
 import type { Database } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
 import { type Institution, ivmsPayload } from './ivms-payload.ts'
-import { clearedNames } from './listed-parties.ts'
+import { findClearedNames } from './listed-parties.ts'
 import { insertTravelRule, readCountry } from './store.ts'
 
 /** What recording needs. */
-export interface Recording {
+export interface TravelRuleDependencies {
   readonly database: Database
   readonly rates: Rates
   readonly sanctions: Sanctions
@@ -34,7 +34,7 @@ export interface Recording {
 }
 
 /** Somebody, as the caller names them. */
-export interface NamedParty {
+export interface PartyByName {
   readonly name: string
   readonly isLegal: boolean
   readonly country: string | null
@@ -49,8 +49,8 @@ export interface TravelRuleFacts {
   readonly wallet: string
   readonly isOwnWallet: boolean
   readonly decisionId: string | null
-  readonly originator: NamedParty
-  readonly beneficiary: NamedParty
+  readonly originator: PartyByName
+  readonly beneficiary: PartyByName
   readonly beneficiaryVasp: Institution | null
 }
 
@@ -65,7 +65,7 @@ export interface RecordedTravelRule {
 
 /** @throws Failure `invalid_request`, `conflict` where the transfer has its data already, `screening_unavailable`, `rates_unavailable`. */
 export async function recordTravelRule(
-  { database, rates, sanctions, settings, newId, now, tellsInstitutions }: Recording,
+  { database, rates, sanctions, settings, newId, now, tellsInstitutions }: TravelRuleDependencies,
   facts: TravelRuleFacts,
 ): Promise<RecordedTravelRule> {
   const { accountId, money, destination, chain, decisionId } = facts
@@ -84,7 +84,7 @@ export async function recordTravelRule(
   const { usdMicros } = usdMicrosAt(await rates.latest(now), money)
   const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
   const verdict = judgeTravelRule({ country, value, isOwnWallet: facts.isOwnWallet }, settings.aml.thresholds)
-  const cleared = await clearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
+  const cleared = await findClearedNames({ database, dataKey: settings.dataKey }, { accountId, destination })
   const listed = listedOf(facts, (await sanctions.latest()).names, cleared)
   const isListed = listed.length > 0
   const status = isListed ? 'declined' : verdict.isRequired ? 'required' : 'not_required'

@@ -4,7 +4,7 @@ import type { Address } from '../providers/chain.ts'
 import { seal } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TravelRuleTable } from '../storage/schema-compliance.ts'
-import { UNUSED } from './transfer-facts.ts'
+import { unusedTravelRuleCondition } from './transfer-facts.ts'
 
 /** A record to be kept. @property payload personal data: stored sealed. */
 export interface TravelRuleRecord {
@@ -75,7 +75,7 @@ export async function claimTravelRule(
   const rows = await database.call<{ id: string }>(
     {
       name: 'compliance_claim_travel_rule',
-      text: `update travel_rule set decision_id = $2 where id = $1 and ${UNUSED} returning id`,
+      text: `update travel_rule set decision_id = $2 where id = $1 and ${unusedTravelRuleCondition} returning id`,
     },
     [id, decisionId],
   )

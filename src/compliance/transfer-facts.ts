@@ -15,12 +15,12 @@ interface Row {
 }
 
 /** Data that no transfer goes with yet, or one that never went: a released reservation never stands again. */
-export const UNUSED = `(decision_id is null or exists (
+export const unusedTravelRuleCondition = `(decision_id is null or exists (
   select 1 from reservation r where r.decision_id = travel_rule.decision_id and r.status = 'released'))`
 
 /** The records of the very transfer, of which no other has any. */
 const OF_TRANSFER = `account_id = a.id and destination = $2 and token = $3 and units = $4 and chain = $5
-  and sealed is not null and ${UNUSED}`
+  and sealed is not null and ${unusedTravelRuleCondition}`
 
 /** An institution that is told has a moment to decline; a silent one keeps nobody waiting for ever. */
 const IS_HEARD = `(vasp_name is null or status = 'accepted' or created_at <= $6::timestamptz - interval '10 seconds')`

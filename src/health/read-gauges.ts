@@ -10,7 +10,7 @@ import type { Gauge } from '../providers/metrics.ts'
 import type { Database, Statement } from '../storage/database.ts'
 
 /** What is read. */
-export interface Observed {
+export interface GaugeDependencies {
   readonly database: Pick<Database, 'call' | 'connections'>
   readonly chain: Pick<Chain, 'latestBlockAt'>
   readonly clock: Clock
@@ -50,7 +50,7 @@ const alarms: Statement = {
 const PATIENCE_MS = 2_000
 
 /** Reads every gauge. A part that cannot be read is told as `up` 0, and its gauges are left out. Never throws. */
-export async function readGauges({ database, chain, clock }: Observed): Promise<readonly Gauge[]> {
+export async function readGauges({ database, chain, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
   const [stored, lag] = await Promise.all([
     settled(readStored(database, clock())),
     settled(readLag(chain, clock)),
@@ -112,7 +112,7 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
   ]
 }
 
-async function readLag(chain: Observed['chain'], clock: Clock): Promise<Gauge[]> {
+async function readLag(chain: GaugeDependencies['chain'], clock: Clock): Promise<Gauge[]> {
   const at = await chain.latestBlockAt()
   return [
     {

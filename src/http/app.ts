@@ -7,7 +7,7 @@ import { matchedRoutes, routePath } from 'hono/route'
 import { Failure } from '../failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
-import { countRequest, requireWithinLimit, uncountRequest } from '../kernel/gates/rate.ts'
+import { countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
 import { nameUsed } from '../origins.ts'
 import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
@@ -28,7 +28,7 @@ import {
   readBody,
   requirePlainRequest,
 } from './request.ts'
-import { type Limiting, routeTool, type Seller } from './route.ts'
+import { type RateLimitDependencies, routeTool, type Seller } from './route.ts'
 import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
@@ -213,7 +213,7 @@ async function limit(
   services: Services,
   c: HttpContext,
   rateClass: string,
-  { failClosed, isMetered }: Limiting,
+  { failClosed, isMetered }: RateLimitDependencies,
 ): Promise<void> {
   const counted = { rateClass, client: limitedClient(c, isMetered), now: c.get('now'), failClosed }
   const reading = await countRequest(services, isMetered ? { ...counted, restarts: false } : counted)
@@ -224,7 +224,7 @@ async function limit(
 
 /** Undoes the count of a request that has paid for itself. */
 function unlimit(services: Services, c: HttpContext, rateClass: string): Promise<void> {
-  return uncountRequest(services, { rateClass, client: limitedClient(c, true), now: c.get('now') })
+  return refundRequest(services, { rateClass, client: limitedClient(c, true), now: c.get('now') })
 }
 
 /** Payments are counted apart: whoever has used up the challenges can still pay. */

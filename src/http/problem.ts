@@ -66,9 +66,9 @@ function asFailure(error: unknown): Failure {
 }
 
 /** The largest body of a request, in bytes. */
-export const LARGEST_BODY = 64 * 1024
+export const MAX_BODY_BYTES = 64 * 1024
 
-/** The body is over {@link LARGEST_BODY}. */
+/** The body is over {@link MAX_BODY_BYTES}. */
 export function bodyTooLarge(): Failure {
-  return new Failure('body_too_large', `The body is over ${LARGEST_BODY} bytes.`)
+  return new Failure('body_too_large', `The body is over ${MAX_BODY_BYTES} bytes.`)
 }

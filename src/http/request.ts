@@ -7,7 +7,7 @@ import type { IssuedSession } from '../identity/sessions.ts'
 import { parseJson } from '../json.ts'
 import type { RateReading } from '../kernel/gates/rate.ts'
 import type { Principal } from '../principal.ts'
-import { bodyTooLarge, LARGEST_BODY } from './problem.ts'
+import { bodyTooLarge, MAX_BODY_BYTES } from './problem.ts'
 
 /** Who sent a request. @property refusal why its credential does not hold: no matter on a route that is open to anybody. */
 export interface Caller {
@@ -63,7 +63,7 @@ export function rawRequestOf(c: HttpContext): RawRequest {
 
 /** Reads the whole body. @throws Failure `body_too_large` before more than that is kept. */
 export async function readBody(c: HttpContext): Promise<Uint8Array> {
-  if (Number(c.req.header('content-length') ?? 0) > LARGEST_BODY) throw bodyTooLarge()
+  if (Number(c.req.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
   // Merely looking for a body makes a whole Request of what node-server keeps light.
   if (!mutatingMethods.has(c.req.method)) return new Uint8Array()
   const { body } = c.req.raw
@@ -72,7 +72,7 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
   let length = 0
   for await (const part of wholeOf(body)) {
     length += part.byteLength
-    if (length > LARGEST_BODY) throw bodyTooLarge()
+    if (length > MAX_BODY_BYTES) throw bodyTooLarge()
     parts.push(part)
   }
   return Buffer.concat(parts)

@@ -29,7 +29,7 @@ export interface Seller {
  * How a limit holds. @property isMetered it says that it is paid for: it is counted apart, and not at all once it has paid, so
  * that only payments that buy nothing are ever refused.
  */
-export interface Limiting {
+export interface RateLimitDependencies {
   readonly failClosed: boolean
   readonly isMetered: boolean
 }
@@ -37,7 +37,12 @@ export interface Limiting {
 interface RouteParts {
   readonly services: Services
   readonly seller: Seller
-  readonly limit: (services: Services, c: HttpContext, rateClass: string, how: Limiting) => Promise<void>
+  readonly limit: (
+    services: Services,
+    c: HttpContext,
+    rateClass: string,
+    how: RateLimitDependencies,
+  ) => Promise<void>
   /** Undoes the count of a request that was metered. */
   readonly unlimit: (services: Services, c: HttpContext, rateClass: string) => Promise<void>
 }

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import { Failure } from '../failure.ts'
 
 /** How long a client may take, in milliseconds. */
-export interface Patience {
+export interface ClientTimeouts {
   readonly headersMs: number
   readonly requestMs: number
   /** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
@@ -16,10 +16,10 @@ export interface Patience {
   readonly checkMs: number
 }
 
-const patience: Patience = { headersMs: 10_000, requestMs: 30_000, idleMs: 65_000, checkMs: 1_000 }
+const patience: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, idleMs: 65_000, checkMs: 1_000 }
 
 /** A server that does not listen yet. @param newRequestId names a refusal. */
-export function createGatewayServer(newRequestId: () => string, given: Partial<Patience> = {}): Server {
+export function createGatewayServer(newRequestId: () => string, given: Partial<ClientTimeouts> = {}): Server {
   const { headersMs, requestMs, idleMs, checkMs } = { ...patience, ...given }
   const server = createServer({
     headersTimeout: headersMs,

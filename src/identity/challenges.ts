@@ -51,7 +51,7 @@ export async function takeChallenge(
 }
 
 /** Counts a try at a challenge, which stays open. @returns undefined where it is not known, has ended, or has no tries left. */
-export async function tryChallenge(
+export async function countChallengeAttempt(
   database: Connection,
   { kind, id, now, most }: { kind: ChallengeKind; id: string; now: Date; most: number },
 ): Promise<Challenge | undefined> {

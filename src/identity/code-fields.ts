@@ -21,7 +21,7 @@ export const codeSent = z.strictObject({
 })
 
 /** Showing a code. */
-export const codeShown = z.strictObject({
+export const codeVerification = z.strictObject({
   challengeId: z.string().min(1).max(64).describe('As it was answered when the code was asked for.'),
   code: z
     .string()

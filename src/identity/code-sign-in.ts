@@ -7,9 +7,9 @@ import type { Channel } from '../providers/messages.ts'
 import type { Connection } from '../storage/database.ts'
 import { createAccount, type RoleSettings } from './accounts.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
-import { type CodeSettings, type ProvenDestination, spendCode, tryCode } from './one-time-codes.ts'
+import { type CodeSettings, spendCode, tryCode, type VerifiedDestination } from './one-time-codes.ts'
 import { type NoticeParts, noticeOwner } from './security-notices.ts'
-import { type sessionAnswer, signIn, type standingAnswer, staySignedIn } from './session-answer.ts'
+import { type sessionAnswer, signIn, staySignedIn, type unchangedSessionAnswer } from './session-answer.ts'
 import type { TokenSettings } from './sessions.ts'
 
 /** What signing in needs. */
@@ -49,7 +49,7 @@ export async function signInByCode(
 export async function linkByCode(
   parts: Parts & NoticeParts & { recordAdded: (channel: Channel) => Promise<void> },
   { account, session, ...shown }: ShownCode & { account: Account; session: Session },
-): Promise<z.input<typeof standingAnswer>> {
+): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (account.guest)
     throw new Failure('conflict', 'A guest account has no way to sign in again.', {
       hint: 'Send the same code without "link" to get an account of your own.',
@@ -70,7 +70,7 @@ export async function linkByCode(
 async function provenBy(
   { database, settings }: Parts,
   { challengeId, code, now }: ShownCode,
-): Promise<ProvenDestination> {
+): Promise<VerifiedDestination> {
   const proven = await tryCode({ database, settings }, { kind: 'otp', challengeId, code, now })
   await spendCode(database, { kind: 'otp', challengeId, now })
   return proven
@@ -78,7 +78,7 @@ async function provenBy(
 
 async function openAccount(
   { furnish, ...parts }: Parts & { furnish: (accountId: string) => Promise<unknown> },
-  proven: ProvenDestination,
+  proven: VerifiedDestination,
   at: Date,
 ): Promise<Account> {
   const account = await createAccount(parts, { displayName: proven.masked, guest: false, at })

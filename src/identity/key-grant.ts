@@ -42,7 +42,7 @@ function lacksPolicy({ scopes: held, policy }: { scopes: readonly Scope[]; polic
 }
 
 /** When a key ends; null: never. @throws Failure `invalid_request` where that is past. */
-export function endOf({ expiresAt }: { expiresAt?: string | undefined }, now: Date): Date | null {
+export function keyExpiry({ expiresAt }: { expiresAt?: string | undefined }, now: Date): Date | null {
   if (expiresAt === undefined) return null
   const end = new Date(expiresAt)
   if (end > now) return end

@@ -21,7 +21,7 @@ export type LockReason = 'second_factor' | 'admin' | 'person'
  * Holds an account until the transaction's end, so that what is tried against it goes one after the other.
  * @returns its state; undefined where there is no such account.
  */
-export async function holdAccount(
+export async function lockAccountRow(
   database: Connection,
   accountId: string,
 ): Promise<'active' | 'locked' | undefined> {
@@ -106,7 +106,7 @@ export async function recordFailedFactor(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
 ): Promise<boolean> {
-  await holdAccount(database, accountId)
+  await lockAccountRow(database, accountId)
   await database.kysely.insertInto('failed_factor').values({ account_id: accountId, at }).execute()
   const { failures } = await database.kysely
     .selectFrom('failed_factor')

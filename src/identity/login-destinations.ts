@@ -65,7 +65,7 @@ export async function addressesOf(
 }
 
 /** Whether an account has an address to send codes to. */
-export async function hasDestination(database: Connection, accountId: string): Promise<boolean> {
+export async function hasSignInAddress(database: Connection, accountId: string): Promise<boolean> {
   return (await destinationChannels(database, accountId)).length > 0
 }
 

@@ -10,7 +10,7 @@ import { type NewId, randomDigits } from '../ids.ts'
 import { type Channel, channels } from '../providers/messages.ts'
 import { keyedHash } from '../seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { closeChallenges, openChallenge, takeChallenge, tryChallenge } from './challenges.ts'
+import { closeChallenges, countChallengeAttempt, openChallenge, takeChallenge } from './challenges.ts'
 import { type Destination, sealAddress } from './destinations.ts'
 
 /** What a code is good for: to sign in, or to recover an account. */
@@ -22,7 +22,7 @@ export interface CodeSettings {
 }
 
 /** What showing the right code proves. */
-export interface ProvenDestination {
+export interface VerifiedDestination {
   readonly hash: string
   readonly channel: Channel
   /** Masked, to be shown. */
@@ -83,8 +83,8 @@ export async function openCode(
 export async function tryCode(
   { database, settings }: { database: Connection; settings: CodeSettings },
   { kind, challengeId, code, now }: { kind: CodeKind; challengeId: string; code: string; now: Date },
-): Promise<ProvenDestination> {
-  const challenge = await tryChallenge(database, { kind, id: challengeId, now, most: MOST_TRIES })
+): Promise<VerifiedDestination> {
+  const challenge = await countChallengeAttempt(database, { kind, id: challengeId, now, most: MOST_TRIES })
   if (challenge === undefined) throw codeRefused()
   const { codeHash, ...destination } = facts.parse(challenge.facts)
   const given = codeHashOf(settings, challengeId, code)

@@ -112,7 +112,7 @@ export async function pauseKeys(database: Connection, accountId: string): Promis
 }
 
 /** All keys of an account that were not revoked, newest first. */
-export async function allKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
+export async function allDeveloperKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
   const rows = await database.kysely
     .selectFrom('access_key')
     .select(keyColumns)

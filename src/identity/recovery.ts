@@ -7,7 +7,7 @@ import type { Connection } from '../storage/database.ts'
 import type { RoleSettings } from './accounts.ts'
 import type { Destination } from './destinations.ts'
 import { unlockRecovered } from './locks.ts'
-import { findOwnerId, hasDestination } from './login-destinations.ts'
+import { findOwnerId, hasSignInAddress } from './login-destinations.ts'
 import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './one-time-codes.ts'
 import type { AuthenticationResponse } from './passkey-response.ts'
 import { countPasskeys, type RelyingParty } from './passkeys.ts'
@@ -92,7 +92,7 @@ export async function startGuestRecovery(
   const isStuck =
     account?.guest === true &&
     account.status === 'locked' &&
-    !(await hasDestination(parts.database, guestId)) &&
+    !(await hasSignInAddress(parts.database, guestId)) &&
     (await countPasskeys(parts.database, guestId)) === 0
   const destination: Destination = {
     channel: 'email',
@@ -119,7 +119,7 @@ export async function recoverByPasskey(
 ): Promise<z.input<typeof sessionAnswer>> {
   const { database, passkeys } = parts
   const { accountId } = await passkeys.assertPasskey(parts, { credential, challengeId, now })
-  if (await hasDestination(database, accountId))
+  if (await hasSignInAddress(database, accountId))
     throw new Failure('step_up_required', 'This account has an address: a code sent there is needed too.', {
       isCommitted: true,
       hint: 'POST /api/auth/recovery/start with its channel and destination, then complete with code and credential.',

@@ -1,7 +1,7 @@
 /** Removing a passkey, but never the last way into an account. */
 import { Failure } from '../failure.ts'
 import type { Connection } from '../storage/database.ts'
-import { holdAccount } from './locks.ts'
+import { lockAccountRow } from './locks.ts'
 import { countPasskeys } from './passkeys.ts'
 
 /** Removes a passkey of an account. @throws Failure `not_found`, `conflict` where nothing else signs the account in. */
@@ -10,7 +10,7 @@ export async function removePasskey(
   { accountId, id }: { accountId: string; id: string },
 ): Promise<void> {
   // Of two removals at once each would leave the other's passkey.
-  await holdAccount(database, accountId)
+  await lockAccountRow(database, accountId)
   const own = await database.kysely
     .selectFrom('passkey')
     .select('id')

@@ -9,7 +9,7 @@ import type { AccessKey, Account, Principal } from '../principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnlocked } from './accounts.ts'
 import { fitsDigest } from './content-digest.ts'
-import { COMPONENTS, LONGEST_SECONDS, TAG } from './sign-request.ts'
+import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
 import { findKey, spendNonce } from './store.ts'
 
 /** A request as it arrived: the raw target and every header line, in order. */
@@ -148,8 +148,8 @@ function requiredComponents(request: RawRequest): string[] {
 
 function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
   const seconds = now.getTime() / 1000
-  if (expires <= created || expires - created > LONGEST_SECONDS)
-    throw invalid(`it must expire after it was created, at most ${LONGEST_SECONDS} seconds later`)
+  if (expires <= created || expires - created > MAX_SIGNATURE_SECONDS)
+    throw invalid(`it must expire after it was created, at most ${MAX_SIGNATURE_SECONDS} seconds later`)
   if (created > seconds + SKEW_SECONDS || expires < seconds - SKEW_SECONDS)
     throw new Failure(
       'signature_expired',

@@ -26,7 +26,7 @@ export const sessionAnswer = z.strictObject({
 })
 
 /** The answer to somebody who stays on the session that they came with. */
-export const standingAnswer = sessionAnswer.extend({
+export const unchangedSessionAnswer = sessionAnswer.extend({
   sessionToken: sessionAnswer.shape.sessionToken
     .nullable()
     .describe('A fresh token of the same session; null for a browser, whose cookie scripts cannot read.'),
@@ -36,7 +36,7 @@ export const standingAnswer = sessionAnswer.extend({
 export async function staySignedIn(
   settings: TokenSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
-): Promise<z.input<typeof standingAnswer>> {
+): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (session.tokenHolder === 'browser')
     return { account: viewOf(account), sessionToken: null, expiresAt: session.tokenExpiresAt.toISOString() }
   const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })

@@ -7,7 +7,7 @@ import { contentDigest } from './content-digest.ts'
 /** The tag of our signatures. */
 export const TAG = 'bursar'
 /** The longest a signature may live. */
-export const LONGEST_SECONDS = 300
+export const MAX_SIGNATURE_SECONDS = 300
 /** What every signature covers. */
 export const COMPONENTS = ['@method', '@authority', '@path', '@query'] as const
 
@@ -48,7 +48,7 @@ export async function signRequest(
       components: [...COMPONENTS, ...Object.keys(headers)],
       parameters: {
         created,
-        expires: created + LONGEST_SECONDS,
+        expires: created + MAX_SIGNATURE_SECONDS,
         nonce: randomToken(18),
         keyid: key.keyId,
         tag: TAG,

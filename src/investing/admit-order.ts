@@ -2,7 +2,7 @@
 import { Failure } from '../failure.ts'
 import { decimalOf, type Money } from '../money.ts'
 import type { Broker } from '../providers/broker.ts'
-import { unitsForUp, worthDown } from '../shares.ts'
+import { unitsForUp, worthRoundedDown } from '../shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { availableShares } from './positions.ts'
 
@@ -11,7 +11,7 @@ const LEAST_CENTS = 100n
 const MOST_CENTS = 100_000_000n
 
 /** An order as it is asked for. @property notional USD. @property limitPrice nano-dollars. */
-export interface AskedOrder {
+export interface OrderRequest {
   readonly accountId: string
   readonly symbol: string
   readonly side: 'buy' | 'sell'
@@ -35,7 +35,7 @@ export interface AdmittedOrder {
  */
 export async function admitOrder(
   { broker, database }: { broker: Broker; database: Connection },
-  { accountId, symbol, side, type, notional, limitPrice }: AskedOrder,
+  { accountId, symbol, side, type, notional, limitPrice }: OrderRequest,
 ): Promise<AdmittedOrder> {
   if (side === 'buy' && notional.units < LEAST_CENTS) throw tooSmall(notional)
   if (notional.units > MOST_CENTS)
@@ -59,7 +59,7 @@ export async function admitOrder(
  * for any amount up to that. @param owned billionths of a share that can be sold. @throws Failure `order_rejected`.
  */
 function quantityToSell(notional: Money, price: bigint, owned: bigint): bigint {
-  const worth = worthDown(owned, price)
+  const worth = worthRoundedDown(owned, price)
   const isAll = notional.units === worth
   const isRemainder = owned > 0n && worth < notional.units && notional.units <= LEAST_CENTS
   if (isAll || isRemainder) return owned

@@ -4,12 +4,12 @@ import { type Json, toJson } from '../json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { averagePrice, costUp, least, sharesOf, worthDown } from '../shares.ts'
+import { averagePrice, costRoundedUp, least, sharesOf, worthRoundedDown } from '../shares.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { takeSpend } from '../spending/take.ts'
 import type { Connection } from '../storage/database.ts'
 import { judgeReport } from './judge-report.ts'
-import { BANK, BROKER, type Investing, isOpenOrder, type Order } from './order.ts'
+import { BANK, BROKER, type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { changePosition } from './positions.ts'
 import { lockOrder, updateOrder } from './store.ts'
 
@@ -19,7 +19,7 @@ import { lockOrder, updateOrder } from './store.ts'
  * order with what it holds until a person has resolved it.
  */
 export async function bookReport(
-  investing: Omit<Investing, 'broker'>,
+  investing: Omit<InvestingDependencies, 'broker'>,
   orderId: string,
   { report, askedAt }: { readonly report: OrderReport | UnreadableReport; readonly askedAt: Date },
 ): Promise<Order> {
@@ -49,7 +49,7 @@ function shown(report: OrderReport): Json {
 async function book(
   connection: Connection,
   order: Order,
-  { report, at, newId }: { report: OrderReport; at: Date } & Pick<Investing, 'newId'>,
+  { report, at, newId }: { report: OrderReport; at: Date } & Pick<InvestingDependencies, 'newId'>,
 ): Promise<Order> {
   const filled = filledBy(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
@@ -77,10 +77,10 @@ async function book(
 function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
-    const cash = costUp(filledValue, 1n)
+    const cash = costRoundedUp(filledValue, 1n)
     return { qty: filledQty, cash: least(cash, order.notional) }
   }
-  return { qty: filledQty, cash: worthDown(filledValue, 1n) }
+  return { qty: filledQty, cash: worthRoundedDown(filledValue, 1n) }
 }
 
 function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigint; cash: bigint }) {

@@ -1,6 +1,6 @@
 /** Cancels an order: remembered first, so that it ends even where the broker cannot be reached now. */
 import { Failure } from '../failure.ts'
-import { type Investing, isOpenOrder, type Order } from './order.ts'
+import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder, type OrderOwner, requestCancel } from './store.ts'
 
@@ -9,7 +9,7 @@ import { findOrder, type OrderOwner, requestCancel } from './store.ts'
  * @throws Failure `not_found`, `conflict` where it has ended otherwise, `provider_unavailable` where it is canceled later.
  */
 export async function cancelOrder(
-  investing: Investing,
+  investing: InvestingDependencies,
   { accountId, keyId, id, at }: OrderOwner & { id: string; at: Date },
 ): Promise<Order> {
   const { database } = investing

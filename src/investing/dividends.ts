@@ -6,7 +6,7 @@ import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { Log } from '../log.ts'
 import type { Broker, Dividend } from '../providers/broker.ts'
-import { worthDown } from '../shares.ts'
+import { worthRoundedDown } from '../shares.ts'
 import type { Database } from '../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
 
@@ -130,7 +130,7 @@ async function entitle(database: Database, calendar: readonly Dividend[]): Promi
         pay_date: payDate,
         qty,
         per_share: perShare,
-        amount: worthDown(qty, perShare),
+        amount: worthRoundedDown(qty, perShare),
         status: 'announced' as const,
         paid_at: null,
       })),
@@ -196,7 +196,7 @@ async function pay(
 }
 
 /** A dividend as an account sees it. @property amount cents. */
-export interface ShownDividend {
+export interface DividendSummary {
   readonly symbol: string
   readonly qty: bigint
   readonly perShare: bigint
@@ -213,7 +213,7 @@ export async function showDividends(
     positions,
     now,
   }: { accountId: string; positions: readonly { symbol: string; qty: bigint }[]; now: Date },
-): Promise<readonly ShownDividend[]> {
+): Promise<readonly DividendSummary[]> {
   const calendar = await broker.dividends(dayOf(now.getTime()), dayOf(now.getTime() + AHEAD_DAYS * DAY))
   const coming = calendar.flatMap(({ symbol, perShare, payDate }) =>
     positions
@@ -222,7 +222,7 @@ export async function showDividends(
         symbol,
         qty,
         perShare,
-        amount: worthDown(qty, perShare),
+        amount: worthRoundedDown(qty, perShare),
         status: 'announced' as const,
         payDate,
       })),

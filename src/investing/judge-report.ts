@@ -3,7 +3,7 @@
  * a price that can be, and never takes back what it said before. What does not fit is not booked.
  */
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { costUp, least, worthDown } from '../shares.ts'
+import { costRoundedUp, least, worthRoundedDown } from '../shares.ts'
 import type { Order } from './order.ts'
 
 /** Why a report is not believed, for programs. */
@@ -48,7 +48,9 @@ function judgeProgress(order: Order, { status, filledQty, filledValue }: OrderRe
   if (status === 'rejected' && filledQty > 0n) return 'rejected_after_fill'
   if (filledQty > 0n && filledValue <= 0n) return 'filled_without_price'
   const cents =
-    order.side === 'buy' ? least(costUp(filledValue, 1n), order.notional) : worthDown(filledValue, 1n)
+    order.side === 'buy'
+      ? least(costRoundedUp(filledValue, 1n), order.notional)
+      : worthRoundedDown(filledValue, 1n)
   return cents < order.filledCash || (filledQty === 0n && filledValue !== 0n) ? 'value_fell' : null
 }
 
@@ -65,5 +67,5 @@ function judgePrice(order: Order, { filledQty, filledValue }: OrderReport): Repo
   )
     return 'price_implausible'
   const mostCents = notional + notional / ROUNDING + ROUNDING_CENTS
-  return side === 'buy' && costUp(filledValue, 1n) > mostCents ? 'cost_beyond_order' : null
+  return side === 'buy' && costRoundedUp(filledValue, 1n) > mostCents ? 'cost_beyond_order' : null
 }

@@ -1,8 +1,8 @@
 /** An order as its owner sees it. */
 import { z } from 'zod'
-import { foreignTextOrNull } from '../foreign-text.ts'
 import { decimalOf } from '../money.ts'
 import { priceText, quantityText } from '../shares.ts'
+import { untrustedTextOrNull } from '../untrusted-text.ts'
 import type { Order } from './order.ts'
 
 /** The view. */
@@ -19,7 +19,7 @@ export const orderView = z.strictObject({
   filledQty: z.string().describe('Shares that were bought or sold, nine decimals.'),
   filledAvgPrice: z.string().nullable().describe('USD a share, on average.'),
   limitPrice: z.string().nullable().describe('USD a share; null for a market order.'),
-  rejectReason: foreignTextOrNull('Why it was rejected.'),
+  rejectReason: untrustedTextOrNull('Why it was rejected.'),
   submittedAt: z.string().describe('ISO 8601 UTC.'),
   filledAt: z.string().nullable().describe('When it was last filled, ISO 8601 UTC.'),
 })

@@ -14,7 +14,7 @@ export const BROKER = 'broker'
 export const BANK = 'bank'
 
 /** What investing needs. */
-export interface Investing {
+export interface InvestingDependencies {
   readonly database: Database
   readonly broker: Broker
   readonly newId: NewId

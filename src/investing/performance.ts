@@ -3,7 +3,7 @@
  * they never count as gain or loss. Pure: history and prices in, series out.
  * @see https://en.wikipedia.org/wiki/Time-weighted_return
  */
-import { worthDown } from '../shares.ts'
+import { worthRoundedDown } from '../shares.ts'
 import type { History } from './history.ts'
 
 /** The windows that can be asked for. */
@@ -37,13 +37,13 @@ export interface Performance {
 }
 
 /** The moments of a series, and those at which cash came or went between them: prices are needed for all, in this order. */
-export interface Moments {
+export interface PerformanceTimes {
   readonly shown: readonly Date[]
   readonly all: readonly Date[]
 }
 
 /** Which moments a window needs. It begins no earlier than the account's first event; before any there is none. */
-export function momentsOf(history: History, timeframe: Timeframe, now: Date): Moments {
+export function performanceTimes(history: History, timeframe: Timeframe, now: Date): PerformanceTimes {
   const { spanMs, steps } = windows[timeframe]
   const firsts = [history.cash[0], history.shares[0]].flatMap((event) => event?.at.getTime() ?? [])
   const first = Math.min(...firsts)
@@ -61,7 +61,7 @@ export function momentsOf(history: History, timeframe: Timeframe, now: Date): Mo
 /** The series. @param prices of every symbol that the history names, at all moments, in nano-dollars. */
 export function performanceOf(
   history: History,
-  { shown, all }: Moments,
+  { shown, all }: PerformanceTimes,
   prices: ReadonlyMap<string, readonly bigint[]>,
 ): Performance {
   const isShown = new Set(shown.map((at) => at.getTime()))
@@ -72,7 +72,8 @@ export function performanceOf(
     const equity =
       cashAt(history, at) +
       symbols.reduce(
-        (sum, symbol) => sum + worthDown(qtyAt(history, symbol, at), prices.get(symbol)?.[index] ?? 0n),
+        (sum, symbol) =>
+          sum + worthRoundedDown(qtyAt(history, symbol, at), prices.get(symbol)?.[index] ?? 0n),
         0n,
       )
     if (index === 0) baseValue = equity

@@ -3,7 +3,7 @@ import { Failure } from '../failure.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { rejected } from './admit-order.ts'
 import { bookReport } from './book-report.ts'
-import type { Investing, Order } from './order.ts'
+import type { InvestingDependencies, Order } from './order.ts'
 import { findOrder, insertOrder, type NewOrder } from './store.ts'
 
 /**
@@ -12,7 +12,10 @@ import { findOrder, insertOrder, type NewOrder } from './store.ts'
  * @throws Failure `order_rejected` where the broker refused (everything is free again), `conflict` where its client order id is
  * that of another order.
  */
-export async function placeOrder(investing: Investing, asked: Omit<NewOrder, 'id'>): Promise<Order> {
+export async function placeOrder(
+  investing: InvestingDependencies,
+  asked: Omit<NewOrder, 'id'>,
+): Promise<Order> {
   const { database, newId } = investing
   const order = { ...asked, id: newId('ord', asked.submittedAt) }
   if (!(await insertOrder(database, order))) return notInserted(investing, order)
@@ -32,7 +35,7 @@ const nothingFilled = {
 } as const
 
 /** Tells the broker of an order and books what it answers. Safe to repeat. */
-export async function submitOrder(investing: Investing, order: Order): Promise<Order> {
+export async function submitOrder(investing: InvestingDependencies, order: Order): Promise<Order> {
   const { broker, clock, log } = investing
   const askedAt = clock()
   const { id, symbol, side, notional, qty, limitPrice } = order
@@ -66,14 +69,14 @@ export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
 
 /** The reservation has ended, or the caller used the client order id before: then what was held is given back here. */
 async function notInserted(
-  { database, clock }: Investing,
+  { database, clock }: InvestingDependencies,
   { decisionId, accountId, keyId, clientOrderId, asked }: NewOrder,
 ): Promise<Order> {
   await releaseSpend(database, { decisionId, at: clock() })
   const twin =
     clientOrderId === null ? undefined : await findOrder(database, { accountId, keyId, clientOrderId })
   if (twin?.asked === asked) return twin
-  throw twin === undefined ? endedReservation() : otherOrder(twin)
+  throw twin === undefined ? endedReservation() : orderConflict(twin)
 }
 
 function endedReservation(): Failure {
@@ -83,7 +86,7 @@ function endedReservation(): Failure {
 }
 
 /** A client order id that names another order already. */
-export function otherOrder({ id, clientOrderId }: Order): Failure {
+export function orderConflict({ id, clientOrderId }: Order): Failure {
   return new Failure('conflict', `The client order id ${clientOrderId} is that of order ${id}.`, {
     isFinal: true,
     hint: 'Use a new clientOrderId for a new order.',

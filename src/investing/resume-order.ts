@@ -1,6 +1,6 @@
 /** Carries an open order on from wherever it was left. */
 import { bookReport } from './book-report.ts'
-import { type Investing, isOpenOrder, type Order } from './order.ts'
+import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { endedUnfilled, submitOrder } from './place-order.ts'
 
 /** Longer than any request to a broker is under way: one that it has not heard of by then it never will. */
@@ -10,7 +10,7 @@ const GIVE_UP_MS = 5 * 60_000
  * Asks the broker what became of an order and books it. One that it does not know is placed again: its id is taken once. One
  * that it does not know after {@link GIVE_UP_MS} is given up, and what it held is free.
  */
-export async function resumeOrder(investing: Investing, order: Order): Promise<Order> {
+export async function resumeOrder(investing: InvestingDependencies, order: Order): Promise<Order> {
   const { broker, clock, log } = investing
   const askedAt = clock()
   const known = await broker.find(order.id)

@@ -1,12 +1,12 @@
 /** The portfolio: cash, holdings at the last prices, dividends and performance. */
 import { balances } from '../ledger/balances.ts'
 import type { Broker } from '../providers/broker.ts'
-import { worthDown } from '../shares.ts'
+import { worthRoundedDown } from '../shares.ts'
 import type { Database } from '../storage/database.ts'
-import { type ShownDividend, showDividends } from './dividends.ts'
+import { type DividendSummary, showDividends } from './dividends.ts'
 import { readHistory } from './history.ts'
 import { BANK } from './order.ts'
-import { momentsOf, type Performance, performanceOf, type Timeframe } from './performance.ts'
+import { type Performance, performanceOf, performanceTimes, type Timeframe } from './performance.ts'
 import { readPositions } from './positions.ts'
 
 /** A position at the last price. Cents, billionths of a share, nano-dollars. */
@@ -25,7 +25,7 @@ export interface Portfolio {
   readonly buyingPower: bigint
   readonly equity: bigint
   readonly holdings: readonly Holding[]
-  readonly dividends: readonly ShownDividend[]
+  readonly dividends: readonly DividendSummary[]
   readonly performance: Performance
 }
 
@@ -40,7 +40,7 @@ export async function showPortfolio(
     readHistory(database, accountId),
   ])
   const bank = booked.find(({ place, asset }) => place === BANK && asset === 'USD')
-  const moments = momentsOf(history, timeframe, now)
+  const moments = performanceTimes(history, timeframe, now)
   const traded = [...new Set(history.shares.map(({ symbol }) => symbol))]
   const [quotes, prices, dividends, instruments] = await Promise.all([
     broker.quotes(positions.map(({ symbol }) => symbol)),
@@ -50,7 +50,7 @@ export async function showPortfolio(
   ])
   const holdings = positions.map((position, index) => {
     const price = quotes.get(position.symbol) ?? 0n
-    const marketValue = worthDown(position.qty, price)
+    const marketValue = worthRoundedDown(position.qty, price)
     return { ...position, name: instruments[index]?.name ?? position.symbol, price, marketValue }
   })
   const cash = (bank?.available ?? 0n) + (bank?.held ?? 0n)

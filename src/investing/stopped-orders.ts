@@ -1,6 +1,6 @@
 /** Orders of keys that were stopped and accounts that were locked: nothing of theirs is filled any more. */
 import type { Connection, Statement } from '../storage/database.ts'
-import type { Investing } from './order.ts'
+import type { InvestingDependencies } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder } from './store.ts'
 
@@ -21,7 +21,7 @@ export async function requestStoppedCancels(database: Connection, at: Date): Pro
 }
 
 /** Cancels an account's at the broker at once. The settle-orders job carries on what does not succeed. */
-export async function endStoppedOrders(investing: Investing, accountId: string): Promise<void> {
+export async function endStoppedOrders(investing: InvestingDependencies, accountId: string): Promise<void> {
   const { database, log } = investing
   const rows = await database.kysely
     .selectFrom('investing_order')

@@ -3,13 +3,13 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { decimalOf } from '../money.ts'
 import type { Rates } from '../providers/rates.ts'
-import { collectDebt, type DebtCollecting, dueDebts } from '../spending/debts.ts'
+import { collectDebt, type DebtCollectionDependencies, dueDebts } from '../spending/debts.ts'
 import type { Database } from '../storage/database.ts'
 
 const BATCH = 100
 
 /** What the round needs. */
-export interface Collecting extends DebtCollecting {
+export interface DebtCollectionJobDependencies extends DebtCollectionDependencies {
   readonly database: Database
   readonly rates: Rates
   readonly clock: Clock
@@ -17,7 +17,7 @@ export interface Collecting extends DebtCollecting {
 }
 
 /** One round. What cannot be collected does not keep the rest waiting. @param signal ends it early. */
-export async function collectDebts(parts: Collecting, signal: AbortSignal): Promise<void> {
+export async function collectDebts(parts: DebtCollectionJobDependencies, signal: AbortSignal): Promise<void> {
   const { database, rates, clock, log } = parts
   const debts = await dueDebts(database, BATCH)
   if (debts.length === 0) return

@@ -15,14 +15,14 @@ const GIVE_UP_MS = 20 * 60 * 60_000
 const BATCH = 20
 
 /** What the round needs. */
-export interface Ordering extends IssueParts {
+export interface OrderJobDependencies extends IssueParts {
   readonly database: Database
   readonly bankingProvider: Pick<BankingProvider, 'open'>
   readonly log: Log
 }
 
 /** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
-export async function finishOrders(parts: Ordering, signal: AbortSignal): Promise<void> {
+export async function finishOrders(parts: OrderJobDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock } = parts
   const at = clock()
   const due = { before: new Date(at.getTime() - QUIET_MS), at, limit: BATCH }
@@ -43,7 +43,7 @@ export async function finishOrders(parts: Ordering, signal: AbortSignal): Promis
 }
 
 async function finish(
-  { clock, log }: Ordering,
+  { clock, log }: OrderJobDependencies,
   { id, createdAt }: { id: string; createdAt: Date },
   { carryOn, giveUp }: { carryOn: () => Promise<unknown>; giveUp: () => Promise<void> },
 ): Promise<void> {

@@ -1,13 +1,13 @@
 /** Compares ledger and chain, a page of wallets a round, for ever around. */
 import { decimalOf } from '../money.ts'
-import { type Reconciling, reconcileWallet } from '../wallets/reconcile.ts'
+import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile.ts'
 import { pageOfWallets } from '../wallets/store.ts'
 
 /** Wallets a round: a page costs the node four reads a wallet. */
 const PAGE = 100
 
 /** A job's round. It remembers where it was, and what it has raised the alarm for already. */
-export function createReconcile(parts: Reconciling): (signal: AbortSignal) => Promise<void> {
+export function createReconcile(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
   const { database, log } = parts
   const alarmed = new Set<string>()
   let after = ''

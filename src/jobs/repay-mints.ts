@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
-import { claimMints, makeUpFor } from '../wallets/owed-mints.ts'
+import { claimMints, repayMint } from '../wallets/owed-mints.ts'
 
 /** Longer than the request that owes it has it in hand. */
 const QUIET_MS = 15_000
@@ -20,7 +20,7 @@ export async function repayMints(
   for (const owed of await claimMints(database, due)) {
     if (signal.aborted) return
     const { address, token } = owed
-    const minted = await makeUpFor(parts, owed).catch((err: unknown) => {
+    const minted = await repayMint(parts, owed).catch((err: unknown) => {
       log.warn({ err, address, token }, 'what is owed to a wallet cannot be minted yet')
       return null
     })

@@ -1,10 +1,14 @@
 /** Finishes what cards leave behind: messages that came too early, approvals that nobody claims, and stablecoins for the treasury. */
-import { type Applying, applyTransaction, closeAuthorization } from '../cards/apply-transaction.ts'
-import { earlyMessages, forgetEarly } from '../cards/early.ts'
+import {
+  applyTransaction,
+  type CardTransactionDependencies,
+  closeAuthorization,
+} from '../cards/apply-transaction.ts'
+import { deleteOutOfOrderMessage, dueOutOfOrderMessages } from '../cards/out-of-order-messages.ts'
 import {
   endSettlements,
-  forgottenAuthorizations,
   retrySettlements,
+  staleAuthorizations,
   unsentSettlements,
 } from '../cards/settlements.ts'
 import type { Log } from '../log.ts'
@@ -23,7 +27,7 @@ const byOwner = { kind: 'gateway' } as const
 const byAllowance = { kind: 'allowance', agentId: CARDS_AGENT } as const
 
 /** What the round needs. */
-export interface CardSettling extends Applying {
+export interface CardSettlementDependencies extends CardTransactionDependencies {
   readonly database: Database
   readonly chain: Chain
   readonly cardProcessor: Pick<CardProcessor, 'read'>
@@ -31,11 +35,11 @@ export interface CardSettling extends Applying {
 }
 
 /** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
-export async function settleCards(parts: CardSettling, signal: AbortSignal): Promise<void> {
+export async function settleCards(parts: CardSettlementDependencies, signal: AbortSignal): Promise<void> {
   const { log } = parts
   await applyEarly(parts, signal)
   const before = new Date(parts.clock().getTime() - APPROVAL_MS)
-  for (const token of await forgottenAuthorizations(parts.database, { before, limit: BATCH }))
+  for (const token of await staleAuthorizations(parts.database, { before, limit: BATCH }))
     await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
   const owed = await endSettlements(parts.database, parts.clock())
   if (owed.length > 0)
@@ -47,7 +51,7 @@ export async function settleCards(parts: CardSettling, signal: AbortSignal): Pro
   const unsent = await unsentSettlements(parts, { at: parts.clock(), limit: BATCH })
   const send = ({ isWalletOurs, ...settlement }: (typeof unsent)[number]) =>
     sendTransfer(parts, {
-      word: { signer: 'sandbox', authorization: isWalletOurs ? byOwner : byAllowance },
+      authorizedBy: { signer: 'sandbox', authorization: isWalletOurs ? byOwner : byAllowance },
       ...settlement,
       destination: parts.settings.cardTreasury,
       at: parts.clock(),
@@ -61,22 +65,22 @@ function tellUnsent(log: Log, decisionId: string, err: unknown): void {
   log.warn({ err, decisionId }, 'a card settlement was not confirmed by this round')
 }
 
-async function applyEarly(parts: CardSettling, signal: AbortSignal): Promise<void> {
+async function applyEarly(parts: CardSettlementDependencies, signal: AbortSignal): Promise<void> {
   const before = new Date(parts.clock().getTime() - EARLY_MS)
-  for (const { webhookId, message, isTakenAsItIs } of await earlyMessages(parts.database, {
+  for (const { webhookId, message, isTakenAsItIs } of await dueOutOfOrderMessages(parts.database, {
     before,
     limit: BATCH,
   })) {
     if (signal.aborted) return
     await applyOne(parts, { message, isTakenAsItIs }).then(
-      () => forgetEarly(parts.database, webhookId),
+      () => deleteOutOfOrderMessage(parts.database, webhookId),
       (err: unknown) => parts.log.error({ err, webhookId }, 'an early message cannot be applied yet'),
     )
   }
 }
 
 async function applyOne(
-  parts: CardSettling,
+  parts: CardSettlementDependencies,
   { message, isTakenAsItIs }: { message: unknown; isTakenAsItIs: boolean },
 ): Promise<void> {
   const transaction = parts.cardProcessor.read(message)

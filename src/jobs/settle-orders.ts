@@ -1,7 +1,7 @@
 /** Carries open orders on: books what the broker filled, ends what it ended, places what a crash kept from it. */
 import { raiseAlarm } from '../alarms/alarms.ts'
 import { Failure } from '../failure.ts'
-import type { Investing } from '../investing/order.ts'
+import type { InvestingDependencies } from '../investing/order.ts'
 import { releaseUnplaced } from '../investing/release-unplaced.ts'
 import { resumeOrder } from '../investing/resume-order.ts'
 import { requestStoppedCancels } from '../investing/stopped-orders.ts'
@@ -14,7 +14,7 @@ const ORPHANED_MS = 10_000
 const BATCH = 100
 
 /** One round. An order that cannot be carried on does not keep the others waiting. @param signal ends the round early. */
-export async function settleOrders(investing: Investing, signal: AbortSignal): Promise<void> {
+export async function settleOrders(investing: InvestingDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = investing
   const now = clock()
   await requestStoppedCancels(database, now)

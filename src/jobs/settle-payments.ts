@@ -1,6 +1,6 @@
 /** Finds out what became of payments that a crash, a lost connection or a slow chain left open. Asks the chain; never goes by time alone. */
 import type { Log } from '../log.ts'
-import { type Resolving, resolvePayment } from '../payments/resolve-payment.ts'
+import { type PaymentResolutionDependencies, resolvePayment } from '../payments/resolve-payment.ts'
 import { claimPayment, openPayments } from '../payments/store.ts'
 
 /** How often one payment is looked into. */
@@ -11,7 +11,7 @@ const BATCH = 100
 
 /** One round. A payment that cannot be looked into does not keep the others waiting. @param signal ends the round early. */
 export async function settlePayments(
-  resolving: Resolving & { readonly log: Log },
+  resolving: PaymentResolutionDependencies & { readonly log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   const { database, clock, log } = resolving

@@ -1,7 +1,7 @@
 /** Finishes transfers that a crash, a lost connection or a slow chain left open. Asks the chain; never goes by time alone. */
 import { releaseOrphans } from '../wallets/release-orphans.ts'
 import { resumeTransfer } from '../wallets/resume-transfer.ts'
-import type { Sending } from '../wallets/send-transfer.ts'
+import type { TransferDependencies } from '../wallets/send-transfer.ts'
 import { claimTransfer, openTransfers } from '../wallets/store.ts'
 
 /** A transfer that was touched more recently may still be in the hands of the request that made it. */
@@ -9,7 +9,7 @@ const QUIET_MS = 5_000
 const BATCH = 100
 
 /** One round. A transfer that cannot be finished does not keep the others waiting. @param signal ends the round early. */
-export async function settlePending(sending: Sending, signal: AbortSignal): Promise<void> {
+export async function settlePending(sending: TransferDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = sending
   const before = new Date(clock().getTime() - QUIET_MS)
   await releaseOrphans(sending, before)

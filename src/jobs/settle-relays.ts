@@ -1,5 +1,5 @@
 /** Finishes relays that a crash, a lost connection or a slow chain left open. Asks the chain before it sends anything again. */
-import type { Relaying } from '../wallets/relay-end.ts'
+import type { RelayDependencies } from '../wallets/relay-outcome.ts'
 import { resumeRelay } from '../wallets/relay-payment.ts'
 import { claimRelay, openRelays } from '../wallets/relay-store.ts'
 
@@ -8,7 +8,7 @@ const QUIET_MS = 10_000
 const BATCH = 100
 
 /** One round. @param signal ends it early. */
-export async function settleRelays(relaying: Relaying, signal: AbortSignal): Promise<void> {
+export async function settleRelays(relaying: RelayDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = relaying
   const before = new Date(clock().getTime() - QUIET_MS)
   for (const relay of await openRelays(database, before, BATCH)) {

@@ -2,7 +2,7 @@
 
 import { isStopped } from '../alarms/alarms.ts'
 import type { Clock } from '../clock.ts'
-import { followUp, type Verifying } from '../compliance/kyc.ts'
+import { followUp, type KycDependencies } from '../compliance/kyc.ts'
 import { pendingApplications } from '../compliance/kyc-store.ts'
 
 /** One that was touched more recently may still be in the hands of its request. */
@@ -11,7 +11,7 @@ const BATCH = 50
 
 /** One round. One that cannot be read does not keep the others waiting. @param signal ends the round early. */
 export async function settleReviews(
-  verifying: Verifying & { readonly clock: Clock },
+  verifying: KycDependencies & { readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<void> {
   const { database, settings, clock, log } = verifying

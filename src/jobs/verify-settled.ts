@@ -6,13 +6,13 @@
 import { reopenSettlement } from '../cards/settlements.ts'
 import { operationOutcome } from '../evidence/operation-outcome.ts'
 import { outcomeOf } from '../payments/resolve-payment.ts'
-import { reversePayment, settledSince } from '../payments/store.ts'
-import type { Relaying } from '../wallets/relay-end.ts'
-import { endOf } from '../wallets/relay-end.ts'
+import { paymentsSettledSince, reversePayment } from '../payments/store.ts'
+import type { RelayDependencies } from '../wallets/relay-outcome.ts'
+import { relayOutcome } from '../wallets/relay-outcome.ts'
 import { resendRelay } from '../wallets/relay-payment.ts'
-import { confirmedRelaysSince, moveRelay } from '../wallets/relay-store.ts'
+import { relaysConfirmedSince, updateRelayTransaction } from '../wallets/relay-store.ts'
 import { reverseTransfer } from '../wallets/reverse-transfer.ts'
-import { confirmedSince, moveTransfer, operationOf } from '../wallets/store.ts'
+import { operationOf, transfersConfirmedSince, updateTransferTransaction } from '../wallets/store.ts'
 import { requireAuthentic } from '../wallets/transfer-mac.ts'
 
 /** How far the chain's clock may be behind ours: a transfer is given up only so long after its time. */
@@ -25,14 +25,22 @@ const AWAITED_MS = 8 * 60_000
 const AT_ONCE = 16
 
 /** No reorganization reaches further back. */
-export const REACH_MS = 10 * 60_000
+export const MAX_REORGANIZATION_MS = 10 * 60_000
 
 /** Verifies what was settled since a moment. @returns how many settlements are still missing on the chain. */
-export async function verifySettled(parts: Relaying, since: Date, signal: AbortSignal): Promise<number> {
+export async function verifySettled(
+  parts: RelayDependencies,
+  since: Date,
+  signal: AbortSignal,
+): Promise<number> {
   const checks = [
-    ...(await confirmedSince(parts.database, since)).map((transfer) => () => repeatTransfer(parts, transfer)),
-    ...(await confirmedRelaysSince(parts.database, since)).map((relay) => () => repeatRelay(parts, relay)),
-    ...(await settledSince(parts.database, since)).map((payment) => () => reverseLost(parts, payment)),
+    ...(await transfersConfirmedSince(parts.database, since)).map(
+      (transfer) => () => repeatTransfer(parts, transfer),
+    ),
+    ...(await relaysConfirmedSince(parts.database, since)).map((relay) => () => repeatRelay(parts, relay)),
+    ...(await paymentsSettledSince(parts.database, since)).map(
+      (payment) => () => reverseLost(parts, payment),
+    ),
   ]
   let missing = 0
   for (let from = 0; from < checks.length && !signal.aborted; from += AT_ONCE) {
@@ -49,10 +57,10 @@ export async function verifySettled(parts: Relaying, since: Date, signal: AbortS
   return missing
 }
 
-type ConfirmedTransfer = Awaited<ReturnType<typeof confirmedSince>>[number]
+type ConfirmedTransfer = Awaited<ReturnType<typeof transfersConfirmedSince>>[number]
 
 async function repeatTransfer(
-  { database, chain, log, clock, settings }: Relaying,
+  { database, chain, log, clock, settings }: RelayDependencies,
   transfer: ConfirmedTransfer,
 ): Promise<boolean> {
   const operation = operationOf(transfer)
@@ -60,7 +68,7 @@ async function repeatTransfer(
   if (outcome.status === 'confirmed') {
     const { transactionHash } = outcome
     if (transactionHash !== transfer.transactionHash)
-      await moveTransfer(database, { id: transfer.id, transactionHash, at: clock() })
+      await updateTransferTransaction(database, { id: transfer.id, transactionHash, at: clock() })
     return true
   }
   const facts = { transferId: transfer.id, status: outcome.status }
@@ -82,15 +90,15 @@ async function repeatTransfer(
   return true
 }
 
-type ConfirmedRelay = Awaited<ReturnType<typeof confirmedRelaysSince>>[number]
+type ConfirmedRelay = Awaited<ReturnType<typeof relaysConfirmedSince>>[number]
 
-async function repeatRelay(parts: Relaying, relay: ConfirmedRelay): Promise<boolean> {
-  const end = await endOf(parts, relay)
+async function repeatRelay(parts: RelayDependencies, relay: ConfirmedRelay): Promise<boolean> {
+  const end = await relayOutcome(parts, relay)
   if (end?.state === 'confirmed') {
     const { database, clock } = parts
     const { transactionHash } = end
     if (transactionHash !== relay.transactionHash)
-      await moveRelay(database, { id: relay.id, transactionHash, at: clock() })
+      await updateRelayTransaction(database, { id: relay.id, transactionHash, at: clock() })
     return true
   }
   const facts = { relayId: relay.id }
@@ -104,8 +112,8 @@ async function repeatRelay(parts: Relaying, relay: ConfirmedRelay): Promise<bool
 }
 
 async function reverseLost(
-  parts: Relaying,
-  payment: Awaited<ReturnType<typeof settledSince>>[number],
+  parts: RelayDependencies,
+  payment: Awaited<ReturnType<typeof paymentsSettledSince>>[number],
 ): Promise<boolean> {
   const { status } = await outcomeOf(parts, payment)
   if (status === 'paid') return true

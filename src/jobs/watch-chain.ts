@@ -2,10 +2,10 @@
 import type { Chain } from '../providers/chain.ts'
 import { bookMovements } from '../wallets/book-movements.ts'
 import { adoptChain, type ChainBlock, findCursor, headOf, moveCursor } from '../wallets/chain-cursor.ts'
-import { type Reconciling, reconcileWallet } from '../wallets/reconcile.ts'
-import { unexplained } from '../wallets/settled-movements.ts'
+import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile.ts'
+import { findUnexplainedTransfers } from '../wallets/settled-movements.ts'
 import { walletsAt } from '../wallets/store.ts'
-import { REACH_MS, verifySettled } from './verify-settled.ts'
+import { MAX_REORGANIZATION_MS, verifySettled } from './verify-settled.ts'
 
 /** Blocks a search covers at most; fewer where the node refuses so many. */
 const WIDEST_BLOCKS = 2_000n
@@ -23,7 +23,7 @@ const VERIFY_MS = 5_000
 const BOOKED_WITHIN_MS = 60_000
 
 /** A job's round. It remembers how wide a range the node answers. */
-export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => Promise<void> {
+export function createWatchChain(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
   const { database, chain, clock } = parts
   let width = WIDEST_BLOCKS
   let verification: Verification | undefined
@@ -42,7 +42,8 @@ export function createWatchChain(parts: Reconciling): (signal: AbortSignal) => P
     const isReplaced = from <= cursor.block.number || areReplaced
     if (isReplaced) await chain.forget()
     const now = clock().getTime()
-    if (isReplaced) verification = { since: now - REACH_MS, until: now + BOOKED_WITHIN_MS, dueAt: now }
+    if (isReplaced)
+      verification = { since: now - MAX_REORGANIZATION_MS, until: now + BOOKED_WITHIN_MS, dueAt: now }
     // Only the process that died remembered the blocks that it had read evidence from, above the cursor.
     else if (isFirst) verification = { since: cursor.at.getTime() - BOOKED_WITHIN_MS, until: now, dueAt: now }
     isFirst = false
@@ -96,7 +97,7 @@ async function startAfter(chain: Chain, { block }: ChainBlock): Promise<bigint> 
   return number > REORGANIZED_BLOCKS ? number - REORGANIZED_BLOCKS : 0n
 }
 
-async function search(parts: Reconciling, fromBlock: bigint, toBlock: bigint): Promise<void> {
+async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBlock: bigint): Promise<void> {
   const { database, chain, log } = parts
   const found = await chain.findTransfers({ fromBlock, toBlock })
   const wallets = await walletsAt(
@@ -104,7 +105,7 @@ async function search(parts: Reconciling, fromBlock: bigint, toBlock: bigint): P
     found.flatMap(({ from, to }) => [from, to]),
   )
   const relevant = found.filter(({ from, to }) => wallets.has(from) || wallets.has(to))
-  for (const hash of await unexplained(parts, relevant))
+  for (const hash of await findUnexplainedTransfers(parts, relevant))
     for (const address of await bookMovements(parts, hash)) {
       const accountId = wallets.get(address)
       if (accountId === undefined) continue

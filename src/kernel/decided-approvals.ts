@@ -5,7 +5,7 @@ import type { Connection } from '../storage/database.ts'
  * Those of the given approvals that nothing will change any more: rejected, expired, or approved with the answer of their
  * call. Approved is not enough: the call is under way then.
  */
-export async function decidedAmong(
+export async function waitForDecidedApprovals(
   { kysely }: Connection,
   { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<ReadonlyMap<string, true>> {

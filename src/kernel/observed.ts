@@ -5,7 +5,7 @@ import type { RateLimiter } from '../providers/rate-limiter.ts'
 import type { Tracing } from '../providers/tracing.ts'
 
 /** Who watches. */
-export interface Watching {
+export interface DecisionObserver {
   readonly metrics: Pick<Metrics, 'providerCall'>
   readonly tracing: Pick<Tracing, 'span'>
 }
@@ -17,7 +17,7 @@ export interface Watching {
 export function observed<Provider extends object>(
   provider: Provider,
   name: string,
-  watching: Watching,
+  watching: DecisionObserver,
 ): Provider {
   const watched = new Map<string, unknown>()
   return new Proxy(provider, {
@@ -53,7 +53,7 @@ function isPartOf(member: unknown): member is object {
 function watch(
   { provider, operation }: { provider: string; operation: string },
   run: () => unknown,
-  { metrics, tracing }: Watching,
+  { metrics, tracing }: DecisionObserver,
 ): unknown {
   const startedAt = performance.now()
   const count = (outcome: string) =>
@@ -75,10 +75,7 @@ function watch(
 }
 
 /** The same limiter; what it refuses is counted by the class of the limit, which is what a key begins with. */
-export function countingRefusals(
-  rateLimiter: RateLimiter,
-  metrics: Pick<Metrics, 'rateLimited'>,
-): RateLimiter {
+export function countRefusals(rateLimiter: RateLimiter, metrics: Pick<Metrics, 'rateLimited'>): RateLimiter {
   return {
     ...rateLimiter,
     async take(key, limit, now) {

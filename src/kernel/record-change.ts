@@ -8,7 +8,7 @@ import { requireStanding } from './standing.ts'
 const endsStanding: ReadonlySet<string> = new Set(['account.locked', 'account.unlocked', 'account.recovered'])
 
 /** A change by a caller. @property accountId of the account that was changed; the caller's own by default. */
-export interface CallersChange extends Pick<Change, 'action' | 'object' | 'before' | 'after'> {
+export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'before' | 'after'> {
   readonly accountId?: string
   /** `admin` where the caller acts as an administrator, `system` where the gateway itself acts on a caller's account. */
   readonly as?: 'admin' | 'system'
@@ -22,7 +22,7 @@ export interface CallersChange extends Pick<Change, 'action' | 'object' | 'befor
  */
 export async function recordChange(
   { database, journal, principal, now: at }: Pick<Context, 'database' | 'journal' | 'principal' | 'now'>,
-  { accountId, as, ...change }: CallersChange,
+  { accountId, as, ...change }: ChangeByCaller,
   connection: Connection = database,
 ): Promise<void> {
   const own = principal.kind === 'public' ? undefined : principal.account.id
@@ -34,7 +34,7 @@ export async function recordChange(
 
 function actorOf(
   principal: Context['principal'],
-  as: CallersChange['as'],
+  as: ChangeByCaller['as'],
   accountId: string,
 ): Change['actor'] {
   if (as === 'system') return { kind: 'system', id: null }

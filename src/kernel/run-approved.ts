@@ -2,7 +2,7 @@
 import { Failure, failures } from '../failure.ts'
 import { parseJson, toJson } from '../json.ts'
 import type { AccountPrincipal } from '../principal.ts'
-import { type Approval, keepOutcome, unfinishedApprovals } from '../spending/approvals.ts'
+import { type Approval, storeApprovalOutcome, unfinishedApprovals } from '../spending/approvals.ts'
 import { findAllowedDecision } from '../spending/decisions.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context, Services } from './context.ts'
@@ -28,8 +28,8 @@ export async function runApproved(
   findKey: FindKey,
 ): Promise<Approval> {
   const { database, now } = context
-  const keep = (outcome: Parameters<typeof keepOutcome>[1]['outcome']) =>
-    keepOutcome(database, { id: approval.id, outcome, now })
+  const keep = (outcome: Parameters<typeof storeApprovalOutcome>[1]['outcome']) =>
+    storeApprovalOutcome(database, { id: approval.id, outcome, now })
   const refuse = (failure: Failure) => keep({ problem: toJson(failure.toProblem()) })
   const tool = context.operation(approval.operation)
   if (tool === undefined) throw new Error(`there is no operation ${approval.operation}`)

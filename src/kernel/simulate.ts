@@ -13,7 +13,7 @@ import type { Database } from '../storage/database.ts'
 import { type UsdValue, usdMicrosAt } from '../usd-value.ts'
 import type { Context } from './context.ts'
 import { spendRequest } from './gates/spend.ts'
-import type { Spending } from './tool.ts'
+import type { SpendPlan } from './tool.ts'
 
 /** A verdict that holds for nothing. @property usdMicros what the spend is worth, millionths of a USD. */
 export interface Simulated {
@@ -36,7 +36,7 @@ export async function simulateSpend(
     key,
     policy,
     spending,
-  }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: Spending },
+  }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan },
 ): Promise<Simulated> {
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
   const asked = spendRequest('policy.simulate', {
@@ -60,7 +60,7 @@ async function ofNewKey(
     policy,
     spending,
     value: { usdMicros },
-  }: { accountId: string; policy: Policy; spending: Spending; value: UsdValue },
+  }: { accountId: string; policy: Policy; spending: SpendPlan; value: UsdValue },
 ): Promise<Violation[]> {
   const { maxMicros, usedMicros } = await readOwnerCap(database, { accountId, isLocked: false, now })
   const { counterparty } = spending

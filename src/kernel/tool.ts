@@ -20,7 +20,7 @@ export type Effect = 'read' | 'write' | 'spend'
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
 /** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain; null: it is somebody else's, and nothing is held. */
-export interface Spending<Facts = unknown> {
+export interface SpendPlan<Facts = unknown> {
   readonly category: SpendCategory
   readonly money: Money
   readonly place: string | null
@@ -60,19 +60,19 @@ export interface AmlScreened {
 }
 
 /** The caller named this spend before, by a name of its own: nothing is spent, and the earlier answer is told. */
-export interface Repetition {
+export interface RepeatedSpend {
   /** The decision that allowed it. */
   readonly repeats: string
 }
 
 /** An allowed decision and what it was taken on. */
-export interface Decided<Facts = unknown> {
+export interface AllowedDecision<Facts = unknown> {
   readonly decisionId: string
   readonly facts: Facts
 }
 
 /** A spending that is reserved: the money is held and the budget counted. */
-export type Reserved<Facts = unknown> = Spending<Facts> & Decided<Facts>
+export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> & AllowedDecision<Facts>
 
 interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** `room.operation`: the path of its file, the OpenAPI operationId and, with `_`, the MCP tool's name. */
@@ -134,17 +134,17 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   readonly spend: (
     context: Context,
     input: z.output<Input>,
-  ) => Spending<Facts> | Promise<Spending<Facts> | Repetition>
+  ) => SpendPlan<Facts> | Promise<SpendPlan<Facts> | RepeatedSpend>
   readonly run: (
     context: Context,
     input: z.output<Input>,
-    reserved: Reserved<Facts>,
+    reserved: ReservedSpend<Facts>,
   ) => Promise<z.input<Output>>
   /** The answer of an earlier run of the same call, from what was stored; null while that run has not come to one. */
   readonly recall: (
     context: Context,
     input: z.output<Input>,
-    decided: Decided<Facts>,
+    decided: AllowedDecision<Facts>,
   ) => Promise<z.input<Output> | null>
   /** Where strangers may buy the same thing over REST by x402: delivers it without a principal, for the price. */
   readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
@@ -156,12 +156,12 @@ export interface Call {
   readonly input: unknown
   /** The input as it came, to be decoded again. */
   readonly raw: unknown
-  readonly spend: ((context: Context) => Promise<Spending | Repetition>) | null
+  readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend>) | null
   /** The answer of an earlier run, or null while there is none. @param decided as it was stored. */
-  readonly recall: (context: Context, decided: Decided) => Promise<Record<string, unknown> | null>
+  readonly recall: (context: Context, decided: AllowedDecision) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
   /** Runs it and encodes the answer. @param reserved what {@link spend} named, reserved; null for tools that move no money. */
-  readonly run: (context: Context, reserved: Reserved | null) => Promise<Record<string, unknown>>
+  readonly run: (context: Context, reserved: ReservedSpend | null) => Promise<Record<string, unknown>>
 }
 
 /** A tool as the registry holds it. */
@@ -201,7 +201,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         }
       }
       const { spend, run, sale, recall, facts } = definition
-      let spending: Spending<Facts> | undefined
+      let spending: SpendPlan<Facts> | undefined
       return {
         input,
         raw,

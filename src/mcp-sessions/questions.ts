@@ -1,7 +1,7 @@
 /** What a client is asked while its call waits: the answer comes with a request of its own, perhaps to another instance. */
 import { randomToken } from '../ids.ts'
-import { createLookout, type Lookout } from '../lookout.ts'
 import type { Connection } from '../storage/database.ts'
+import { createWaiters, type Waiters } from '../waiters.ts'
 import type { McpSession } from './sessions.ts'
 
 /** How often it is looked whether an answer is there. */
@@ -35,10 +35,10 @@ export async function answerQuestion(
 }
 
 /** One look serves all who wait on a database. */
-const lookouts = new WeakMap<Connection, Lookout<{ answer: unknown }>>()
+const lookouts = new WeakMap<Connection, Waiters<{ answer: unknown }>>()
 
-function lookoutOf(database: Connection): Lookout<{ answer: unknown }> {
-  const known = lookouts.get(database) ?? createLookout({ everyMs: LOOK_MS, look: answersAmong(database) })
+function lookoutOf(database: Connection): Waiters<{ answer: unknown }> {
+  const known = lookouts.get(database) ?? createWaiters({ everyMs: LOOK_MS, look: answersAmong(database) })
   lookouts.set(database, known)
   return known
 }

@@ -4,7 +4,7 @@
  * in the rate. No float is ever involved.
  */
 
-import { convertDown, crossRateDown, rateText } from '../cross-rate.ts'
+import { convertRoundingDown, crossRateDown, rateText } from '../cross-rate.ts'
 import { type Currency, currencyOf, quotableCodes } from '../currencies.ts'
 import { Failure } from '../failure.ts'
 import { decimalOfUnits } from '../money.ts'
@@ -48,7 +48,7 @@ export async function quoteFx(
   const [source, target] = pairOf(table, from, to)
   const units = unitsOf(amount, source)
   const rate = crossRateDown(source, target, spreadBps)
-  const resultUnits = convertDown(units, source.digits, rate, target.digits)
+  const resultUnits = convertRoundingDown(units, source.digits, rate, target.digits)
   if (resultUnits === 0n)
     throw amountFailure(`${amount} ${from} is worth less than the smallest unit of ${to}`)
   return {

@@ -4,7 +4,7 @@ import { type Connection, callForRow, type Database, type Statement } from '../s
 import { beginPayment, findPaymentLike, type NewPayment, type StoredPayment } from './store.ts'
 
 /** What an idempotency key names. @property principal whose it is. @property fingerprint a hash of operation and input. */
-export interface Purchase {
+export interface StoredPurchase {
   readonly principal: string
   readonly key: string
   readonly fingerprint: string
@@ -25,7 +25,7 @@ const claimStatement: Statement = {
  */
 export function beginPurchase(
   database: Database,
-  purchase: Purchase,
+  purchase: StoredPurchase,
   payment: NewPayment,
   at: Date,
 ): Promise<boolean> {
@@ -65,7 +65,7 @@ async function nameBefore(connection: Connection, payment: NewPayment): Promise<
 /** The payment that an idempotency key names; undefined: none. @throws Failure `idempotency_key_reused`. */
 export async function findPurchase(
   { kysely }: Connection,
-  { principal, key, fingerprint }: Purchase,
+  { principal, key, fingerprint }: StoredPurchase,
   now: Date,
 ): Promise<StoredPayment | undefined> {
   const found = await kysely

@@ -16,7 +16,7 @@ export function receiptOf(
 }
 
 /** What was bought with what was paid for it. */
-export function boughtWith(payment: StoredPayment): Record<string, unknown> {
+export function purchasedAnswer(payment: StoredPayment): Record<string, unknown> {
   const { id, transaction_hash, network, units, asset, payer, answer } = payment
   const paid = {
     id,

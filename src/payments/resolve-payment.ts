@@ -33,13 +33,13 @@ const EXPIRED = 'authorization_expired_unused'
 const DISPLACED = 'authorization_used_otherwise_or_canceled'
 
 /** What the outcome of a payment follows from. */
-export interface Evidencing {
+export interface PaymentEvidenceDependencies {
   readonly chain: Pick<Chain, 'authorizationState' | 'transaction'>
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
 /** What resolving needs. */
-export interface Resolving extends Evidencing {
+export interface PaymentResolutionDependencies extends PaymentEvidenceDependencies {
   readonly database: Connection
   readonly clock: Clock
 }
@@ -48,7 +48,10 @@ export interface Resolving extends Evidencing {
 export type Resolution = 'settled' | 'failed' | 'pending'
 
 /** Asks the chain about one payment and writes down what it says. @throws where the chain or the database cannot be asked. */
-export async function resolvePayment(resolving: Resolving, payment: StoredPayment): Promise<Resolution> {
+export async function resolvePayment(
+  resolving: PaymentResolutionDependencies,
+  payment: StoredPayment,
+): Promise<Resolution> {
   const { database, clock } = resolving
   const { id } = payment
   const outcome = await outcomeOf(resolving, payment)
@@ -67,7 +70,7 @@ export async function resolvePayment(resolving: Resolving, payment: StoredPaymen
 
 /** The outcome of a payment. @param transaction that is said to have paid it. @throws where the chain cannot be read. */
 export async function outcomeOf(
-  { chain, settings }: Evidencing,
+  { chain, settings }: PaymentEvidenceDependencies,
   payment: StoredPayment,
   transaction: string | null = payment.transaction_hash,
 ): Promise<PaymentOutcome> {

@@ -133,7 +133,10 @@ export async function reversePayment(
 }
 
 /** Payments that were settled since a moment and stand. */
-export async function settledSince({ kysely }: Connection, since: Date): Promise<readonly StoredPayment[]> {
+export async function paymentsSettledSince(
+  { kysely }: Connection,
+  since: Date,
+): Promise<readonly StoredPayment[]> {
   return kysely
     .selectFrom('payment')
     .selectAll()

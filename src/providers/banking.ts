@@ -62,7 +62,7 @@ export interface BankingEvent {
 }
 
 /** A deposit to play through. @property amount a decimal of the account's currency. */
-export interface PlayedDeposit {
+export interface SimulatedDeposit {
   readonly providerId: string
   readonly amount: string
   readonly currency: BankCurrency
@@ -80,5 +80,5 @@ export interface BankingProvider {
   /** @throws Failure `provider_unavailable`. */
   open(order: AccountOrder): Promise<OpenedAccount>
   /** Sandbox: sends the webhooks of a deposit, as the bank would. @returns the deposit's name. Null elsewhere. */
-  readonly play: ((deposit: PlayedDeposit) => Promise<string>) | null
+  readonly play: ((deposit: SimulatedDeposit) => Promise<string>) | null
 }

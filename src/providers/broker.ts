@@ -49,7 +49,7 @@ export interface UnreadableReport {
 }
 
 /** What became of placing. `refused`: the broker has not taken it and never will. */
-export type Placement =
+export type PlacementResult =
   | { readonly status: 'placed'; readonly report: OrderReport | UnreadableReport }
   | { readonly status: 'refused'; readonly reason: string; readonly message: string }
 
@@ -78,7 +78,7 @@ export interface Broker {
     moments: readonly Date[],
   ): Promise<ReadonlyMap<string, readonly bigint[]>>
   /** Placing the same id again changes nothing. @throws where it is not known whether the broker took it. */
-  place(order: BrokerOrder): Promise<Placement>
+  place(order: BrokerOrder): Promise<PlacementResult>
   /** Undefined: the broker has no such order. */
   find(id: string): Promise<OrderReport | UnreadableReport | undefined>
   /** Asks to cancel; one that has ended stays as it is. What became of it is for {@link Broker.find} to say. */

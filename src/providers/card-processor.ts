@@ -97,7 +97,7 @@ export interface IssuedCard {
 }
 
 /** A purchase to play through. @property units cents. @property cleared cents that are cleared after an approval; null: none yet. */
-export interface PlayedPurchase {
+export interface SimulatedPurchase {
   readonly cardToken: string
   readonly units: bigint
   readonly merchant: string
@@ -107,7 +107,7 @@ export interface PlayedPurchase {
 }
 
 /** What came of a played purchase. */
-export interface PlayedOutcome {
+export interface SimulatedPurchaseOutcome {
   readonly token: string
   readonly result: string
   readonly approved: bigint
@@ -126,5 +126,5 @@ export interface CardProcessor {
   /** @throws Failure `provider_unavailable`. @param cardId what the sandbox calls it too. */
   issue(card: { cardId: string; nickname: string | null; at: Date }): Promise<IssuedCard>
   /** Sandbox: sends the webhooks of a purchase, as the network would. Null elsewhere. */
-  readonly play: ((purchase: PlayedPurchase) => Promise<PlayedOutcome>) | null
+  readonly play: ((purchase: SimulatedPurchase) => Promise<SimulatedPurchaseOutcome>) | null
 }

@@ -1,7 +1,7 @@
 /** An approval as its owner and its agent see it. */
 import { z } from 'zod'
-import { FOREIGN_TEXT } from '../foreign-text.ts'
 import { parseJson, toJson } from '../json.ts'
+import { UNTRUSTED_TEXT_KEY } from '../untrusted-text.ts'
 import type { Approval } from './approvals.ts'
 
 /** The states that an approval can be in. */
@@ -19,7 +19,7 @@ export const approvalView = z.strictObject({
     .looseObject({})
     .nullable()
     // Some of what tools answer is written by merchants, banks and others, and here no schema says which.
-    .meta({ description: 'What the approved call answered.', [FOREIGN_TEXT]: true }),
+    .meta({ description: 'What the approved call answered.', [UNTRUSTED_TEXT_KEY]: true }),
   problem: z.looseObject({}).nullable().describe('What the approved call was refused with.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
   expiresAt: z.string().describe('Until when it can be approved, ISO 8601 UTC.'),

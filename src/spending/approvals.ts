@@ -47,7 +47,7 @@ function approvalOf(row: Row, now: Date): Approval {
 }
 
 /** A call that asks. */
-export type Asking = Pick<
+export type ApprovalCall = Pick<
   Approval,
   'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey'
 > & { readonly fingerprint: string; readonly ttlSeconds: number; readonly at: Date }
@@ -58,7 +58,7 @@ export type Asking = Pick<
  */
 export async function askApproval(
   { database, newId }: { database: Connection; newId: NewId },
-  { at, ttlSeconds, ...asking }: Asking,
+  { at, ttlSeconds, ...asking }: ApprovalCall,
 ): Promise<Approval> {
   const asked = await waitingFor(database, asking, at)
   if (asked !== undefined) return asked
@@ -89,7 +89,7 @@ export async function askApproval(
 
 async function waitingFor(
   database: Connection,
-  { decisionId, keyId, fingerprint, idempotencyKey }: Omit<Asking, 'at' | 'ttlSeconds'>,
+  { decisionId, keyId, fingerprint, idempotencyKey }: Omit<ApprovalCall, 'at' | 'ttlSeconds'>,
   at: Date,
 ): Promise<Approval | undefined> {
   const query = database.kysely.selectFrom('approval').select(columns)
@@ -183,7 +183,7 @@ export async function decideApproval(
 }
 
 /** Keeps what an approved call came to; the first to say so has the word. */
-export async function keepOutcome(
+export async function storeApprovalOutcome(
   database: Connection,
   { id, outcome, now }: { id: string; outcome: { answer: Json } | { problem: Json }; now: Date },
 ): Promise<Approval> {

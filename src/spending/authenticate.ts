@@ -14,7 +14,7 @@ import type { SpendRequest, SpendVerdict } from './reserve.ts'
 import type { ReserveQueue } from './reserve-queue.ts'
 
 /** What authenticating needs. */
-export interface Authenticating {
+export interface AuthenticationDependencies {
   readonly dataKey: Uint8Array
   readonly log: Pick<Log, 'error'>
 }
@@ -41,7 +41,7 @@ const statement: Statement = {
 }
 
 /** Makes the {@link Vouch} of a process. It never throws: what stays without a code is reported, and the decision stands. */
-export function createVouch({ dataKey, log }: Authenticating): Vouch {
+export function createVouch({ dataKey, log }: AuthenticationDependencies): Vouch {
   return async (connection, made) => {
     if (made.length === 0) return
     const contents = made.map(contentOf)
@@ -56,7 +56,7 @@ export function createVouch({ dataKey, log }: Authenticating): Vouch {
 /** The same reserve, with every decision authenticated. */
 export function authenticatedReserve(
   reserve: ReserveQueue['reserve'],
-  { database, ...authenticating }: Authenticating & { readonly database: Connection },
+  { database, ...authenticating }: AuthenticationDependencies & { readonly database: Connection },
 ): ReserveQueue['reserve'] {
   const vouch = createVouch(authenticating)
   return async (request) => {

@@ -28,7 +28,7 @@ export interface DueDebt {
 }
 
 /** What collecting needs. */
-export interface DebtCollecting {
+export interface DebtCollectionDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
   readonly newId: NewId
@@ -94,7 +94,7 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
  * @returns what was collected, in the debt's smallest units.
  */
 export async function collectDebt(
-  { database, chain, newId, vouch }: DebtCollecting,
+  { database, chain, newId, vouch }: DebtCollectionDependencies,
   debt: DueDebt,
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {

@@ -8,7 +8,7 @@ import { onePage, type Page } from '../page.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
 /** How long a released spend may be sent again. */
-export const RELEASED_MS = 24 * 60 * 60 * 1000
+export const REVIEW_RELEASE_MS = 24 * 60 * 60 * 1000
 
 /** The sentence of a hint that says how a review ends. */
 export const REVIEW_HINT =

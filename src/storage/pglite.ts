@@ -13,7 +13,7 @@ import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
-import { roomIn } from './require-room.ts'
+import { requireFreeSpace } from './require-room.ts'
 
 /** Where to keep the database, and what opening needs of its surroundings. */
 export interface PgliteOptions {
@@ -41,7 +41,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
   makePrivate(directory)
   const unlock = lockDirectory(directory, start)
   try {
-    const requireRoom = roomIn(directory)
+    const requireRoom = requireFreeSpace(directory)
     requireRoom()
     const { pglite, origin } = await openCluster(directory)
     makePrivate(directory)

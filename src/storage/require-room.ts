@@ -7,7 +7,7 @@ const LEAST_BYTES = 48 * 1024 * 1024
 const LOOK_MS = 100
 
 /** What refuses all use of the database while there is too little room. @throws Failure `provider_unavailable`. */
-export function roomIn(directory: string): () => void {
+export function requireFreeSpace(directory: string): () => void {
   let lookedAt = Number.NEGATIVE_INFINITY
   let hasRoom = true
   return () => {

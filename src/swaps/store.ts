@@ -3,7 +3,7 @@ import type { Json } from '../json.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** A quote that was given. @property answer as the client got it. */
-export interface GivenQuote {
+export interface StoredQuote {
   readonly id: string
   readonly accountId: string
   readonly answer: Json
@@ -12,7 +12,7 @@ export interface GivenQuote {
 }
 
 /** Keeps a quote. */
-export async function insertQuote(database: Connection, quote: GivenQuote): Promise<void> {
+export async function insertQuote(database: Connection, quote: StoredQuote): Promise<void> {
   await database.kysely
     .insertInto('swap_quote')
     .values({

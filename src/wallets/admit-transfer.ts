@@ -3,7 +3,7 @@ import type { AmlLimits } from '../../policies/aml/limits.ts'
 import { type OutflowWindow, outflowRules, outflowWindows } from '../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../policies/aml/screen-address.ts'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
-import { bandUnder } from '../../policies/aml/structuring.ts'
+import { bandBelow } from '../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../policies/aml/travel-rule-missing.ts'
 import { judgeTravelRule } from '../../policies/travel-rule.ts'
 import { Failure, type FailureMembers } from '../failure.ts'
@@ -15,11 +15,11 @@ import { exceededOutflows } from '../spending/outflows.ts'
 import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../spending/reviews.ts'
 import type { Connection } from '../storage/database.ts'
 import { usdMicrosAt } from '../usd-value.ts'
-import type { TransferEnds } from './find-ends.ts'
+import type { TransferParties } from './load-transfer-parties.ts'
 import { lowerCase } from './store.ts'
 
 /** What is to be paid, to whom. */
-export interface AskedTransfer {
+export interface TransferRequest {
   readonly accountId: string
   /** The key that asks; null: a person does. */
   readonly keyId: string | null
@@ -50,7 +50,7 @@ export interface Admission {
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
   readonly now: Date
-  readonly complianceFacts: (transfer: AskedTransfer) => Promise<ComplianceFacts>
+  readonly complianceFacts: (transfer: TransferRequest) => Promise<ComplianceFacts>
 }
 
 /** A screened transfer, and the Travel Rule data that must go with it. One that is not cleared must be denied. */
@@ -74,7 +74,7 @@ type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
  */
 export async function admitTransfer(
   admission: Admission,
-  asked: AskedTransfer & { safeAddress: Address | undefined; ends: TransferEnds },
+  asked: TransferRequest & { safeAddress: Address | undefined; ends: TransferParties },
 ): Promise<Admitted> {
   const { chain } = admission
   if (asked.chain !== chain.name)
@@ -102,7 +102,7 @@ export async function admitTransfer(
 /** Asks the whole AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
 async function screenTransfer(
   admission: Admission,
-  transfer: AskedTransfer,
+  transfer: TransferRequest,
   { payer, isOwnWallet }: { payer: string; isOwnWallet: boolean },
 ): Promise<Admitted> {
   const { database, screening, rates, settings, now } = admission
@@ -121,7 +121,7 @@ async function screenTransfer(
   const { isRequired, threshold, amount } = judgeTravelRule({ country, value, isOwnWallet }, thresholds)
   const windows = outflowWindows(
     { usdMicros, amount, isOwnWallet, isOnRecord: travelRuleId !== null },
-    { velocity, structuring, band: bandUnder(threshold.micros, structuring) },
+    { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
   )
   const found = worstOf([
     listed,
@@ -172,7 +172,7 @@ function blockedBy(
     transfer: { destination, chain, money },
     facts: { institution, listedDataId },
     recorded,
-  }: { transfer: AskedTransfer; facts: ComplianceFacts; recorded: Recorded },
+  }: { transfer: TransferRequest; facts: ComplianceFacts; recorded: Recorded },
 ): Failure {
   const { result, lists } = screening
   const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { Failure } from '../failure.ts'
 import type { Chain, Wallet } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import type { TransferEnds } from './find-ends.ts'
 import { findIntent, findOpenIntent, type Intent, type TransferFields, validUntilOf } from './intent-store.ts'
-import type { TransferWord } from './send-transfer.ts'
+import type { TransferParties } from './load-transfer-parties.ts'
+import type { TransferAuthorization } from './send-transfer.ts'
 import {
   type Authorized,
   type CallingKey,
@@ -32,7 +32,7 @@ export const authorizedTransfer = z.strictObject({
 export type AuthorizedTransfer = z.output<typeof authorizedTransfer>
 
 /** The gateway's own key signs. */
-export const bySandbox: AuthorizedTransfer = {
+export const sandboxAuthorization: AuthorizedTransfer = {
   signer: 'sandbox',
   by: 'gateway',
   signerId: null,
@@ -41,7 +41,7 @@ export const bySandbox: AuthorizedTransfer = {
 }
 
 /** What authorizing needs. @property askedAt when this very call asked its owner for an approval, if it did. */
-export interface Authorizing {
+export interface TransferAuthorizationDependencies {
   readonly database: Connection
   readonly chain: Pick<Chain, 'operationOf'>
   readonly passkeys: Passkeys
@@ -52,7 +52,7 @@ export interface Authorizing {
 /** What is to be authorized. @property key that calls; null: a person does. */
 export interface SignedTransfer {
   readonly accountId: string
-  readonly ends: TransferEnds
+  readonly ends: TransferParties
   readonly key: CallingKey | null
   readonly transfer: TransferFields
   readonly signature: string
@@ -66,7 +66,7 @@ export interface SignedTransfer {
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
-  authorizing: Authorizing,
+  authorizing: TransferAuthorizationDependencies,
   signed: SignedTransfer,
 ): Promise<AuthorizedTransfer> {
   const { passkeys, settings } = authorizing
@@ -76,18 +76,18 @@ export async function authorizeTransfer(
   const guarded = hasEvmKey || (await passkeys.has(accountId))
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
-  if (!mustSign && intentId === undefined && !maySign) return bySandbox
+  if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
   // An OAuth client has nothing to sign with. Its owner said on the consent page what it may spend, and the chain limits it.
   if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
   const intent = await intentFor(authorizing, signed)
   if (intent !== undefined) requireCurrent(authorizing, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
-    if (intent === undefined && !mustSign) return bySandbox
+    if (intent === undefined && !mustSign) return sandboxAuthorization
     if (intent === undefined) throw rejected('There is no open intent of yours for this very transfer.', key)
     const verified = await verifySignature(authorizing, { wallet, intent, signature, key })
     return { ...verified, intentId: intent.id }
   }
-  return { ...bySandbox, intentId: intent?.id ?? null }
+  return { ...sandboxAuthorization, intentId: intent?.id ?? null }
 }
 
 function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTransfer {
@@ -97,7 +97,7 @@ function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTra
 
 /** The intent that the signature must be of. @throws Failure `signature_rejected` where the one that was named does not fit. */
 async function intentFor(
-  { database, askedAt }: Authorizing,
+  { database, askedAt }: TransferAuthorizationDependencies,
   { accountId, key, transfer, intentId, at }: SignedTransfer,
 ): Promise<Intent | undefined> {
   const keyId = key?.id ?? null
@@ -123,7 +123,7 @@ async function intentFor(
 
 /** What was signed is an operation by the owner of that moment. @throws Failure `signature_rejected` where there is another now. */
 function requireCurrent(
-  { chain }: Authorizing,
+  { chain }: TransferAuthorizationDependencies,
   { wallet, intent, signed }: { wallet: Wallet; intent: Intent; signed: SignedTransfer },
 ): void {
   const { token, units, destination: to } = signed.transfer
@@ -155,7 +155,7 @@ export interface Assertion {
 }
 
 /** The word by which an authorized transfer is sent. @param assertion the signature, where it is a passkey's. */
-export async function wordOf(
+export async function buildAuthorization(
   database: Connection,
   {
     authorized,
@@ -170,7 +170,7 @@ export async function wordOf(
     assertion: Assertion | undefined
     at: Date
   },
-): Promise<TransferWord> {
+): Promise<TransferAuthorization> {
   const { signer, intentId } = authorized
   const ofNoIntent = { message: '', signature, assertion }
   if (intentId === null) return { signer, authorization: authorizationOf(authorized, ofNoIntent) }
@@ -191,7 +191,7 @@ export async function wordOf(
 export function authorizationOf(
   { by, signerId }: Pick<Authorized, 'by' | 'signerId'>,
   { message, signature, assertion }: { message: string; signature: string; assertion: Assertion | undefined },
-): TransferWord['authorization'] {
+): TransferAuthorization['authorization'] {
   switch (by) {
     case 'gateway':
       return { kind: 'gateway' }

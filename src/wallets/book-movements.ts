@@ -22,7 +22,7 @@ import {
 } from '../providers/chain.ts'
 import { least } from '../shares.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { expectedOf, relayMark } from './relay-end.ts'
+import { expectedOf, relayMark } from './relay-outcome.ts'
 import { type Relay, relaysLike } from './relay-store.ts'
 import { lowerCase, operationOf, transfersLike, walletsAt } from './store.ts'
 

@@ -25,7 +25,7 @@ export function failedTransfer(
 }
 
 /** A payment that was allowed and whose process ended before it was sent. */
-export function neverSent(): Failure {
+export function transferNeverSubmitted(): Failure {
   return new Failure(
     'provider_unavailable',
     'The payment was allowed and then never sent. Nothing moved; the money is free again.',

@@ -9,7 +9,7 @@ import type { Database } from '../storage/database.ts'
 import { type FailureCode, findWalletOwner, type Transfer, updateTransfer } from './store.ts'
 
 /** How a transfer ended. */
-export type TransferEnd =
+export type TransferOutcome =
   | { readonly state: 'confirmed'; readonly transactionHash: Hex }
   | { readonly state: 'failed'; readonly failure: string; readonly code?: FailureCode }
 
@@ -21,7 +21,7 @@ export type TransferEnd =
 export async function finishTransfer(
   { database, chain, clock, log }: { database: Database; chain: Pick<Chain, 'name'>; clock: Clock; log: Log },
   transfer: Transfer,
-  end: TransferEnd,
+  end: TransferOutcome,
 ): Promise<void> {
   const { id, decisionId } = transfer
   const at = clock()

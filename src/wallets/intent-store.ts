@@ -6,7 +6,7 @@ import type { Connection } from '../storage/database.ts'
 import type { IntentTable } from '../storage/schema-wallets.ts'
 
 /** How long an intent can be signed. */
-export const INTENT_MS = 5 * 60_000
+export const INTENT_LIFETIME_MS = 5 * 60_000
 
 /** How much longer the chain takes what was signed: a transfer that was sent at the last moment must still be mined. */
 const CHAIN_MS = 5 * 60_000

@@ -26,7 +26,7 @@ export async function levelChain(parts: { database: Connection; chain: Chain }):
 }
 
 /** What a wallet lacks on the chain, by token; null while what is under way makes that impossible to tell. */
-export async function lackOf(
+export async function missingOnChain(
   parts: { database: Connection; chain: Chain },
   wallet: ReconciledWallet,
 ): Promise<Mint[] | null> {

@@ -9,7 +9,7 @@ import type { Address, Chain, TypedData, Wallet, WalletCall } from '../providers
 import type { Connection } from '../storage/database.ts'
 import {
   type AllowanceFields,
-  INTENT_MS,
+  INTENT_LIFETIME_MS,
   insertIntent,
   type TransferFields,
   validUntilOf,
@@ -118,7 +118,7 @@ async function makeIntent(
 ): Promise<IntentView> {
   const { wallet, at, operationId, call, content, agentId, transfer, allowance } = what
   const id = newId('int', at)
-  const expiresAt = new Date(at.getTime() + INTENT_MS)
+  const expiresAt = new Date(at.getTime() + INTENT_LIFETIME_MS)
   const validUntil = validUntilOf({ expiresAt })
   const operation = chain.operationOf({ wallet, id: operationId, call, validUntil })
   const intent = {

@@ -6,7 +6,7 @@ import type { NewId } from '../ids.ts'
 import type { Stablecoin } from '../money.ts'
 import type { Address, Chain, Mint } from '../providers/chain.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
-import { lackOf } from './level-chain.ts'
+import { missingOnChain } from './level-chain.ts'
 import { addressOf, lowerCase, stablecoinOf } from './store.ts'
 
 /** A mint that is owed. */
@@ -63,8 +63,8 @@ const claim: Statement = {
 export async function claimMints(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
-): Promise<OwedToWallet[]> {
-  const groups = new Map<string, OwedToWallet>()
+): Promise<OwedMintsOfWallet[]> {
+  const groups = new Map<string, OwedMintsOfWallet>()
   for (const row of await database.call<Row>(claim, [before, at, limit])) {
     const key = `${row.account_id} ${row.token}`
     const group = groups.get(key)
@@ -80,7 +80,7 @@ export async function claimMints(
 }
 
 /** What a wallet is owed of a token, from all its rows. @property address lower case. */
-export interface OwedToWallet {
+export interface OwedMintsOfWallet {
   readonly accountId: string
   readonly address: Address
   readonly token: Stablecoin
@@ -102,11 +102,11 @@ export async function owedTo(
 }
 
 /** Mints what is owed and really lacks on the chain. @returns units that were minted; null where it cannot be told yet. */
-export async function makeUpFor(
+export async function repayMint(
   { database, chain }: { database: Database; chain: Chain },
-  { accountId, address, token, units, ids }: OwedToWallet,
+  { accountId, address, token, units, ids }: OwedMintsOfWallet,
 ): Promise<bigint | null> {
-  const lacks = await lackOf({ database, chain }, { accountId, address })
+  const lacks = await missingOnChain({ database, chain }, { accountId, address })
   if (lacks === null) return null
   const lack = lacks.find((mint) => mint.token === token)?.units ?? 0n
   const due = lack < units ? lack : units

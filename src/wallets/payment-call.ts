@@ -36,7 +36,7 @@ export function signedCall({ tokens, signer }: Where, payment: SignedPayment): C
 }
 
 /** What takes the money that a permit allows. */
-export function takingCall({ tokens }: Where, payment: SignedPayment): ContractCall {
+export function collectCall({ tokens }: Where, payment: SignedPayment): ContractCall {
   const { token, payer, destination, units } = payment
   const args = [payer, destination, units]
   return { address: tokens[token], abi: authorizationAbi, functionName: 'transferFrom', args }

@@ -16,7 +16,7 @@ import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
 import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from './store.ts'
 
 /** What reconciling needs. */
-export interface Reconciling extends MovementParts {
+export interface ReconciliationDependencies extends MovementParts {
   readonly newId: NewId
 }
 
@@ -39,7 +39,7 @@ const SEARCHED_BLOCKS = 50_000n
  * @returns where money is missing.
  */
 export async function reconcileWallet(
-  parts: Reconciling,
+  parts: ReconciliationDependencies,
   wallet: ReconciledWallet,
   { isEvident = false }: { isEvident?: boolean } = {},
 ): Promise<readonly Position[]> {
@@ -76,7 +76,7 @@ interface Compared {
 
 /** @returns whether money is missing, and has been for a while. */
 async function isShort(
-  parts: Reconciling,
+  parts: ReconciliationDependencies,
   wallet: ReconciledWallet,
   { token, before, after, onChain, leaving, isArriving }: Compared,
   { isEvident, at }: { isEvident: boolean; at: Date },
@@ -104,7 +104,7 @@ async function isShort(
 
 /** Searches for the deposits behind a surplus; where there are none, frozen money is back. */
 async function recover(
-  parts: Reconciling,
+  parts: ReconciliationDependencies,
   { accountId, address }: ReconciledWallet,
   { place, surplus, at }: { place: ShortfallPlace; surplus: bigint; at: Date },
 ): Promise<void> {

@@ -6,17 +6,17 @@ import { isPaidBy } from '../evidence/payment-outcome.ts'
 import { Failure } from '../failure.ts'
 import { type Chain, type Hex, isRefusedCall } from '../providers/chain.ts'
 import { releaseSpend } from '../spending/release.ts'
-import { signedCall, takingCall } from './payment-call.ts'
+import { collectCall, signedCall } from './payment-call.ts'
 import {
-  endOf,
-  endOfRefused,
   expectedOf,
+  finalRelayOutcome,
   finishRelay,
-  lastingEnd,
-  type RelayEnd,
-  type Relaying,
+  type RelayDependencies,
+  type RelayOutcome,
+  rejectedRelayOutcome,
   relayMark,
-} from './relay-end.ts'
+  relayOutcome,
+} from './relay-outcome.ts'
 import {
   findRelayOfDecision,
   insertRejectedRelay,
@@ -35,7 +35,7 @@ const WAIT_MS = 3000
 const GIVEN_UP_MS = 10 * 60_000
 
 /** A relay that the chain has taken. */
-export interface SentRelay {
+export interface SubmittedRelay {
   readonly transferId: string
   readonly transactionHash: Hex
   readonly status: 'confirmed' | 'settlement_pending'
@@ -47,9 +47,9 @@ export interface SentRelay {
  * where that is not known.
  */
 export async function relayPayment(
-  relaying: Relaying,
+  relaying: RelayDependencies,
   order: { accountId: string; decisionId: string; payment: SignedPayment; at: Date },
-): Promise<SentRelay> {
+): Promise<SubmittedRelay> {
   const { database, chain, newId, clock } = relaying
   const { at, ...rest } = order
   const row = { ...rest, id: newId('tx', at), chain: chain.name, createdAt: at }
@@ -69,7 +69,7 @@ export async function relayPayment(
 }
 
 /** Gives the budget back to a call that another was faster than, and keeps its end. */
-async function turnAway({ database, clock }: Relaying, row: NewRelay): Promise<Failure> {
+async function turnAway({ database, clock }: RelayDependencies, row: NewRelay): Promise<Failure> {
   const end = rejected(
     'nonce_used',
     'What was signed, or another permit of its payer, is carried out by another call now.',
@@ -85,14 +85,14 @@ async function turnAway({ database, clock }: Relaying, row: NewRelay): Promise<F
 }
 
 /** Carries a relay on from wherever it was left. */
-export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<void> {
+export async function resumeRelay(relaying: RelayDependencies, relay: Relay): Promise<void> {
   const { chain, clock, log, database } = relaying
   const { payment, transactionHash } = relay
   const outcome =
     transactionHash === null ? undefined : await outcomeOf(chain, relay, { hash: transactionHash, waitMs: 0 })
   if (outcome === 'paid' && transactionHash !== null)
     return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
-  const end = await endOf(relaying, relay)
+  const end = await relayOutcome(relaying, relay)
   if (end !== undefined) {
     log.info({ relayId: relay.id, state: end.state }, 'the end of an open relay was found')
     return finishRelay(relaying, relay, end)
@@ -102,14 +102,14 @@ export async function resumeRelay(relaying: Relaying, relay: Relay): Promise<voi
     const failure = isOver ? 'the chain did not take it in time' : 'the transaction paid nothing'
     return finishRelay(relaying, relay, { state: 'failed', failure, rejection: null })
   }
-  const last = await lastingEnd(relaying, payment)
+  const last = await finalRelayOutcome(relaying, payment)
   if (last !== undefined) return finishRelay(relaying, relay, last)
   const hash = await send(chain, payment, relayMark(relaying, relay))
   await updateRelay(database, relay.id, { state: 'settlement_pending', transactionHash: hash }, clock())
 }
 
 /** Sends a relay again that the chain has lost. */
-export async function resendRelay(relaying: Relaying, relay: Relay): Promise<void> {
+export async function resendRelay(relaying: RelayDependencies, relay: Relay): Promise<void> {
   await send(relaying.chain, relay.payment, relayMark(relaying, relay))
 }
 
@@ -117,7 +117,7 @@ export async function resendRelay(relaying: Relaying, relay: Relay): Promise<voi
  * Broadcasts for a caller who waits. What the chain refuses ends at once: nothing was sent.
  * @returns the hash of the transaction, or how it was executed by another.
  */
-async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex | SentRelay> {
+async function broadcast(relaying: RelayDependencies, relay: Relay): Promise<Hex | SubmittedRelay> {
   const { database, chain, clock, log } = relaying
   try {
     const hash = await send(chain, relay.payment, relayMark(relaying, relay))
@@ -127,24 +127,24 @@ async function broadcast(relaying: Relaying, relay: Relay): Promise<Hex | SentRe
     if (isRefusedCall(cause)) return concluded(relaying, relay, cause)
     log.warn({ err: cause, relayId: relay.id }, 'it is not known whether the chain took a relay')
     // Where the payer took it back, this is certain all the same.
-    const end = await endOf(relaying, relay).catch(() => undefined)
+    const end = await relayOutcome(relaying, relay).catch(() => undefined)
     if (end?.state === 'failed') return ended(relaying, relay, end)
     throw pending(relay, cause)
   }
 }
 
 /** The end of a relay whose call the chain refused, or executed in vain. @throws Failure `settlement_pending` where it has none yet. */
-async function concluded(relaying: Relaying, relay: Relay, cause: Error): Promise<SentRelay> {
+async function concluded(relaying: RelayDependencies, relay: Relay, cause: Error): Promise<SubmittedRelay> {
   const { log } = relaying
   log.info({ relayId: relay.id, reason: cause.message }, 'the chain refused a relay')
-  const end = await endOfRefused(relaying, relay, cause.message).catch((err: unknown) => {
+  const end = await rejectedRelayOutcome(relaying, relay, cause.message).catch((err: unknown) => {
     log.warn({ err, relayId: relay.id }, 'the end of a relay cannot be read yet')
   })
   if (end === undefined) throw pending(relay, cause)
   return ended(relaying, relay, end)
 }
 
-async function ended(relaying: Relaying, relay: Relay, end: RelayEnd): Promise<SentRelay> {
+async function ended(relaying: RelayDependencies, relay: Relay, end: RelayOutcome): Promise<SubmittedRelay> {
   await finishRelay(relaying, relay, end)
   if (end.state === 'failed') throw failed({ ...relay, ...end })
   return { transferId: relay.id, transactionHash: end.transactionHash, status: 'confirmed' }
@@ -173,7 +173,7 @@ async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<He
     const hash = await signer.writeContract(signedCall(chain, payment))
     await signer.waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
-  return signer.writeContract({ ...takingCall(chain, payment), dataSuffix: mark })
+  return signer.writeContract({ ...collectCall(chain, payment), dataSuffix: mark })
 }
 
 /** Whether a relay's own transaction made exactly its transfer; undefined while it is not in a block, or cannot be read. */
@@ -197,10 +197,10 @@ async function outcomeOf(
  * @returns null while that is not known.
  * @throws Failure `authorization_rejected` where the token did not take it, `provider_unavailable` where it failed otherwise.
  */
-export async function recallRelay(
-  { database }: Pick<Relaying, 'database'>,
+export async function findRepeatedRelay(
+  { database }: Pick<RelayDependencies, 'database'>,
   decisionId: string,
-): Promise<SentRelay | null> {
+): Promise<SubmittedRelay | null> {
   const relay = await findRelayOfDecision(database, decisionId)
   if (relay === undefined) {
     // It is about to begin, or its process ended before it did and the budget was given back.

@@ -157,7 +157,7 @@ export async function openRelays(database: Connection, before: Date, limit: numb
 }
 
 /** Relays that were confirmed since a moment. */
-export async function confirmedRelaysSince(database: Connection, since: Date): Promise<Relay[]> {
+export async function relaysConfirmedSince(database: Connection, since: Date): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
     .selectAll()
@@ -202,7 +202,7 @@ export async function relaysLike(
 }
 
 /** Notes the transaction in which the chain has a confirmed relay after a reorganization. */
-export async function moveRelay(
+export async function updateRelayTransaction(
   { kysely }: Connection,
   { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
 ): Promise<void> {

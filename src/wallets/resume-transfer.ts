@@ -1,7 +1,7 @@
 /** Carries a transfer on from wherever it was left. */
 import { type OperationOutcome, operationOutcome } from '../evidence/operation-outcome.ts'
 import { finishTransfer } from './finish-transfer.ts'
-import { failureOf, type Sending } from './send-transfer.ts'
+import { failureOf, type TransferDependencies } from './send-transfer.ts'
 import { operationOf, type Transfer, updateTransfer } from './store.ts'
 import { requireAuthentic } from './transfer-mac.ts'
 
@@ -15,7 +15,7 @@ const CLOCKS_APART_MS = 60_000
  * Asks the chain what became of a transfer and acts on it. One that the chain has never executed is submitted again: its id
  * is its nonce, so the chain executes it at most once, whoever else submits it. Once its time is over the chain never will.
  */
-export async function resumeTransfer(sending: Sending, transfer: Transfer): Promise<void> {
+export async function resumeTransfer(sending: TransferDependencies, transfer: Transfer): Promise<void> {
   const { chain, log, clock } = sending
   const operation = operationOf(transfer)
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
@@ -42,7 +42,11 @@ export async function resumeTransfer(sending: Sending, transfer: Transfer): Prom
   log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain refused an open transfer')
 }
 
-async function act(sending: Sending, transfer: Transfer, outcome: OperationOutcome): Promise<void> {
+async function act(
+  sending: TransferDependencies,
+  transfer: Transfer,
+  outcome: OperationOutcome,
+): Promise<void> {
   const { log } = sending
   if (outcome.status === 'confirmed') {
     log.info({ transferId: transfer.id }, 'an open transfer was confirmed')

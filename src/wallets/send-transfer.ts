@@ -31,7 +31,7 @@ const WAIT_MS = 3000
 const VALID_MS = { development: 60_000, public: 3 * 60_000 } as const
 
 /** What sending needs. */
-export interface Sending {
+export interface TransferDependencies {
   readonly database: Database
   readonly chain: Chain
   readonly newId: NewId
@@ -41,7 +41,7 @@ export interface Sending {
 }
 
 /** By whose word money is sent. @property intent what was signed, where anything was: it names the transfer beforehand. */
-export interface TransferWord {
+export interface TransferAuthorization {
   readonly signer: Signer
   readonly authorization: Authorization
   readonly intent?:
@@ -51,7 +51,7 @@ export interface TransferWord {
 
 /** What is to be sent, under an allowed decision. */
 export interface TransferOrder {
-  readonly word: TransferWord
+  readonly authorizedBy: TransferAuthorization
   readonly accountId: string
   readonly decisionId: string
   readonly token: Stablecoin
@@ -72,15 +72,18 @@ export interface SentTransfer {
  * @throws Failure `provider_unavailable` where the chain refused (the money is free again), `settlement_pending` where it is
  * not known whether it took the transfer (the money stays held until it is).
  */
-export async function sendTransfer(sending: Sending, order: TransferOrder): Promise<SentTransfer> {
+export async function sendTransfer(
+  sending: TransferDependencies,
+  order: TransferOrder,
+): Promise<SentTransfer> {
   const { database, chain, newId } = sending
-  const { accountId, at, word } = order
+  const { accountId, at, authorizedBy } = order
   const content = {
-    id: word.intent?.transferId ?? newId('tx', at),
-    authorization: word.authorization,
-    signer: word.signer,
+    id: authorizedBy.intent?.transferId ?? newId('tx', at),
+    authorization: authorizedBy.authorization,
+    signer: authorizedBy.signer,
     validUntil:
-      word.intent?.validUntil ??
+      authorizedBy.intent?.validUntil ??
       new Date(at.getTime() + VALID_MS[chain.isGasFree ? 'development' : 'public']),
     decisionId: order.decisionId,
     token: order.token,
@@ -89,7 +92,7 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
     chain: chain.name,
   }
   const row = { ...content, mac: transferMac(sending.settings.dataKey, accountId, content) }
-  const intentId = word.intent?.id ?? null
+  const intentId = authorizedBy.intent?.id ?? null
   const wallet = await insertTransfer(database, row, { accountId, intentId, at: sending.clock() })
   if (wallet === undefined) return notInserted(sending, order)
   const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
@@ -118,7 +121,7 @@ export async function sendTransfer(sending: Sending, order: TransferOrder): Prom
   return { transferId: transfer.id, transactionHash, status: state }
 }
 
-async function submit({ chain, log }: Sending, transfer: Transfer): Promise<Submission> {
+async function submit({ chain, log }: TransferDependencies, transfer: Transfer): Promise<Submission> {
   try {
     const submitting = chain.submit(operationOf(transfer))
     // Whoever gives up waiting leaves it to the job; what it comes to then concerns nobody here.
@@ -170,7 +173,7 @@ export function failureOf(
  * for. Silence and errors are pending: the transaction was broadcast.
  */
 async function waitForOutcome(
-  { chain, database, clock, log }: Sending,
+  { chain, database, clock, log }: TransferDependencies,
   transfer: Transfer,
   transactionHash: Hex,
   waitMs: number,
@@ -188,7 +191,7 @@ async function waitForOutcome(
 }
 
 async function refused(
-  sending: Sending,
+  sending: TransferDependencies,
   transfer: Transfer,
   { reason, cause }: Extract<Submission, { status: 'refused' }>,
 ): Promise<never> {
@@ -205,10 +208,10 @@ async function refused(
 
 /** The reservation has ended, or the intent was used by another call: then the money is given back here. */
 async function notInserted(
-  { database, clock }: Sending,
-  { decisionId, word }: TransferOrder,
+  { database, clock }: TransferDependencies,
+  { decisionId, authorizedBy }: TransferOrder,
 ): Promise<never> {
-  if (word.intent === undefined)
+  if (authorizedBy.intent === undefined)
     throw new Failure('conflict', 'The reservation of this transfer has ended; nothing was sent.', {
       hint: 'Send the request again.',
     })

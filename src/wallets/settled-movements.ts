@@ -22,7 +22,7 @@ interface Row {
 }
 
 /** The transactions among those found that moved something which no settled transfer or relay explains. */
-export async function unexplained(
+export async function findUnexplainedTransfers(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'tokens'> },
   found: readonly FoundTransfer[],
 ): Promise<ReadonlySet<Hex>> {

@@ -11,7 +11,7 @@ import { findOwnedWallet } from './store.ts'
  * A wallet's balances as decimal strings: `amount` can be spent, `held` is reserved for pending spends. `shortfall`: booked
  * and no longer on the chain, left out where there is none.
  */
-export interface ShownWallet {
+export interface WalletSummary {
   readonly safeAddress: Address
   readonly modules: readonly WalletModule[]
   readonly balances: readonly {
@@ -27,7 +27,7 @@ export interface ShownWallet {
 export async function showWallet(
   { database, chain }: { database: Connection; chain: Chain },
   accountId: string,
-): Promise<ShownWallet> {
+): Promise<WalletSummary> {
   const wallet = await findOwnedWallet(database, accountId)
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const [modules, booked] = await Promise.all([chain.modules(wallet), balances(database, accountId)])

@@ -236,7 +236,7 @@ export async function openTransfers(database: Connection, before: Date, limit: n
 }
 
 /** Transfers that were confirmed since a moment. */
-export async function confirmedSince(database: Connection, since: Date): Promise<Transfer[]> {
+export async function transfersConfirmedSince(database: Connection, since: Date): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
     .where('state', '=', 'confirmed')
     .where('updated_at', '>=', since)
@@ -280,7 +280,7 @@ export async function transfersLike(
 }
 
 /** Notes the transaction in which the chain has a confirmed transfer after a reorganization. */
-export async function moveTransfer(
+export async function updateTransferTransaction(
   { kysely }: Connection,
   { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
 ): Promise<void> {

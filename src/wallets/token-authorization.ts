@@ -127,7 +127,7 @@ export async function permitsOf(
 }
 
 /** What the sponsor may still take of a payer's tokens. */
-export async function allowedUnits(
+export async function sponsorAllowance(
   chain: Pick<Chain, 'tokens' | 'signer'>,
   token: Stablecoin,
   payer: Address,

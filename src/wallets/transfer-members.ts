@@ -2,10 +2,10 @@
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 import {
+  amountMismatch,
   decimalAmount,
   decimalOf,
   type Money,
-  misfitOf,
   moneyOf,
   type Stablecoin,
   stablecoins,
@@ -38,12 +38,12 @@ export function refineAmount(
   { amount, token }: { amount: string; token: Stablecoin },
   context: z.core.$RefinementCtx,
 ): void {
-  const misfit = misfitOf(amount, token)
+  const misfit = amountMismatch(amount, token)
   if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
 }
 
 /** The request with its amount as money, and as that money's shortest decimal: `1.0` asks for the same as `1`. */
-export function withMoney<Request extends { amount: string; token: Stablecoin }>(
+export function withParsedAmount<Request extends { amount: string; token: Stablecoin }>(
   request: Request,
 ): Request & { readonly money: Money & { readonly asset: Stablecoin } } {
   const money = { asset: request.token, units: moneyOf(request.token, request.amount).units }

@@ -3,7 +3,7 @@
  * slow answer does not slow the next question, and then as many as it can. `npx tsx test/bench/cards.ts`, about 20 seconds.
  */
 import { pathToFileURL } from 'node:url'
-import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
+import { authorizeCard, type CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import type { Card } from '../../src/cards/store.ts'
 import { newId } from '../../src/ids.ts'
 import { readMessage } from '../../src/providers/card-processor/lithic-messages.ts'
@@ -58,7 +58,7 @@ export async function benchCards(serverUrl: string): Promise<readonly CardBenchL
 }
 
 /** Rail controls have a short memory in a gateway, so here too. */
-function asTheGatewayHasThem(database: Database): Authorizing {
+function asTheGatewayHasThem(database: Database): CardAuthorizationDependencies {
   const controls = createDatabaseRailControls({ database, defaultEnabled: true })
   return partsOn(database, { railControls: cachedRailControls({ controls, clock: () => new Date() }) })
 }
@@ -80,7 +80,7 @@ async function bareSpend(database: Database, card: Card | undefined): Promise<vo
 }
 
 /** What the webhook does with a request, from its bytes to the answer. */
-async function webhook(parts: Authorizing, card: Card | undefined): Promise<void> {
+async function webhook(parts: CardAuthorizationDependencies, card: Card | undefined): Promise<void> {
   const body = JSON.stringify({
     event_type: 'card_authorization.approval_request',
     token: newId('evt', noon),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Authorizing } from '../../src/cards/authorize.ts'
+import type { CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import type { Card } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
 import { capAccount } from '../spending/scene.ts'
@@ -8,7 +8,7 @@ import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts
 onBothEngines('a balance inquiry', (database) => {
   it('tells no more than could be spent, and nothing where nothing could', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
-    const ask = async (card: Card, changes: Partial<Authorizing> = {}) =>
+    const ask = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
       decide(partsOn(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))
     const free = await issue(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { applyTransaction, closeAuthorization } from '../../src/cards/apply-transaction.ts'
 import {
   endSettlements,
-  forgottenAuthorizations,
   retrySettlements,
+  staleAuthorizations,
   unsentSettlements,
 } from '../../src/cards/settlements.ts'
 import { external } from '../../src/ledger/accounts.ts'
@@ -198,9 +198,9 @@ onBothEngines('what becomes of a purchase', (database) => {
     const request = purchaseOf(await issue(database(), owner), '5')
     await decide(partsOn(database()), request)
     const before = new Date(noon.getTime() + 1)
-    expect(await forgottenAuthorizations(database(), { before, limit: 1000 })).toContain(request.token)
+    expect(await staleAuthorizations(database(), { before, limit: 1000 })).toContain(request.token)
     await closeAuthorization(partsOn(database()), { token: request.token, status: 'expired', at: noon })
-    expect(await forgottenAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
+    expect(await staleAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
     expect(await owned(database(), owner)).toEqual(['USDC 9 + 0'])
     await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
     expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import {
   endSettlements,
-  MAX_TRIES,
+  MAX_ATTEMPTS,
   reopenSettlement,
   retrySettlements,
   unsentSettlements,
@@ -60,7 +60,7 @@ onBothEngines('what a card owes', (database) => {
     for (let tries = 1; ; tries += 1) {
       const debts = await refuse(owner, at)
       if (debts.length > 0) {
-        expect(tries).toBe(MAX_TRIES)
+        expect(tries).toBe(MAX_ATTEMPTS)
         return at
       }
       const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
@@ -136,7 +136,7 @@ onBothEngines('what a card owes', (database) => {
     expect(await owed(owner)).toEqual(['USD 1500'])
     const [settlement] = await settlementsOf(owner)
     expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
-      { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_TRIES },
+      { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
     ])
     expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
     // Cash pays it, and frees what is held for it in the same measure.

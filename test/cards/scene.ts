@@ -1,8 +1,8 @@
 /** A card with an owner, money and a processor that asks, for tests of decisions. */
 import { defaultKycLimits } from '../../policies/kyc.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
-import { type Applying, applyTransaction } from '../../src/cards/apply-transaction.ts'
-import { type Authorizing, authorizeCard } from '../../src/cards/authorize.ts'
+import { applyTransaction, type CardTransactionDependencies } from '../../src/cards/apply-transaction.ts'
+import { authorizeCard, type CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import { newCard } from '../../src/cards/issue-card.ts'
 import { endSettlements, type SettlementParts, unsentSettlements } from '../../src/cards/settlements.ts'
 import { type Card, insertCard } from '../../src/cards/store.ts'
@@ -35,8 +35,8 @@ export const vouch = createVouch({ dataKey, log: silentLog })
 /** What deciding needs, over a real database. */
 export function partsOn(
   database: Database,
-  changes: Partial<Omit<Authorizing, 'settings'>> = {},
-): Authorizing & Applying & SettlementParts {
+  changes: Partial<Omit<CardAuthorizationDependencies, 'settings'>> = {},
+): CardAuthorizationDependencies & CardTransactionDependencies & SettlementParts {
   return {
     database,
     chain,
@@ -210,13 +210,17 @@ function fingerprintOf(request: object): string {
 }
 
 /** Decides as the webhook does, on the request as it is now. */
-export function decide(parts: Authorizing, request: CardAuthorization, webhookId = newId('evt', noon)) {
+export function decide(
+  parts: CardAuthorizationDependencies,
+  request: CardAuthorization,
+  webhookId = newId('evt', noon),
+) {
   return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now: noon })
 }
 
 /** Tells what became of a transaction. @param events such as `['clearing', '12.50']`, in their order. */
 export function tell(
-  parts: Authorizing,
+  parts: CardAuthorizationDependencies,
   { token, cardToken }: Pick<CardAuthorization, 'token' | 'cardToken'>,
   status: CardTransaction['status'],
   events: readonly (readonly [kind: CardTransaction['events'][number]['kind'], dollars: string])[],

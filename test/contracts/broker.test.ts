@@ -8,7 +8,7 @@ import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
 import { noBroker } from '../../src/providers/broker/none.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import type { Broker, BrokerOrder } from '../../src/providers/broker.ts'
-import { costUp } from '../../src/shares.ts'
+import { costRoundedUp } from '../../src/shares.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { movedClock } from '../investing/scene.ts'
@@ -52,7 +52,7 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     const report = await reportOf(placed)
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 10n, reason: null })
     if (report.status === 'unreadable') throw new Error('the report cannot be read')
-    expect(costUp(report.filledValue, 1n)).toBe(placed.notional)
+    expect(costRoundedUp(report.filledValue, 1n)).toBe(placed.notional)
     expect(report.filledAt).toBeInstanceOf(Date)
     expect(await broker().find(placed.id)).toEqual(report)
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { History } from '../../src/investing/history.ts'
-import { momentsOf, performanceOf } from '../../src/investing/performance.ts'
+import { performanceOf, performanceTimes } from '../../src/investing/performance.ts'
 
 const day = 86_400_000
 const now = new Date('2026-11-20T12:00:00.000Z')
@@ -11,7 +11,7 @@ const flow = (days: number, cents: bigint) => ({ at: ago(days), cents, isFlow: t
 
 /** @param priceAt of the one symbol, in dollars. */
 function seriesOf(history: History, priceAt: (at: Date) => number, timeframe: '1M' | 'all' = '1M') {
-  const moments = momentsOf(history, timeframe, now)
+  const moments = performanceTimes(history, timeframe, now)
   const prices = moments.all.map((at) => BigInt(Math.round(priceAt(at) * 1e9)))
   const series = performanceOf(history, moments, new Map([['VTI', prices]]))
   return { ...series, last: series.profitLossPct.at(-1), gain: series.profitLoss.at(-1) }

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/log.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
-import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { sendTransfer, type TransferDependencies } from '../../src/wallets/send-transfer.ts'
 import { findTransferOfDecision } from '../../src/wallets/store.ts'
 import { onBothEngines } from '../engines.ts'
 import { booksOf, openFundedAccount, orderOf, sendingOn } from '../wallets/scene.ts'
@@ -15,7 +15,7 @@ const running = new AbortController().signal
 
 onBothEngines('the job that settles what is pending', (database) => {
   let chain: Chain
-  let sending: Sending
+  let sending: TransferDependencies
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
     sending = sendingOn(database(), chain)

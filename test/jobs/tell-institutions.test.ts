@@ -5,7 +5,7 @@ import { IVMS101_2023Schema } from 'ivms101'
 import { beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
-import { tellInstitutions } from '../../src/jobs/tell-institutions.ts'
+import { notifyInstitutions } from '../../src/jobs/notify-institutions.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { createHttpTravelRule } from '../../src/providers/travel-rule-network/http.ts'
 import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
@@ -24,7 +24,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
   let now = noon
   const round = (seconds: number, changes: Partial<Services> = {}) => {
     now = after(seconds)
-    return tellInstitutions({ ...services, ...changes }, never)
+    return notifyInstitutions({ ...services, ...changes }, never)
   }
   const disclose = async (vasp: string | undefined, amount = '1500') => {
     const beneficiary = { name: 'Grace Hopper', ...(vasp === undefined ? {} : { vasp }) }

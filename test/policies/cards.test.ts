@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { cardChannels, refusalOf } from '../../policies/cards/controls.ts'
-import { type LooseControls, loosenedControls } from '../../policies/cards/loosening.ts'
+import { type LoosenableControls, loosenedControls } from '../../policies/cards/loosening.ts'
 
-const open: LooseControls = {
+const open: LoosenableControls = {
   status: 'active',
   channels: ['ecommerce', 'contactless', 'atm', 'magstripe'],
   mccAllow: null,
@@ -11,7 +11,7 @@ const open: LooseControls = {
   dailyMax: null,
   priority: ['USDC', 'USD'],
 }
-const tight: LooseControls = {
+const tight: LoosenableControls = {
   status: 'frozen',
   channels: ['ecommerce'],
   mccAllow: ['5411'],
@@ -71,7 +71,7 @@ describe('a card’s controls', () => {
   })
 
   it('refuse merchants that are denied or not allowed', () => {
-    const refusal = (card: Partial<LooseControls>, mcc: string) =>
+    const refusal = (card: Partial<LoosenableControls>, mcc: string) =>
       refusalOf({ ...open, ...card }, { channel: 'atm', mcc, units: 1n })
     expect(refusal({ mccAllow: ['5411', '5812'] }, '5812')).toBeNull()
     expect(refusal({ mccAllow: ['5411', '5812'] }, '7995')).toBe('merchant_denied')
@@ -80,7 +80,7 @@ describe('a card’s controls', () => {
   })
 
   it('are loosened one by one', () => {
-    const loosened = (before: Partial<LooseControls>, after: Partial<LooseControls>) =>
+    const loosened = (before: Partial<LoosenableControls>, after: Partial<LoosenableControls>) =>
       loosenedControls({ ...tight, ...before }, { ...tight, ...after })
     expect(loosened({}, { status: 'active' })).toEqual(['freeze'])
     expect(loosened({ status: 'active' }, { status: 'active' })).toEqual([])

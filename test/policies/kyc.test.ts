@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { defaultKycLimits, kycLevels, misfitOfBirth, missingOf, neededLevel } from '../../policies/kyc.ts'
+import { birthDateError, defaultKycLimits, kycLevels, missingOf, neededLevel } from '../../policies/kyc.ts'
 
 describe('identity levels', () => {
   it.each([
@@ -67,5 +67,5 @@ it.each([
   ['1895-11-20', 'must not be more than 130 years ago'],
   ['0001-01-01', 'must not be more than 130 years ago'],
 ])('takes nobody who is born on %s, where that %s', (born, misfit) => {
-  expect(misfitOfBirth(born, new Date('2026-11-20T12:00:00Z'))).toBe(misfit)
+  expect(birthDateError(born, new Date('2026-11-20T12:00:00Z'))).toBe(misfit)
 })

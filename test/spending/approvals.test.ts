@@ -2,13 +2,13 @@ import { expect, it } from 'vitest'
 import { newId } from '../../src/ids.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import {
-  type Asking,
+  type ApprovalCall,
   askApproval,
   decideApproval,
   findApproval,
   findAskedAt,
-  keepOutcome,
   listApprovals,
+  storeApprovalOutcome,
   unfinishedApprovals,
 } from '../../src/spending/approvals.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
@@ -25,7 +25,7 @@ onBothEngines('the approvals of an account', (database) => {
   }
   type Scene = Awaited<ReturnType<typeof open>>
   /** A call that asks, with a decision of its own. */
-  const ask = async (scene: Scene, changes: Partial<Asking> = {}) => {
+  const ask = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
     const request = spendOf(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
     const asked = await askApproval(
@@ -185,7 +185,7 @@ onBothEngines('the approvals of an account', (database) => {
 
   it('keep the first outcome of the call, and none of a call that may not run', async () => {
     const keep = (id: string, outcome: { answer: string } | { problem: string }) =>
-      keepOutcome(database(), { id, outcome, now: noon })
+      storeApprovalOutcome(database(), { id, outcome, now: noon })
     const scene = await open()
     const { asked: paid } = await ask(scene, { fingerprint: 'paid' })
     const { asked: refused } = await ask(scene, { fingerprint: 'refused' })
@@ -211,8 +211,8 @@ onBothEngines('the approvals of an account', (database) => {
     const [answered = '', refused = '', one = '', two = '', , rejected = ''] = ids
     for (const id of [answered, refused, one, two]) await decide(scene, id, 'approved', after(10))
     await decide(scene, rejected, 'rejected', after(10))
-    await keepOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
-    await keepOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
+    await storeApprovalOutcome(database(), { id: answered, outcome: { answer: 1 }, now: noon })
+    await storeApprovalOutcome(database(), { id: refused, outcome: { problem: 1 }, now: noon })
     const unfinished = async (before: Date) =>
       (await unfinishedApprovals(database(), before, 50)).map(({ id }) => id).filter((id) => ids.includes(id))
     expect(await unfinished(after(11))).toEqual([one, two])
@@ -239,7 +239,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(approvalView.parse(viewApproval(asked))).toEqual(view)
     await decide(scene, asked.id, 'approved')
     const outcome = { answer: { transferId: 'tx_1' } }
-    const done = await keepOutcome(database(), { id: asked.id, outcome, now: noon })
+    const done = await storeApprovalOutcome(database(), { id: asked.id, outcome, now: noon })
     expect(approvalView.parse(viewApproval(done))).toMatchObject({
       status: 'approved',
       answer: { transferId: 'tx_1' },

@@ -4,7 +4,12 @@ import { screeningViolation } from '../../policies/aml/screening.ts'
 import { silentLog } from '../../src/log.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
-import { applyReview, decideReview, findReviewVerdict, RELEASED_MS } from '../../src/spending/reviews.ts'
+import {
+  applyReview,
+  decideReview,
+  findReviewVerdict,
+  REVIEW_RELEASE_MS,
+} from '../../src/spending/reviews.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, spendOf } from './scene.ts'
 
@@ -39,10 +44,14 @@ onBothEngines('reviews', (database) => {
 
   it('hold for 24 hours, in the look and in the reservation', async () => {
     const id = await release()
-    expect(await verdictAt(after(RELEASED_MS - 1))).toEqual({ status: 'released', id, lists: ['velocity'] })
-    expect(await verdictAt(after(RELEASED_MS))).toBeNull()
-    expect((await spend(id, after(RELEASED_MS))).verdict).toBe('deny')
-    expect((await spend(id, after(RELEASED_MS - 1))).verdict).toBe('allow')
+    expect(await verdictAt(after(REVIEW_RELEASE_MS - 1))).toEqual({
+      status: 'released',
+      id,
+      lists: ['velocity'],
+    })
+    expect(await verdictAt(after(REVIEW_RELEASE_MS))).toBeNull()
+    expect((await spend(id, after(REVIEW_RELEASE_MS))).verdict).toBe('deny')
+    expect((await spend(id, after(REVIEW_RELEASE_MS - 1))).verdict).toBe('allow')
   })
 
   it('are used up by one spend, unless it gave its money back', async () => {

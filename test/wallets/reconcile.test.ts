@@ -10,9 +10,9 @@ import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import type { Address, Chain } from '../../src/providers/chain.ts'
 import { levelChain } from '../../src/wallets/level-chain.ts'
 import { signedCall } from '../../src/wallets/payment-call.ts'
-import { findDrifts, type Reconciling, reconcileWallet } from '../../src/wallets/reconcile.ts'
+import { findDrifts, type ReconciliationDependencies, reconcileWallet } from '../../src/wallets/reconcile.ts'
 import { resumeTransfer } from '../../src/wallets/resume-transfer.ts'
-import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { sendTransfer, type TransferDependencies } from '../../src/wallets/send-transfer.ts'
 import { findShortfalls } from '../../src/wallets/shortfall.ts'
 import { findTransferOfDecision, lowerCase } from '../../src/wallets/store.ts'
 import { transferOf } from '../contracts/chain.ts'
@@ -26,7 +26,7 @@ const running = new AbortController().signal
 onBothEngines('ledger and chain', (database) => {
   const payer = privateKeyToAccount(generatePrivateKey())
   let chain: Chain
-  let sending: Sending & Reconciling
+  let sending: TransferDependencies & ReconciliationDependencies
   let watch: (signal: AbortSignal) => Promise<void>
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })

@@ -8,20 +8,23 @@ import type { Chain } from '../../src/providers/chain.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
-import type { Reconciling } from '../../src/wallets/reconcile.ts'
-import type { Sending, TransferOrder } from '../../src/wallets/send-transfer.ts'
+import type { ReconciliationDependencies } from '../../src/wallets/reconcile.ts'
+import type { TransferDependencies, TransferOrder } from '../../src/wallets/send-transfer.ts'
 
 /** A stranger's address. */
 export const stranger = '0x000000000000000000000000000000000000dEaD'
 
 /** What sending needs, on a database and a chain. */
-export function sendingOn(database: Database, chain: Chain): Sending & Reconciling {
+export function sendingOn(
+  database: Database,
+  chain: Chain,
+): TransferDependencies & ReconciliationDependencies {
   const settings = { dataKey: Buffer.alloc(32, 3) }
   return { database, chain, newId, clock: systemClock, log: silentLog, settings }
 }
 
 /** Opens an account whose wallet has the demo funds, on the books and on the chain. */
-export async function openFundedAccount({ database, chain }: Sending) {
+export async function openFundedAccount({ database, chain }: TransferDependencies) {
   const at = systemClock()
   const { id: accountId } = await createAccount({ database, newId }, { displayName: 'Test', guest: true, at })
   const address = await openWallet({ database, chain }, { accountId, at })
@@ -32,7 +35,7 @@ export async function openFundedAccount({ database, chain }: Sending) {
 
 /** Reserves USDC as a person's spend. @returns the order to send it. */
 export async function orderOf(
-  { database, chain }: Sending,
+  { database, chain }: TransferDependencies,
   {
     accountId,
     units,
@@ -61,7 +64,7 @@ export async function orderOf(
   })
   if (decided.verdict !== 'allow') throw new Error(`the scene expected allow and got ${decided.verdict}`)
   return {
-    word: { signer: 'sandbox', authorization: { kind: 'gateway' } },
+    authorizedBy: { signer: 'sandbox', authorization: { kind: 'gateway' } },
     accountId,
     decisionId,
     token: 'USDC',
@@ -73,7 +76,7 @@ export async function orderOf(
 
 /** An account's USDC on the books, in smallest units. */
 export async function booksOf(
-  { database, chain }: Sending,
+  { database, chain }: TransferDependencies,
   accountId: string,
 ): Promise<{ available: bigint; held: bigint }> {
   const unitsOf = async (account: string) => {

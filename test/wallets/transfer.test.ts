@@ -5,10 +5,10 @@ import { silentLog } from '../../src/log.ts'
 import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
-import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { findRepeatedTransfer } from '../../src/wallets/find-repeated-transfer.ts'
 import { releaseOrphans } from '../../src/wallets/release-orphans.ts'
 import { resumeTransfer } from '../../src/wallets/resume-transfer.ts'
-import { type Sending, sendTransfer } from '../../src/wallets/send-transfer.ts'
+import { sendTransfer, type TransferDependencies } from '../../src/wallets/send-transfer.ts'
 import { findTransferOfDecision } from '../../src/wallets/store.ts'
 import { transferOf } from '../contracts/chain.ts'
 import { onBothEngines } from '../engines.ts'
@@ -18,7 +18,7 @@ const full = 1_000_000_000n
 
 onBothEngines('a transfer', (database) => {
   let chain: Chain
-  let sending: Sending
+  let sending: TransferDependencies
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
     sending = sendingOn(database(), chain)
@@ -38,7 +38,7 @@ onBothEngines('a transfer', (database) => {
     expect(sent.status).toBe('confirmed')
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
     expect(await chain.balanceOf('USDC', address)).toBe(full - 7n)
-    expect(await recallTransfer(sending, order.decisionId)).toEqual(sent)
+    expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
   })
 
   it('credits a wallet of ours at once, so that chain and books stay equal for both', async () => {
@@ -63,7 +63,7 @@ onBothEngines('a transfer', (database) => {
     const order = await orderOf(sending, { accountId, units: 5n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'provider_unavailable' })
     expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
-    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+    await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       code: 'provider_unavailable',
     })
   })
@@ -83,12 +83,12 @@ onBothEngines('a transfer', (database) => {
       members: { retryAfter: 5 },
     })
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 11n })
-    expect(await recallTransfer(sending, order.decisionId)).toBeNull()
+    expect(await findRepeatedTransfer(sending, order.decisionId)).toBeNull()
     const transfer = await onlyTransferOf(order.decisionId)
     await Promise.all([resumeTransfer(sending, transfer), resumeTransfer(sending, transfer)])
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 0n })
     expect(await chain.balanceOf('USDC', address)).toBe(full - 11n)
-    expect(await recallTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
+    expect(await findRepeatedTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
   })
 
   it('is submitted by whoever resumes it where the chain never heard of it', async () => {
@@ -113,9 +113,9 @@ onBothEngines('a transfer', (database) => {
     const sent = await sendTransfer({ ...sending, chain: slow }, order)
     expect(sent.status).toBe('settlement_pending')
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 17n })
-    expect(await recallTransfer(sending, order.decisionId)).toEqual(sent)
+    expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
-    expect(await recallTransfer(sending, order.decisionId)).toEqual({ ...sent, status: 'confirmed' })
+    expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual({ ...sent, status: 'confirmed' })
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
   })
 
@@ -136,7 +136,7 @@ onBothEngines('a transfer', (database) => {
     const late = () => new Date(transfer.validUntil.getTime() + 61_000)
     await resumeTransfer({ ...sending, clock: late }, transfer)
     expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
-    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+    await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       members: { isFinal: true },
     })
   })
@@ -147,7 +147,7 @@ onBothEngines('a transfer', (database) => {
     await releaseOrphans(sending, new Date(systemClock().getTime() + 1))
     expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'conflict' })
-    await expect(recallTransfer(sending, order.decisionId)).rejects.toMatchObject({
+    await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       code: 'provider_unavailable',
     })
     expect(await chain.balanceOf('USDC', address)).toBe(full)

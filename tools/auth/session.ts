@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { standingAnswer, staySignedIn } from '../../src/identity/session-answer.ts'
+import { staySignedIn, unchangedSessionAnswer } from '../../src/identity/session-answer.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -13,7 +13,7 @@ export default defineTool({
   effect: 'read',
   mcp: false,
   input: z.strictObject({}),
-  output: standingAnswer,
+  output: unchangedSessionAnswer,
   failures: [],
   run: async (context) => {
     const { account, session } = personOf(context)

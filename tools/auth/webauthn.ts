@@ -7,7 +7,7 @@ import {
 import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
 import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
 import { noticeOwner } from '../../src/identity/security-notices.ts'
-import { signIn, standingAnswer, staySignedIn } from '../../src/identity/session-answer.ts'
+import { signIn, staySignedIn, unchangedSessionAnswer } from '../../src/identity/session-answer.ts'
 import { findAccount } from '../../src/identity/store.ts'
 import { type Context, personIfAny } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
@@ -60,7 +60,7 @@ export default defineTool({
       .looseObject({})
       .optional()
       .describe('WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON.'),
-    ...standingAnswer.partial().shape,
+    ...unchangedSessionAnswer.partial().shape,
   }),
   failures: ['unauthenticated', 'step_up_required', 'conflict', 'account_locked', 'provider_unavailable'],
   example: { action: 'register', credential: null, displayName: 'Ada' },

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { inHandsOfKey, looseParts } from '../../src/cards/agent-card.ts'
+import { isHeldByKey, looseParts } from '../../src/cards/agent-card.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
 import { bindingOf } from '../../src/cards/change-card.ts'
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
-import { orderCard, type WantedCard } from '../../src/cards/order-card.ts'
+import { type NewCard, orderCard } from '../../src/cards/order-card.ts'
 import { holderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
@@ -53,7 +53,7 @@ export default defineTool({
       keyId: null,
       cardholderName: await holderName(context, account),
     }
-    const wanted = withControls(inHandsOfKey<WantedCard>(blank, keyId), controls)
+    const wanted = withControls(isHeldByKey<NewCard>(blank, keyId), controls)
     requireMayIssue(context, wanted)
     const orderer =
       caller.kind === 'key'
@@ -70,7 +70,7 @@ export default defineTool({
 })
 
 /** @throws Failure `insufficient_scope` for a key, `step_up_required` for its owner. */
-function requireMayIssue(context: Context, wanted: WantedCard): void {
+function requireMayIssue(context: Context, wanted: NewCard): void {
   const loose = looseParts(wanted)
   if (loose.length === 0) return
   if (callerOf(context).kind === 'session') {

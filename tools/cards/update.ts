@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { inHandsOfKey, loosenedParts } from '../../src/cards/agent-card.ts'
+import { isHeldByKey, loosenedParts } from '../../src/cards/agent-card.ts'
 import { cardState } from '../../src/cards/card-state.ts'
 import { cardView, controlMembers, viewCard, withControls } from '../../src/cards/card-view.ts'
 import { bindingOf, changeCard, findCardToChange } from '../../src/cards/change-card.ts'
@@ -41,7 +41,7 @@ export default defineTool({
     const changer = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const card = await findCardToChange(database, changer, cardId)
     const keyId = await bindingOf(database, changer, { wanted: agentId, before: card.keyId })
-    const after = { ...withControls(inHandsOfKey(card, keyId), controls), status: status ?? card.status }
+    const after = { ...withControls(isHeldByKey(card, keyId), controls), status: status ?? card.status }
     if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
     const changed = await changeCard(database, changer, { before: card, after })
     await recordChange(context, {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { misfitOfBirth } from '../../policies/kyc.ts'
+import { birthDateError } from '../../policies/kyc.ts'
 import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
 import { applyForKyc } from '../../src/compliance/kyc.ts'
 import { kycView, viewKyc } from '../../src/compliance/kyc-view.ts'
@@ -91,7 +91,7 @@ export default defineTool({
     // What is said of a person can freeze their account: no key says it.
     if (callerOf(context).kind === 'key' && !saysNothing) throw personNeeded()
     const { dateOfBirth } = applicant
-    const misfit = dateOfBirth === undefined ? undefined : misfitOfBirth(dateOfBirth, context.now)
+    const misfit = dateOfBirth === undefined ? undefined : birthDateError(dateOfBirth, context.now)
     if (misfit !== undefined)
       throw new Failure('invalid_request', `applicant.dateOfBirth: ${misfit}`, {
         issues: [{ path: 'applicant.dateOfBirth', message: misfit }],

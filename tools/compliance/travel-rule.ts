@@ -7,7 +7,7 @@ import { verifiedName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 
@@ -61,7 +61,7 @@ const request = z
   .superRefine(({ transferId, amount, token, destination }, context) => {
     const issue = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    const misfit = amount === undefined ? undefined : misfitOf(amount, token)
+    const misfit = amount === undefined ? undefined : amountMismatch(amount, token)
     if (misfit !== undefined) issue('amount', misfit)
     for (const [path, value] of Object.entries({ amount, destination })) {
       if (transferId === undefined && value === undefined) issue(path, 'is required without transferId')

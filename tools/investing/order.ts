@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { admitOrder } from '../../src/investing/admit-order.ts'
+import { findRepeatedOrder } from '../../src/investing/find-repeated-order.ts'
 import { BANK, BROKER } from '../../src/investing/order.ts'
 import { orderView, viewOrder } from '../../src/investing/order-view.ts'
-import { otherOrder, placeOrder } from '../../src/investing/place-order.ts'
-import { recallOrder } from '../../src/investing/recall-order.ts'
+import { orderConflict, placeOrder } from '../../src/investing/place-order.ts'
 import { findOrder, type OrderOwner } from '../../src/investing/store.ts'
 import { canonicalJson } from '../../src/json.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
 import { priceOf, priceText, sharesOf } from '../../src/shares.ts'
 
 /** 0.01 and 1,000,000 USD a share. */
@@ -47,7 +47,7 @@ const orderRequest = z
   .superRefine(({ notional, type, limitPrice }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    const misfit = misfitOf(notional, 'USD')
+    const misfit = amountMismatch(notional, 'USD')
     if (misfit !== undefined) refuse('notional', misfit)
     if (limitPrice === undefined) return
     if (type !== 'limit') refuse('limitPrice', 'is for limit orders alone')
@@ -115,7 +115,7 @@ export default defineTool({
     const owner = ownerOf(context)
     if (clientOrderId !== undefined) {
       const named = await findOrder(context.database, { ...owner, clientOrderId })
-      if (named !== undefined && named.asked !== askedOf(input)) throw otherOrder(named)
+      if (named !== undefined && named.asked !== askedOf(input)) throw orderConflict(named)
       if (named !== undefined) return { repeats: named.decisionId }
     }
     const money = moneyOf('USD', input.notional)
@@ -165,7 +165,7 @@ export default defineTool({
       }),
     ),
   recall: async (context, { clientOrderId = null }, { decisionId }) => {
-    const order = await recallOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
+    const order = await findRepeatedOrder(context, { ...ownerOf(context), decisionId, clientOrderId })
     return order === null ? null : viewOrder(order)
   },
 })

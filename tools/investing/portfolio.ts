@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { foreignText } from '../../src/foreign-text.ts'
 import { PERCENT_DIGITS, timeframes } from '../../src/investing/performance.ts'
 import { type Holding, showPortfolio } from '../../src/investing/show-portfolio.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, decimalOfUnits } from '../../src/money.ts'
 import { averageCost, priceText, quantityText } from '../../src/shares.ts'
+import { untrustedText } from '../../src/untrusted-text.ts'
 
 const usd = (units: bigint) => decimalOf({ asset: 'USD', units })
 const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)
 
 const holding = z.strictObject({
   symbol: z.string().describe('Ticker.'),
-  name: foreignText('What the stock or fund is called.'),
+  name: untrustedText('What the stock or fund is called.'),
   qty: z.string().describe('Shares, nine decimals; those that open sells hold are among them.'),
   avgEntryPrice: z.string().describe('USD a share, on average.'),
   costBasis: z.string().describe('What they cost, in USD.'),

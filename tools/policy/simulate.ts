@@ -8,7 +8,7 @@ import { agentKinds, developerKinds, findOwnKey } from '../../src/identity/owned
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { simulateSpend } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { type Asset, assetDecimals, decimalAmount, misfitOf, moneyOf } from '../../src/money.ts'
+import { type Asset, amountMismatch, assetDecimals, decimalAmount, moneyOf } from '../../src/money.ts'
 import type { AccessKey } from '../../src/principal.ts'
 import { pastSpends } from '../../src/spending/past-spends.ts'
 
@@ -39,7 +39,7 @@ const spend = z
     symbol: z.string().max(12).nullish().describe('The ticker, of investments.'),
   })
   .superRefine(({ amount, asset }, context) => {
-    const misfit = misfitOf(amount, asset)
+    const misfit = amountMismatch(amount, asset)
     if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
   })
 

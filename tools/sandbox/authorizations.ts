@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
 import { findAnyCard } from '../../src/cards/store.ts'
-import { convertUp, crossRateUp } from '../../src/cross-rate.ts'
+import { convertRoundingUp, crossRateUp } from '../../src/cross-rate.ts'
 import { currencyOf } from '../../src/currencies.ts'
 import { Failure } from '../../src/failure.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { assetDecimals, decimalAmount, decimalOf, misfitOf, moneyOf } from '../../src/money.ts'
+import { amountMismatch, assetDecimals, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
 
 /** A million US dollars: enough for any experiment. */
 const LARGEST_CENTS = 100_000_000n
@@ -31,7 +31,7 @@ const purchase = z
     clear: z.boolean().default(true).describe('false: approved and held, not yet cleared.'),
   })
   .superRefine(({ amount, currency }, context) => {
-    const misfit = misfitOf(amount, currency)
+    const misfit = amountMismatch(amount, currency)
     if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
   })
 
@@ -92,7 +92,7 @@ async function centsOf(
   const cents =
     currency === 'USD'
       ? units
-      : convertUp(units, assetDecimals[currency], crossRateUp(from, dollar), assetDecimals.USD)
+      : convertRoundingUp(units, assetDecimals[currency], crossRateUp(from, dollar), assetDecimals.USD)
   if (cents > LARGEST_CENTS)
     throw new Failure('invalid_request', 'amount: must not be worth over 1000000 USD', {
       issues: [{ path: 'amount', message: 'must not be worth over 1000000 USD' }],

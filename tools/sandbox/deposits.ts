@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findVirtualAccount } from '../../src/banking/store.ts'
 import { Failure } from '../../src/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOf, misfitOf, moneyOf } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
 
 /** Enough for any experiment. */
 const LARGEST = 1_000_000n
@@ -37,8 +37,8 @@ export default defineTool({
       throw new Failure('conflict', `The virtual account is ${account.status}: no bank pays into it.`)
     const { currency, providerId } = account
     const isOver =
-      misfitOf(amount, currency) === undefined && moneyOf(currency, amount).units > LARGEST * 100n
-    const misfit = isOver ? `must not be over ${LARGEST}` : misfitOf(amount, currency)
+      amountMismatch(amount, currency) === undefined && moneyOf(currency, amount).units > LARGEST * 100n
+    const misfit = isOver ? `must not be over ${LARGEST}` : amountMismatch(amount, currency)
     if (misfit !== undefined)
       throw new Failure('invalid_request', `amount: ${misfit}`, {
         issues: [{ path: 'amount', message: misfit }],

@@ -1,7 +1,7 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOf, misfitOf, moneyOf, stablecoins } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf, stablecoins } from '../../src/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { bookDeposit } from '../../src/wallets/open-wallet.ts'
 import { oweMints, payMints } from '../../src/wallets/owed-mints.ts'
@@ -30,7 +30,7 @@ export default defineTool({
       amount: decimalAmount.describe('How much, as a decimal of the token; at most 1000000.'),
     })
     .superRefine(({ amount, token }, context) => {
-      const misfit = misfitOf(amount, token)
+      const misfit = amountMismatch(amount, token)
       if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
       else if (moneyOf(token, amount).units > LARGEST * 1_000_000n)
         context.addIssue({ code: 'custom', path: ['amount'], message: `must not be over ${LARGEST}` })

@@ -2,7 +2,7 @@ import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
 import { Failure } from '../../src/failure.ts'
-import { holdAccount, recordFailedFactor } from '../../src/identity/locks.ts'
+import { lockAccountRow, recordFailedFactor } from '../../src/identity/locks.ts'
 import {
   activate,
   beginEnrollment,
@@ -97,7 +97,7 @@ export default defineTool({
     // An old session that was stolen must not put its own second factor before the owner's account.
     if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
     // Guesses go one after the other, and the tenth wrong one stops those behind it.
-    if ((await holdAccount(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
+    if ((await lockAccountRow(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
     switch (input.action) {
       case 'enroll':
         return enroll(context)

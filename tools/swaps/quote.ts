@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { foreignText } from '../../src/foreign-text.ts'
 import { toJson } from '../../src/json.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -8,6 +7,7 @@ import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator.t
 import { pairOf, unitsIn } from '../../src/swaps/pair.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/swaps/quote-swap.ts'
 import { insertQuote } from '../../src/swaps/store.ts'
+import { untrustedText } from '../../src/untrusted-text.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 
 /** How much less than expected is still taken: 0.5 %. */
@@ -17,7 +17,7 @@ const name = z.string().min(1).max(40)
 const usd = (micros: bigint) => decimalOfUnits(micros, 6)
 
 const fee = z.strictObject({
-  name: foreignText('What it is for.'),
+  name: untrustedText('What it is for.'),
   amount: z.string().describe('Decimal string of the token.'),
   token: z.string().describe('The token that it is taken in.'),
   amountUsd: z.string().describe('The same in USD.'),

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
 import { Failure } from '../../src/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
-import { type AmlScreened, type Decided, defineTool } from '../../src/kernel/tool.ts'
+import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, type Money } from '../../src/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../src/spending/reviews.ts'
 import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
-import { recallRelay, relayPayment, type SentRelay } from '../../src/wallets/relay-payment.ts'
+import { findRepeatedRelay, relayPayment, type SubmittedRelay } from '../../src/wallets/relay-payment.ts'
 import { isRelayed } from '../../src/wallets/relay-store.ts'
 import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 import {
@@ -141,7 +141,7 @@ export default defineTool({
     return told(sent, input, decided)
   },
   recall: async (context, input, decided) => {
-    const sent = await recallRelay(context, decided.decisionId)
+    const sent = await findRepeatedRelay(context, decided.decisionId)
     return sent === null ? null : told(sent, input, decided)
   },
 })
@@ -193,9 +193,9 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
 
 /** A relay as the caller is told of it, the first time and every time after. */
 function told(
-  sent: SentRelay,
+  sent: SubmittedRelay,
   { token, value, chain }: AuthorizedPayment,
-  { decisionId, facts }: Decided<Facts>,
+  { decisionId, facts }: AllowedDecision<Facts>,
 ) {
   return {
     ...sent,

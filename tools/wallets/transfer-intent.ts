@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
 import { Failure } from '../../src/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
-import { denyUncleared } from '../../src/kernel/gates/spend.ts'
+import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
-import { findEnds } from '../../src/wallets/find-ends.ts'
+import { loadTransferParties } from '../../src/wallets/load-transfer-parties.ts'
 import { intentView, makeTransferIntent } from '../../src/wallets/make-intent.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
-import { refineAmount, transferMembers, withMoney } from '../../src/wallets/transfer-members.ts'
+import { refineAmount, transferMembers, withParsedAmount } from '../../src/wallets/transfer-members.ts'
 
 export default defineTool({
   name: 'wallets.transfer_intent',
@@ -23,21 +23,21 @@ export default defineTool({
   effect: 'write',
   ownTransactions: true,
   mcp: false,
-  input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withMoney),
+  input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withParsedAmount),
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
   run: async (context, { money, destination, chain, safeAddress }) => {
     const caller = callerOf(context)
     const accountId = caller.account.id
-    const ends = await findEnds(context.database, { accountId, destination })
+    const ends = await loadTransferParties(context.database, { accountId, destination })
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const { aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
       { accountId, keyId, ends, destination, chain, safeAddress, money },
     )
     if (aml.screening.result !== 'clear')
-      await denyUncleared(
+      await denyUnscreened(
         'wallets.transfer_intent',
         {
           category: 'transfer',

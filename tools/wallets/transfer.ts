@@ -5,7 +5,7 @@ import { readAssertion } from '../../src/identity/passkey-response.ts'
 import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
-import { type Decided, defineTool } from '../../src/kernel/tool.ts'
+import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { decimalOf, stablecoins } from '../../src/money.ts'
 import { findAskedAt } from '../../src/spending/approvals.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
@@ -13,14 +13,14 @@ import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
 import {
   authorizedTransfer,
   authorizeTransfer,
-  bySandbox,
-  wordOf,
+  buildAuthorization,
+  sandboxAuthorization,
 } from '../../src/wallets/authorize-transfer.ts'
-import { findEnds } from '../../src/wallets/find-ends.ts'
-import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { findRepeatedTransfer } from '../../src/wallets/find-repeated-transfer.ts'
+import { loadTransferParties } from '../../src/wallets/load-transfer-parties.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
-import { refineAmount, transferMembers, withMoney } from '../../src/wallets/transfer-members.ts'
+import { refineAmount, transferMembers, withParsedAmount } from '../../src/wallets/transfer-members.ts'
 
 const NAME = 'wallets.transfer'
 
@@ -41,7 +41,7 @@ const transferRequest = z
       ),
   })
   .superRefine(refineAmount)
-  .transform(withMoney)
+  .transform(withParsedAmount)
 
 const screening = z.strictObject({
   result: z.enum(['clear', 'review', 'blocked']).describe('What the AML policy says of the transfer.'),
@@ -69,7 +69,7 @@ const transferResult = z.strictObject({
 const transferFacts = z.strictObject({
   screening,
   travelRuleId: z.string().nullable().default(null),
-  authorized: authorizedTransfer.default(bySandbox),
+  authorized: authorizedTransfer.default(sandboxAuthorization),
 })
 type TransferFacts = z.output<typeof transferFacts>
 
@@ -114,7 +114,7 @@ export default defineTool({
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
     const fingerprint = fingerprintOf(NAME, input)
-    const ends = await findEnds(context.database, { accountId, destination })
+    const ends = await loadTransferParties(context.database, { accountId, destination })
     const authorized = await authorizeTransfer(
       {
         ...context,
@@ -158,7 +158,13 @@ export default defineTool({
     const assertion = authorized.signer === 'passkey' ? readAssertion(signature)?.response : undefined
     const at = context.now
     const sent = await sendTransfer(context, {
-      word: await wordOf(context.database, { authorized, accountId, signature, assertion, at }),
+      authorizedBy: await buildAuthorization(context.database, {
+        authorized,
+        accountId,
+        signature,
+        assertion,
+        at,
+      }),
       accountId,
       decisionId: decided.decisionId,
       token: money.asset,
@@ -169,7 +175,7 @@ export default defineTool({
     return told(sent, input, decided)
   },
   recall: async (context, input, decided) => {
-    const sent = await recallTransfer(context, decided.decisionId, decided.facts.authorized)
+    const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
     return sent === null ? null : told(sent, input, decided)
   },
 })
@@ -191,7 +197,7 @@ async function countSignature(
 function told(
   sent: SentTransfer,
   { money, destination, chain }: z.output<typeof transferRequest>,
-  { decisionId, facts }: Decided<TransferFacts>,
+  { decisionId, facts }: AllowedDecision<TransferFacts>,
 ) {
   return {
     ...sent,

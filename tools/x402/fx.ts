@@ -4,10 +4,10 @@ import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { decimalAmount, decimalOf } from '../../src/money.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
-import { recallTransfer } from '../../src/wallets/recall-transfer.ts'
+import { findRepeatedTransfer } from '../../src/wallets/find-repeated-transfer.ts'
+import { gatewayAuthorization } from '../../src/wallets/gateway-authorization.ts'
 import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 import { findOwnedWallet } from '../../src/wallets/store.ts'
-import { gatewayWord } from '../../src/wallets/transfer-word.ts'
 
 const code = z
   .string()
@@ -106,7 +106,7 @@ export default defineTool({
     const wallet = await findOwnedWallet(context.database, caller.account.id)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
     const sent = await sendTransfer(context, {
-      word: gatewayWord(wallet, caller.kind === 'key' ? caller.key.id : null),
+      authorizedBy: gatewayAuthorization(wallet, caller.kind === 'key' ? caller.key.id : null),
       accountId: caller.account.id,
       decisionId,
       token: 'USDC',
@@ -117,7 +117,7 @@ export default defineTool({
     return delivered(sent, { decisionId, facts })
   },
   recall: async (context, _input, { decisionId, facts }) => {
-    const sent = await recallTransfer(context, decisionId)
+    const sent = await findRepeatedTransfer(context, decisionId)
     return sent === null ? null : delivered(sent, { decisionId, facts })
   },
 })

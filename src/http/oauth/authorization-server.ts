@@ -11,12 +11,12 @@ import { findKey } from '../../identity/store.ts'
 import type { Services } from '../../kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../../kernel/gates/rate.ts'
 import { derivedSeed } from '../../seal.ts'
-import { answerByNode, type NodeListener } from '../openid/answer-by-node.ts'
+import { handleWithNodeResponse, type NodeListener } from '../openid/handle-with-node-response.ts'
 import { createOpenIdStorage, recordOfGrant } from '../openid/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
 import { answerConsent } from './consent.tsx'
-import { asTheLibraryTakesIt, unstorableError } from './requests.ts'
+import { normalizeForProvider, unstorableError } from './requests.ts'
 
 /** Where the owner is asked, below the issuer. */
 const CONSENT = '/oauth/consent'
@@ -108,16 +108,16 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
     if (c.req.path.startsWith(`${CONSENT}/`)) return answerConsent(c, { provider, services })
     // Beside the issuer's path and not below it. @see https://www.rfc-editor.org/rfc/rfc8414#section-3.1
     if (c.req.path === AUTHORIZATION_METADATA)
-      return answerByNode(c, listener, new URL(issuer), `/oauth${METADATA}`)
+      return handleWithNodeResponse(c, listener, new URL(issuer), `/oauth${METADATA}`)
     const elsewhere = domainOf(c, services)
     if (elsewhere !== null) return c.redirect(elsewhere, 302)
-    const taken = await asTheLibraryTakesIt(c, services, {
+    const taken = await normalizeForProvider(c, services, {
       refreshTokenOf: (grantId) => recordOfGrant(services, { model: modelOf('RefreshToken'), grantId }),
       scopeOf: async (clientId) => (await provider.Client.find(clientId).catch(() => undefined))?.scope,
     })
     if ('error' in taken) return c.json(taken, 400, { 'Cache-Control': 'no-store' })
     c.set('body', taken.body)
-    return answerByNode(c, listener, new URL(issuerOf(browserOrigin(c, services))), taken.target)
+    return handleWithNodeResponse(c, listener, new URL(issuerOf(browserOrigin(c, services))), taken.target)
   }
 }
 

@@ -8,7 +8,7 @@ import type {
 import { scopes } from '../../identity/grantable.ts'
 import { KEY_CLAIM, resourceOf } from '../../identity/oauth-tokens.ts'
 import { fetchPublic } from './fetch-public.ts'
-import { misfitOfRedirect } from './redirect-uris.ts'
+import { redirectUriError } from './redirect-uris.ts'
 
 const DAY = 24 * 60 * 60
 
@@ -66,7 +66,7 @@ export function oauthConfiguration({
       properties: ['redirect_uris'],
       validator: (_context, _name, uris) => {
         for (const uri of Array.isArray(uris) ? uris : []) {
-          const misfit = typeof uri === 'string' ? misfitOfRedirect(uri) : undefined
+          const misfit = typeof uri === 'string' ? redirectUriError(uri) : undefined
           if (misfit !== undefined) throw new errors.InvalidClientMetadata(`redirect_uris ${misfit}`)
         }
       },

@@ -2,7 +2,6 @@
 import type { Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
-import { visibleText } from '../../foreign-text.ts'
 import { policyHashOf } from '../../identity/agent-keys.ts'
 import { isScope, type Scope } from '../../identity/grantable.ts'
 import { grantMembers, refineGrant } from '../../identity/key-grant.ts'
@@ -15,9 +14,10 @@ import { personOf, type Services } from '../../kernel/context.ts'
 import { fingerprintOf } from '../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../kernel/gates/step-up.ts'
 import { requireStanding } from '../../kernel/standing.ts'
+import { visibleText } from '../../untrusted-text.ts'
 import { callerOf } from '../authenticate.ts'
-import { nodePairOf } from '../openid/answer-by-node.ts'
-import { grantsOf, keepFirst, keepKnown } from '../openid/storage.ts'
+import { nodePairOf } from '../openid/handle-with-node-response.ts'
+import { extendRecord, grantsOf, insertIfAbsent } from '../openid/storage.ts'
 import { ConsentPage, EndedPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
 import type { HttpContext } from '../request.ts'
@@ -183,7 +183,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   grant.rejectOIDCScope(['openid', ...asked].join(' '))
   grant.addOIDCScope('offline_access')
   await grant.save()
-  await keepKnown(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
+  await extendRecord(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
   if (decided.data.keepEarlier !== true)
     await endEarlier(services, { accountId: account.id, clientId, id, at: context.now })
   const result = {
@@ -226,7 +226,7 @@ async function keyOfDecision(
     payload: { ...answer, keyId: newId('key', now) },
     expiresAt: new Date(exp * 1000),
   }
-  const { accountId, fingerprint, keyId } = first.parse(await keepFirst(database, record))
+  const { accountId, fingerprint, keyId } = first.parse(await insertIfAbsent(database, record))
   if (accountId === answer.accountId && fingerprint === answer.fingerprint) return keyId
   throw new Failure('conflict', 'This authorization was answered already.', {
     hint: 'Start again from the application. A key that it was given is among your agents’ keys.',

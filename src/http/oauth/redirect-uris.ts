@@ -3,7 +3,7 @@
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Why a code cannot be sent to a URI safely, or undefined where it can. What is no URI at all is judged elsewhere. */
-export function misfitOfRedirect(uri: string): string | undefined {
+export function redirectUriError(uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const { protocol, hostname, username, password } = new URL(uri)
   if (/[\s\p{C}*]/u.test(uri)) return 'must hold no spaces, control characters or wildcards'

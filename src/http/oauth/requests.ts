@@ -51,7 +51,7 @@ interface Known {
 }
 
 /** What a request means where the library would read something else in it. */
-export async function asTheLibraryTakesIt(
+export async function normalizeForProvider(
   c: HttpContext,
   services: Pick<Services, 'database' | 'settings'>,
   { refreshTokenOf, scopeOf }: Known,

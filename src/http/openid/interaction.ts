@@ -4,9 +4,9 @@ import type { Adapter, Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { HttpContext } from '../request.ts'
-import { nodePairOf } from './answer-by-node.ts'
+import { nodePairOf } from './handle-with-node-response.ts'
 import type { SandboxClient } from './sandbox-provider.ts'
-import { signInPage, troublePage } from './sign-in-page.ts'
+import { signInErrorPage, signInPage } from './sign-in-page.ts'
 
 const MONTH_SECONDS = 30 * 24 * 60 * 60
 
@@ -35,7 +35,7 @@ export async function interact(c: HttpContext, parts: InteractionParts): Promise
     throw error
   })
   if (details === null || !c.req.path.endsWith(`/${details.uid}`))
-    return c.html(troublePage('This sign-in has ended. Go back and start again.'), 400)
+    return c.html(signInErrorPage('This sign-in has ended. Go back and start again.'), 400)
   const application = String(details.params.client_id)
   switch (c.req.method) {
     case 'GET':

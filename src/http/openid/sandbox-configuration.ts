@@ -1,7 +1,7 @@
 /** How the sandbox's identity provider behaves, in the words of its library. */
 import type { AdapterFactory, Configuration, interactionPolicy as Policy } from 'oidc-provider'
 import type { SandboxClient, SandboxOpenIdSecrets } from './sandbox-provider.ts'
-import { troublePage } from './sign-in-page.ts'
+import { signInErrorPage } from './sign-in-page.ts'
 
 /** Seconds. */
 const lives = {
@@ -82,7 +82,7 @@ export function sandboxProviderConfiguration({
     fetch: () => Promise.reject(new Error('the sandbox identity provider asks nobody')),
     async renderError(context, { error, error_description: description = error }) {
       context.type = 'html'
-      context.body = String(await troublePage(`${description}.`))
+      context.body = String(await signInErrorPage(`${description}.`))
     },
   }
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { HttpContext } from '../request.ts'
-import { answerByNode, type NodeListener } from './answer-by-node.ts'
+import { handleWithNodeResponse, type NodeListener } from './handle-with-node-response.ts'
 import { interact } from './interaction.ts'
 import { sandboxProviderConfiguration } from './sandbox-configuration.ts'
 import { createOpenIdStorage } from './storage.ts'
@@ -73,6 +73,6 @@ export function createSandboxProvider(parts: SandboxProviderParts): (c: HttpCont
     const people = storage('SandboxPerson')
     return c.req.path.startsWith(`${issuer.pathname}/interaction/`)
       ? interact(c, { provider, people, clients: parts.clients })
-      : answerByNode(c, listener, issuer)
+      : handleWithNodeResponse(c, listener, issuer)
   }
 }

@@ -19,7 +19,7 @@ export function signInPage({ application, trouble }: { application: string; trou
 }
 
 /** Says that a sign-in cannot go on. */
-export function troublePage(trouble: string): Page {
+export function signInErrorPage(trouble: string): Page {
   return page('Not possible', html`<p role="alert">${trouble}</p>`)
 }
 

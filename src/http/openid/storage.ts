@@ -26,7 +26,7 @@ export function createOpenIdStorage({
 }
 
 /** Keeps a record where there is none of its id yet. @returns the first one's payload, whoever came with it. */
-export async function keepFirst(
+export async function insertIfAbsent(
   { kysely }: Connection,
   { model, id, payload, expiresAt }: { model: string; id: string; payload: object; expiresAt: Date },
 ): Promise<AdapterPayload | undefined> {
@@ -64,7 +64,7 @@ export async function recordOfGrant(
 }
 
 /** Keeps a record for longer than it was written for. */
-export async function keepKnown(
+export async function extendRecord(
   { database, clock }: { database: Connection; clock: Clock },
   { model, id, seconds }: { model: string; id: string; seconds: number },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** The card processor's webhook: asks us to decide on purchases, and tells us what became of them. */
 import { applyTransaction } from '../../cards/apply-transaction.ts'
 import { authorizeCard } from '../../cards/authorize.ts'
-import { keepEarly } from '../../cards/early.ts'
+import { storeOutOfOrderMessage } from '../../cards/out-of-order-messages.ts'
 import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
 import { readCoverage } from '../../wallets/read-coverage.ts'
@@ -35,7 +35,7 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
     if (message.kind === 'transaction') {
       const outcome = await applyTransaction(services, message, { isTakenAsItIs: false })
       if (outcome === 'early')
-        await keepEarly(database, { webhookId, token: message.token, message: body, at: now })
+        await storeOutOfOrderMessage(database, { webhookId, token: message.token, message: body, at: now })
       if (outcome === 'unknown')
         await noteWebhook(database, {
           provider: 'lithic',

@@ -10,7 +10,7 @@ const identifier = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/)
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 
 /** What of its extensions a payment may bring back. */
-export const echoedExtensions = z.object({
+export const echoedPaymentExtensions = z.object({
   'payment-identifier': z.object({ info: z.object({ id: identifier.optional() }) }).optional(),
   'quote-lock': z
     .object({ info: z.object({ token: z.string().max(4_096) }) })

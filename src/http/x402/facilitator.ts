@@ -9,7 +9,7 @@ import { concat } from 'viem'
 import type { ContractCall, EvmSigner, Hex } from '../../providers/chain.ts'
 import type { Attempt, Attempts } from './attempt.ts'
 import type { Terms } from './terms.ts'
-import { isConnectionTrouble, isRefusedConnection, within } from './trouble.ts'
+import { isConnectionTrouble, isRefusedConnection, withTimeLimit } from './trouble.ts'
 
 const VERIFY_MS = 5_000
 /** How long a settlement is waited for; later than that it is pending. */
@@ -39,7 +39,7 @@ export function createFacilitator(parts: {
     verify: async (payload, requirements) => {
       const attempt = attempts.current()
       try {
-        attempt.verification = await within(VERIFY_MS, inner.verify(payload, requirements))
+        attempt.verification = await withTimeLimit(VERIFY_MS, inner.verify(payload, requirements))
         return attempt.verification
       } catch (error) {
         attempt.isUnreachable = true
@@ -72,7 +72,7 @@ async function settleOnce(
   requirements: PaymentRequirements,
 ): Promise<SettleResponse> {
   try {
-    attempt.settlement = await within(SETTLE_MS, inner.settle(payload, requirements))
+    attempt.settlement = await withTimeLimit(SETTLE_MS, inner.settle(payload, requirements))
     return attempt.settlement
   } catch (error) {
     if (isRefusedConnection(error)) attempt.isUnreachable = true

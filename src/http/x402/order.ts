@@ -1,7 +1,7 @@
 /** A payment with what it was sent for, and the row that it is kept as. */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../failure.ts'
-import type { Purchase } from '../../payments/purchases.ts'
+import type { StoredPurchase } from '../../payments/purchases.ts'
 import type { NewPayment, StoredPayment } from '../../payments/store.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Payment } from './payment.ts'
@@ -18,7 +18,7 @@ export interface Order {
   readonly payment: Payment
   readonly transfer: NonNullable<Payment['transfer']>
   readonly request: string
-  readonly purchase: Purchase | null
+  readonly purchase: StoredPurchase | null
 }
 
 /** Where it is paid. @property token address of what is paid with. */

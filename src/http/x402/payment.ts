@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Failure } from '../../failure.ts'
 import type { Chain, Hex } from '../../providers/chain.ts'
 import { signedPaymentTypes } from '../../signed-payment-types.ts'
-import { echoedExtensions } from './extensions.ts'
+import { echoedPaymentExtensions } from './extensions.ts'
 import { requirementV2, type Terms } from './terms.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
@@ -40,7 +40,7 @@ const envelopeV2 = z.strictObject({
   }),
   payload: z.unknown(),
   resource: z.unknown().optional(),
-  extensions: echoedExtensions.optional(),
+  extensions: echoedPaymentExtensions.optional(),
 })
 
 /** The headers that a payment comes in, by generation. */
@@ -158,7 +158,7 @@ function undecodable(generation: Generation, place: string): Failure {
 }
 
 /** Why a payment is not the one that was asked for, in the words of x402, or undefined where it is. Times and the signature are the facilitator's. */
-export function misfitOf(
+export function paymentMismatch(
   { generation, scheme, network, transfer, accepted }: Payment,
   terms: Terms,
 ): string | undefined {

@@ -1,7 +1,7 @@
 /**
  * x402: strangers pay for one delivery, without an account. The only folder that knows `x402-hono` and `@x402/*`; imports
  * the base, the chain port and the payments domain besides. Both generations are challenged at once, each is served by its
- * stock middleware, and both settle over one facilitator. Around them stands one ledger of payments (`once.ts`): what is sold
+ * stock middleware, and both settle over one facilitator. Around them stands one ledger of payments (`payment-deduplication.ts`): what is sold
  * is made before it is settled, so nobody pays for an error; what may have been paid is never asked for again. Payment
  * headers are never logged.
  */
@@ -9,10 +9,10 @@ import type { Clock } from '../../clock.ts'
 import { transactionMark } from '../../evidence/transaction-mark.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
-import { observed, type Watching } from '../../kernel/observed.ts'
+import { type DecisionObserver, observed } from '../../kernel/observed.ts'
 import type { Log } from '../../log.ts'
-import type { Purchase } from '../../payments/purchases.ts'
-import { boughtWith } from '../../payments/receipt.ts'
+import type { StoredPurchase } from '../../payments/purchases.ts'
+import { purchasedAnswer } from '../../payments/receipt.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Database } from '../../storage/database.ts'
 import { createAttempts } from './attempt.ts'
@@ -20,24 +20,24 @@ import { createChallenge } from './challenge.ts'
 import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
-import { createOnce, type Outcome } from './once.ts'
 import type { Order } from './order.ts'
-import { isSignedByPayer, misfitOf, type PayableRequest, type Payment, paymentOf } from './payment.ts'
+import { isSignedByPayer, type PayableRequest, type Payment, paymentMismatch, paymentOf } from './payment.ts'
+import { createPaymentDeduplication, type Outcome } from './payment-deduplication.ts'
 import { servePrivately } from './private-facilitator.ts'
 import { mountStockMiddlewares } from './stock.ts'
-import { type Sale, termsAt, termsOf } from './terms.ts'
+import { type TermsInput, termsOf, withPrice } from './terms.ts'
 
 /** Makes what is sold. */
 type Deliver = () => Promise<Record<string, unknown>>
 
 /** What somebody wants to buy. */
-export interface Wanted {
+export interface PurchaseRequest {
   /** The decoded input: however it is spelled, it is the same purchase. */
   readonly input: unknown
   /** Makes what is sold; runs before any challenge and before any settlement. */
   readonly deliver: Deliver
   /** The idempotency key that it is bought under, where it has one. */
-  readonly purchase?: Purchase
+  readonly purchase?: StoredPurchase
   /** What its client calls the place of a payment, where that is no header. */
   readonly paymentPlace?: string
 }
@@ -51,9 +51,9 @@ export interface Paywall {
    * @throws Failure `ambiguous_credentials`, `invalid_request`, `payment_reused`, `facilitator_unavailable`,
    * `settlement_pending`, `idempotency_key_reused`, `idempotency_in_progress`, and what `deliver` throws.
    */
-  sell(context: PayableRequest, wanted: Wanted): Promise<Response>
+  sell(context: PayableRequest, wanted: PurchaseRequest): Promise<Response>
   /** What was bought under an idempotency key; null: nothing was. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
-  recall(purchase: Purchase): Promise<Response | null>
+  recall(purchase: StoredPurchase): Promise<Response | null>
   close(): Promise<void>
 }
 
@@ -61,7 +61,7 @@ export interface Paywall {
  * What a paywall is made of. @property facilitatorUrl null: payments settle over this process's own chain.
  * @property example a query that can be bought, for whoever lists the resource. @property pollPath where payments are told of.
  */
-export interface PaywallParts extends Sale, Watching {
+export interface PaywallParts extends TermsInput, DecisionObserver {
   readonly operation: string
   readonly example: Readonly<Record<string, string>>
   readonly pollPath: string
@@ -92,7 +92,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   )
   const listener = await servePrivately(facilitator, attempts)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
-  const once = createOnce({
+  const once = createPaymentDeduplication({
     ...parts,
     token: terms.asset,
     settings: { dataKey },
@@ -112,18 +112,18 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     if (outcome.status === 'refused') return challengeWith(outcome.reason, null)
     const { payment } = outcome
     const headers = { [payment.receipt_header]: payment.receipt ?? '', 'Cache-Control': 'no-store' }
-    return Response.json(boughtWith(payment), { headers })
+    return Response.json(purchasedAnswer(payment), { headers })
   }
   /** The answer of a payment that was sent before, or else. */
   const answerBefore = async (order: Order | null, otherwise: () => Promise<Response>) => {
     const before = order === null ? null : await once.recall(order)
     return before === null ? otherwise() : answerTo(before)
   }
-  const sellFor = async (payment: Payment, request: string, wanted: Wanted): Promise<Response> => {
+  const sellFor = async (payment: Payment, request: string, wanted: PurchaseRequest): Promise<Response> => {
     const { deliver, purchase = null } = wanted
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? terms.units
-    const misfit = misfitOf(payment, termsAt(terms, units))
+    const misfit = paymentMismatch(payment, withPrice(terms, units))
     const order = orderOf(payment, request, purchase)
     if (order === null || misfit !== undefined)
       return answerBefore(order, async () => challenge(misfit ?? 'invalid_payload', request, await deliver()))
@@ -163,7 +163,7 @@ async function offered(units: bigint, deliver: Deliver) {
 }
 
 /** What a payment is for: method, path and input, whatever the order and the spelling of its members. */
-function requestOf({ req }: PayableRequest, { input }: Pick<Wanted, 'input'>): string {
+function requestOf({ req }: PayableRequest, { input }: Pick<PurchaseRequest, 'input'>): string {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : []
   const query = members.map(([name, value]) => `${name}=${encodeURIComponent(plainOf(String(value)))}`)
   return `${req.method} ${req.path}?${query.sort().join('&')}`
@@ -175,7 +175,7 @@ function plainOf(text: string): string {
 }
 
 /** Null where it is a payment of another kind, which never fits. */
-function orderOf(payment: Payment, request: string, purchase: Purchase | null): Order | null {
+function orderOf(payment: Payment, request: string, purchase: StoredPurchase | null): Order | null {
   const { transfer } = payment
   return transfer === null ? null : { payment, transfer, request, purchase }
 }

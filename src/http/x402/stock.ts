@@ -11,7 +11,7 @@ import { assetDecimals } from '../../money.ts'
 import type { Attempts } from './attempt.ts'
 import { encodedFor, type Payment } from './payment.ts'
 import type { PrivateFacilitator } from './private-facilitator.ts'
-import { requirementV1, requirementV2, type Terms, termsAt } from './terms.ts'
+import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
 
 /** Runs a payment through the middleware of its generation: verify, deliver, settle. */
 export type StockMiddlewares = (payment: Payment) => Promise<Response>
@@ -30,7 +30,7 @@ export function mountStockMiddlewares(parts: {
     2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
   }
   return async (payment) => {
-    const encoded = encodedFor(payment, termsAt(terms, attempts.current().units))
+    const encoded = encodedFor(payment, withPrice(terms, attempts.current().units))
     return apps[payment.generation].fetch(
       new Request(terms.resource, { headers: { [payment.header]: encoded } }),
     )

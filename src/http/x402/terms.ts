@@ -27,7 +27,7 @@ export interface Terms {
 }
 
 /** What terms are made of. @property origin the configured public origin, such as `http://127.0.0.1:8787`. */
-export interface Sale {
+export interface TermsInput {
   readonly chain: Pick<Chain, 'name' | 'tokens'>
   readonly payTo: string
   readonly price: Money
@@ -41,7 +41,7 @@ function isKnownNetwork(name: string): name is keyof typeof networks {
 }
 
 /** The terms of a sale. @throws Error where the chain cannot be paid on or the price is not in USDC: a wrong configuration. */
-export function termsOf({ chain, payTo, price, origin, path, description }: Sale): Terms {
+export function termsOf({ chain, payTo, price, origin, path, description }: TermsInput): Terms {
   if (!isKnownNetwork(chain.name)) throw new Error(`x402 payments are not known on the chain ${chain.name}`)
   if (price.asset !== 'USDC') throw new Error(`x402 prices are in USDC, not in ${price.asset}`)
   const { protocol, host } = new URL(origin)
@@ -58,7 +58,7 @@ export function termsOf({ chain, payTo, price, origin, path, description }: Sale
 }
 
 /** The same terms at another price. */
-export function termsAt(terms: Terms, units: bigint): Terms {
+export function withPrice(terms: Terms, units: bigint): Terms {
   return { ...terms, units, price: decimalOf({ asset: 'USDC', units }) }
 }
 

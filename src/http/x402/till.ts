@@ -1,10 +1,10 @@
-/** Reads what became of one run through a stock middleware. The ledger of payments goes around it: `once.ts`. */
+/** Reads what became of one run through a stock middleware. The ledger of payments goes around it: `payment-deduplication.ts`. */
 import { Failure } from '../../failure.ts'
 import type { Attempt } from './attempt.ts'
 import type { Payment } from './payment.ts'
 
 /** What became of it. `pending`: it may have been taken, so it must never be asked for again. */
-export type Taken =
+export type SettlementAttempt =
   | { readonly status: 'paid'; readonly transaction: string | null; readonly receipt: string }
   /** @property isSent the facilitator was asked to settle it. @property transaction that it names all the same. */
   | {
@@ -22,11 +22,11 @@ const openEnds: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected
 export const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
 
 /** @throws Failure `facilitator_unavailable` where certainly nothing was sent, and whatever delivering threw. */
-export function takenOf(
+export function toSettlementAttempt(
   attempt: Attempt,
   { generation }: Pick<Payment, 'generation'>,
   response: Response,
-): Taken {
+): SettlementAttempt {
   const { deliveryError, settling, settlement, verification } = attempt
   if (deliveryError !== null) throw deliveryError.thrown
   if (settlement?.success === true) {

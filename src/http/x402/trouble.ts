@@ -49,7 +49,7 @@ function marksOf(error: unknown): string[] {
 }
 
 /** The result, or an error named `TimeoutError` after a time. What was begun goes on. */
-export async function within<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
+export async function withTimeLimit<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(

@@ -11,7 +11,7 @@ import type { Call } from '../tool.ts'
 const DEFAULT_TTL_SECONDS = 86_400
 
 /** The call and the decision that it was told. */
-export interface Waiting {
+export interface PendingDecision {
   readonly operation: string
   readonly call: Pick<Call, 'input' | 'raw'>
   readonly key: { readonly id: string }
@@ -24,7 +24,7 @@ export interface Waiting {
 }
 
 /** Asks the owner, and answers how that stands: `approval_required`, or what the approved call was refused with. */
-export async function awaitApproval(context: Context, waiting: Waiting): Promise<Failure> {
+export async function awaitApproval(context: Context, waiting: PendingDecision): Promise<Failure> {
   const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
   const approval = await askApproval(context, {
     accountId,

@@ -53,7 +53,7 @@ export async function countRequest(
 }
 
 /** Undoes a count. Where the shared store cannot be reached the count stays: it ends with its window. */
-export async function uncountRequest(
+export async function refundRequest(
   { settings, rateLimiter, log }: Parameters<typeof countRequest>[0],
   { rateClass, client, now }: { rateClass: string; client: string; now: Date },
 ): Promise<void> {

@@ -19,7 +19,7 @@ import type { SpendRequest, SpendVerdict } from '../../spending/reserve.ts'
 import { type UsdValue, usdMicrosAt } from '../../usd-value.ts'
 import { type Context, callerOf } from '../context.ts'
 import { fingerprintOf, idempotencyOwner } from '../fingerprint.ts'
-import type { Call, Spending, Tool } from '../tool.ts'
+import type { Call, SpendPlan, Tool } from '../tool.ts'
 import { awaitApproval } from './approval.ts'
 import { requireKyc } from './kyc.ts'
 import { policyOf } from './policy.ts'
@@ -27,7 +27,7 @@ import { takeSponsorship } from './rate.ts'
 
 /** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
 export type SpendGate =
-  | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: Spending }
+  | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: SpendPlan }
   | { readonly kind: 'repeated'; readonly decisionId: string }
 
 /**
@@ -67,7 +67,11 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
  * Records the denial of a spend that AML does not clear, where nothing is spent yet: an intent to be signed.
  * @throws Failure `aml_blocked` always, or why nothing could be decided.
  */
-export async function denyUncleared(operation: string, spending: Spending, context: Context): Promise<never> {
+export async function denyUnscreened(
+  operation: string,
+  spending: SpendPlan,
+  context: Context,
+): Promise<never> {
   const decided = await decide(operation, { spending, idempotency: null, context })
   if (decided.verdict !== 'approval_required') gateOf(decided, spending)
   throw new Error(`${operation}: a spend that AML does not clear was not denied`)
@@ -80,7 +84,7 @@ async function decide(
     spending,
     idempotency,
     context,
-  }: { spending: Spending; idempotency: SpendRequest['idempotency']; context: Context },
+  }: { spending: SpendPlan; idempotency: SpendRequest['idempotency']; context: Context },
 ): Promise<SpendVerdict> {
   const caller = callerOf(context)
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
@@ -100,7 +104,7 @@ async function decide(
   )
 }
 
-function isCleared({ aml }: Pick<Spending, 'aml'>): boolean {
+function isCleared({ aml }: Pick<SpendPlan, 'aml'>): boolean {
   return aml === undefined || aml.screening.result === 'clear'
 }
 
@@ -122,7 +126,7 @@ export function spendRequest(
     context,
   }: {
     spender: Spender
-    spending: Spending
+    spending: SpendPlan
     value: UsdValue
     idempotency: SpendRequest['idempotency']
     context: Pick<Context, 'newId' | 'now' | 'approvedBy'>
@@ -177,7 +181,7 @@ function limitsOf(policy: Policy | null) {
 
 function gateOf(
   decided: Exclude<SpendVerdict, { verdict: 'approval_required' }>,
-  spending: Spending,
+  spending: SpendPlan,
 ): SpendGate {
   switch (decided.verdict) {
     case 'allow':

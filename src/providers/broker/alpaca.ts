@@ -19,7 +19,7 @@ import type {
   Dividend,
   Instrument,
   OrderReport,
-  Placement,
+  PlacementResult,
   UnreadableReport,
 } from '../broker.ts'
 import { callProvider } from '../http-client.ts'
@@ -147,7 +147,7 @@ function read<Schema extends z.ZodType>(schema: Schema, { status, body }: Answer
   return parsed.data
 }
 
-async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<Placement> {
+async function place(ask: Ask, orders: string, placed: BrokerOrder): Promise<PlacementResult> {
   const answer = await ask('POST', orders, {
     symbol: placed.symbol,
     side: placed.side,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import { type NewId, randomDigits } from '../../ids.ts'
-import type { CardProcessor, PlayedPurchase } from '../card-processor.ts'
+import type { CardProcessor, SimulatedPurchase } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'
 import { signWebhook, verifyWebhook } from './standard-webhooks.ts'
@@ -77,7 +77,7 @@ export function createSandboxProcessor({
   }
 }
 
-function merchantOf({ merchant, mcc }: PlayedPurchase) {
+function merchantOf({ merchant, mcc }: SimulatedPurchase) {
   const acceptor = merchant
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]/g, '')
@@ -85,7 +85,7 @@ function merchantOf({ merchant, mcc }: PlayedPurchase) {
   return { acceptor_id: acceptor, descriptor: merchant, mcc, country: 'USA' }
 }
 
-function requestOf(purchase: PlayedPurchase, token: string) {
+function requestOf(purchase: SimulatedPurchase, token: string) {
   const { channel } = purchase
   return {
     event_type: 'card_authorization.approval_request',
@@ -102,7 +102,7 @@ function requestOf(purchase: PlayedPurchase, token: string) {
   }
 }
 
-function clearingOf(purchase: PlayedPurchase, token: string, approved: bigint) {
+function clearingOf(purchase: SimulatedPurchase, token: string, approved: bigint) {
   return {
     event_type: 'card_transaction.updated',
     token,

@@ -9,7 +9,7 @@ import type { NodeClient } from './client.ts'
 import { type Execution, executionIn } from './executions.ts'
 import type { ReadReceipt } from './read-receipt.ts'
 import { failedOperationOf, refusalOf } from './refusal.ts'
-import { BRIEFLY_MS, type Relayer } from './relayer.ts'
+import { type Relayer, SHORT_RECEIPT_WAIT_MS } from './relayer.ts'
 import { handleOpsCall, type PackedOperation } from './user-operation.ts'
 
 /** The most gas of a bundle. Chains limit a transaction to 2^24. @see https://eips.ethereum.org/EIPS/eip-7825 */
@@ -76,7 +76,7 @@ export function createBundler(
   async function depart(bundle: readonly Waiter[]): Promise<void> {
     const taken = await withoutRefused(bundle)
     if (taken.length === 0) return
-    const { hash, receipt } = await relayer.send(callOf(taken), BRIEFLY_MS)
+    const { hash, receipt } = await relayer.send(callOf(taken), SHORT_RECEIPT_WAIT_MS)
     const found = receipt === undefined ? undefined : read(receipt)
     for (const { operation, resolve } of taken)
       resolve({ status: 'sent', hash, execution: found && executionIn(found, operation.packed) })

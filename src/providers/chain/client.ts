@@ -42,6 +42,6 @@ export function nearby(url: string): ClientOptions {
 }
 
 /** For a node of somebody else's. */
-export function faraway(url: string): ClientOptions {
+export function remoteNodeOptions(url: string): ClientOptions {
   return { url, pollingIntervalMs: 500, timeoutMs: 5_000, batchSize: 1 }
 }

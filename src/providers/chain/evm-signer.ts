@@ -19,7 +19,7 @@ import {
 import type { NodeClient } from './client.ts'
 import { awaitReceipt } from './receipts.ts'
 import { isConnectionError, refusalOf } from './refusal.ts'
-import { BRIEFLY_MS, type Relayer, type SponsoredCall } from './relayer.ts'
+import { type Relayer, SHORT_RECEIPT_WAIT_MS, type SponsoredCall } from './relayer.ts'
 import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
 
 /**
@@ -89,12 +89,12 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer): EvmSigner
       // Anybody may carry an authorization to the token; what a permit allows, only the address that it names.
       const isAnybodys = call.functionName === 'transferWithAuthorization'
       const { hash } = await (isAnybodys
-        ? relayer.send(sponsored, BRIEFLY_MS)
-        : relayer.sendAsSponsor(sponsored, BRIEFLY_MS))
+        ? relayer.send(sponsored, SHORT_RECEIPT_WAIT_MS)
+        : relayer.sendAsSponsor(sponsored, SHORT_RECEIPT_WAIT_MS))
       return hash
     },
     async sendTransaction({ to, data }) {
-      const { hash } = await relayer.sendAsSponsor(await estimated(to, data), BRIEFLY_MS)
+      const { hash } = await relayer.sendAsSponsor(await estimated(to, data), SHORT_RECEIPT_WAIT_MS)
       return hash
     },
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {

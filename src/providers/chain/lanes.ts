@@ -11,7 +11,12 @@ import type { NodeClient } from './client.ts'
 import { developmentFees, makeSponsor } from './development-node.ts'
 import { baseSepolia } from './networks.ts'
 import { awaitReceipt } from './receipts.ts'
-import { type Relayer, requireTaken, type Sent, type SponsoredCall } from './relayer.ts'
+import {
+  type Relayer,
+  requireAcceptedByNode,
+  type SponsoredCall,
+  type SubmittedTransaction,
+} from './relayer.ts'
 
 /** How many transactions may be on their way at once. */
 const LANES = 32
@@ -43,7 +48,11 @@ export function createLanes(client: NodeClient, seed: Hex): Relayer {
   const any = createPool(LANES, (index) => opened(accountOf(index + 1)))
   const own = createPool(1, () => opened(sponsor))
 
-  async function sendThrough(pool: Pool<Lane>, call: SponsoredCall, waitMs: number): Promise<Sent> {
+  async function sendThrough(
+    pool: Pool<Lane>,
+    call: SponsoredCall,
+    waitMs: number,
+  ): Promise<SubmittedTransaction> {
     const lane = await pool.take()
     try {
       const nonce = lane.nonce ?? (await nonceOf(lane))
@@ -105,7 +114,7 @@ async function broadcast(
   try {
     await client.sendRawTransaction({ serializedTransaction })
   } catch (error) {
-    await requireTaken(client, hash, error)
+    await requireAcceptedByNode(client, hash, error)
   }
   return hash
 }

@@ -8,7 +8,7 @@ import type { LocalAccount } from 'viem/accounts'
 import type { Hex } from '../chain.ts'
 import type { NodeClient } from './client.ts'
 import { baseSepolia } from './networks.ts'
-import { type Fees, type Relayer, requireTaken, type SponsoredCall } from './relayer.ts'
+import { type Fees, type Relayer, requireAcceptedByNode, type SponsoredCall } from './relayer.ts'
 import { createReplacements } from './replacements.ts'
 
 /** How long a transaction may wait to be mined before more is offered for it. */
@@ -66,7 +66,7 @@ export function createQueuedRelayer(
     try {
       await client.sendRawTransaction({ serializedTransaction: signed })
     } catch (error) {
-      await requireTaken(client, hash, error)
+      await requireAcceptedByNode(client, hash, error)
     }
     return hash
   }

@@ -13,7 +13,7 @@ export interface SponsoredCall {
 }
 
 /** A transaction that the node has taken. @property receipt where it is in a block already. */
-export interface Sent {
+export interface SubmittedTransaction {
   readonly hash: Hex
   readonly receipt?: TransactionReceipt | undefined
 }
@@ -23,15 +23,15 @@ export interface Relayer {
   /** The sponsor's first address, the only one that permits can name. */
   readonly address: Address
   /** Sends from any address of the sponsor's. @param waitMs how long it may wait for the receipt, where it waits at all. */
-  send(call: SponsoredCall, waitMs?: number): Promise<Sent>
+  send(call: SponsoredCall, waitMs?: number): Promise<SubmittedTransaction>
   /** Sends from {@link address} itself. */
-  sendAsSponsor(call: SponsoredCall, waitMs?: number): Promise<Sent>
+  sendAsSponsor(call: SponsoredCall, waitMs?: number): Promise<SubmittedTransaction>
   /** Drops the nonces that are remembered: the node is asked for them again. */
   forget(): void
 }
 
 /** For callers that go on without the receipt: a development node that mines at once needs a few milliseconds. */
-export const BRIEFLY_MS = 500
+export const SHORT_RECEIPT_WAIT_MS = 500
 
 /** Wei a unit of gas. */
 export interface Fees {
@@ -43,7 +43,7 @@ export interface Fees {
  * Returns where the node has the transaction although sending it failed: it had it before, or its answer was lost.
  * @throws the node's refusal; an Error of our own where nobody can tell.
  */
-export async function requireTaken(client: NodeClient, hash: Hex, error: unknown): Promise<void> {
+export async function requireAcceptedByNode(client: NodeClient, hash: Hex, error: unknown): Promise<void> {
   if (error instanceof BaseError && /already (known|imported)/i.test(error.details)) return
   try {
     await client.getTransaction({ hash })

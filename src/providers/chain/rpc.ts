@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Chain, Hex } from '../chain.ts'
-import { createNodeClient, faraway, type NodeClient, nearby } from './client.ts'
+import { createNodeClient, type NodeClient, nearby, remoteNodeOptions } from './client.ts'
 import { isDevelopmentNode } from './development-node.ts'
 import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
@@ -50,8 +50,8 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
   const closing = new AbortController()
   let knownChain: Hex | undefined
 
-  const isDevelopment = await isDevelopmentNode(createNodeClient(faraway(url)))
-  const client = createNodeClient(isDevelopment ? nearby(url) : faraway(url))
+  const isDevelopment = await isDevelopmentNode(createNodeClient(remoteNodeOptions(url)))
+  const client = createNodeClient(isDevelopment ? nearby(url) : remoteNodeOptions(url))
 
   async function open(): Promise<Opened<EvmSession>> {
     if (!isDevelopment) {

@@ -4,7 +4,7 @@ import { type Stablecoin, stablecoins } from '../../money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../chain.ts'
 import { calldataOf } from './evm-signer.ts'
 import { multicallAddress, plainAddress, sandboxTokens } from './networks.ts'
-import { type CallContext, type JudgedCall, judgeTokenCall } from './simulated-token.ts'
+import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isSignedByKey } from './typed-data.ts'
 
 const multicallAbi = parseAbi([
@@ -50,7 +50,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
   }
 }
 
-async function judge(context: CallContext, to: Address, data: Hex): Promise<JudgedCall> {
+async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
   const token = tokenAt(to)
   if (token === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
   try {

@@ -25,7 +25,7 @@ export interface SimulatedState {
   /** Why the transfer cannot be made, or undefined. */
   refusalOf(token: Stablecoin, from: Address, units: bigint): string | undefined
   /** Moves units and uses up the mark. @throws Error where the balance is too small. */
-  move(token: Stablecoin, move: Move): void
+  move(token: Stablecoin, move: SimulatedMovement): void
   allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
   countPermit(token: Stablecoin, owner: Address): void
   use(mark: string): void
@@ -34,7 +34,7 @@ export interface SimulatedState {
 }
 
 /** One movement of units. @property mark what is used up with it. @property authorization the EIP-3009 nonce that moves it. */
-export interface Move {
+export interface SimulatedMovement {
   readonly from: Address
   readonly to: Address
   readonly units: bigint
@@ -60,7 +60,7 @@ export function createSimulatedState(): SimulatedState {
   const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
     balances[token].set(plainAddress(address), units)
   }
-  const log = (token: Stablecoin, { from, to, units, authorization = null }: Move) => {
+  const log = (token: Stablecoin, { from, to, units, authorization = null }: SimulatedMovement) => {
     const position = moved.length
     const ends = { from: plainAddress(from), to: plainAddress(to) }
     const address = plainAddress(sandboxTokens[token].address)

@@ -34,7 +34,7 @@ const abi = parseAbi([
 ])
 
 /** A call that was judged. @property commit carries it out, in one synchronous step; throws where it no longer can be. */
-export interface JudgedCall {
+export interface SimulatedCall {
   readonly result: unknown
   /** The result as a contract would return it. */
   readonly encoded: Hex
@@ -56,7 +56,7 @@ export async function judgeTokenCall(
   context: CallContext,
   symbol: Stablecoin,
   data: Hex,
-): Promise<JudgedCall> {
+): Promise<SimulatedCall> {
   const call = decode(data)
   if (call === undefined || !(sandboxTokens[symbol].authorizations || isPlain(call.functionName)))
     throw new Error('execution reverted')
@@ -94,7 +94,7 @@ function judgeTransferFrom(
   { state, caller }: CallContext,
   symbol: Stablecoin,
   args: ArgsOf<'transferFrom'>,
-): JudgedCall {
+): SimulatedCall {
   const [from, to, units] = args
   const check = () => {
     const refusal = state.refusalOf(symbol, from, units)
@@ -112,7 +112,7 @@ async function judgeAuthorization(
   { state, clock }: CallContext,
   symbol: Stablecoin,
   [from, to, value, validAfter, validBefore, nonce, ...signature]: ArgsOf<'transferWithAuthorization'>,
-): Promise<JudgedCall> {
+): Promise<SimulatedCall> {
   const message = { from, to, value, validAfter, validBefore, nonce }
   const primaryType = 'TransferWithAuthorization'
   const mark = markOf(symbol, from, nonce)
@@ -134,7 +134,7 @@ async function judgePermit(
   { state, clock }: CallContext,
   symbol: Stablecoin,
   [owner, spender, value, deadline, ...signature]: ArgsOf<'permit'>,
-): Promise<JudgedCall> {
+): Promise<SimulatedCall> {
   const nonce = state.permitsOf(symbol, owner)
   const message = { owner, spender, value, nonce, deadline }
   const check = () => {
@@ -151,7 +151,7 @@ async function judgePermit(
 }
 
 /** Checked now and again when it is carried out: signatures are checked outside the books, and time passes there. */
-function written(check: () => void, change: () => void): JudgedCall {
+function written(check: () => void, change: () => void): SimulatedCall {
   check()
   return {
     result: undefined,
@@ -163,7 +163,7 @@ function written(check: () => void, change: () => void): JudgedCall {
   }
 }
 
-function read(result: string | number | bigint | boolean): JudgedCall {
+function read(result: string | number | bigint | boolean): SimulatedCall {
   return { result, encoded: encode(result), commit: () => undefined }
 }
 

@@ -9,7 +9,12 @@ const RETRY_SECONDS = 60
  * @param reason codes only: the provider's words may repeat the destination.
  * @param retryAfter whole seconds.
  */
-export function notSent(log: Log, provider: string, reason: string, retryAfter = RETRY_SECONDS): Failure {
+export function messageNotSent(
+  log: Log,
+  provider: string,
+  reason: string,
+  retryAfter = RETRY_SECONDS,
+): Failure {
   log.warn({ provider, reason }, 'a message was not sent')
   return new Failure('provider_unavailable', 'The message could not be sent.', {
     retryAfter,

@@ -1,7 +1,7 @@
 /** E-mail over SMTP (`SMTP_URL`). @see https://www.rfc-editor.org/rfc/rfc5321 */
 import type { Log } from '../../log.ts'
 import type { Messages } from '../messages.ts'
-import { notSent } from './not-sent.ts'
+import { messageNotSent } from './not-sent.ts'
 
 /** Where mail is handed in, and as whom. */
 export interface SmtpOptions {
@@ -43,7 +43,7 @@ export function createSmtpMessages({ url, from, log, timeoutMs = 5000 }: SmtpOpt
         } as const
         await Promise.race([transport.sendMail(mail), deadline.passed])
       } catch (error) {
-        throw notSent(log, 'mail server', reasonOf(error))
+        throw messageNotSent(log, 'mail server', reasonOf(error))
       } finally {
         deadline.clear()
         transport.close()

@@ -4,7 +4,7 @@ import { Failure } from '../../failure.ts'
 import type { Log } from '../../log.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { Messages } from '../messages.ts'
-import { notSent } from './not-sent.ts'
+import { messageNotSent } from './not-sent.ts'
 
 /** The account that sends. @property from a number of the account in E.164, or a sender name. */
 export interface TwilioOptions {
@@ -41,17 +41,17 @@ export function createTwilioMessages(options: TwilioOptions): Messages {
         })
         const answer = jsonOr(response.text)
         if (!response.ok)
-          throw notSent(
+          throw messageNotSent(
             log,
             'twilio',
             `${response.status} ${refused.safeParse(answer).data?.code ?? ''}`.trim(),
             retryAfterOf(response),
           )
         const { status } = created.parse(answer)
-        if (givenUp.has(status)) throw notSent(log, 'twilio', status)
+        if (givenUp.has(status)) throw messageNotSent(log, 'twilio', status)
       } catch (error) {
         if (error instanceof Failure) throw error
-        throw notSent(log, 'twilio', error instanceof Error ? error.name : 'unknown')
+        throw messageNotSent(log, 'twilio', error instanceof Error ? error.name : 'unknown')
       }
     },
   }

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { outflowWindows } from '../../../policies/aml/outflow-windows.ts'
-import { bandUnder, defaultStructuring, isInBand } from '../../../policies/aml/structuring.ts'
+import { bandBelow, defaultStructuring, isInBand } from '../../../policies/aml/structuring.ts'
 import { screenTravelRule } from '../../../policies/aml/travel-rule-missing.ts'
 import { defaultVelocity } from '../../../policies/aml/velocity.ts'
 
@@ -10,7 +10,7 @@ const usd = (whole: number) => BigInt(whole) * 1_000_000n
 const rules = {
   velocity: defaultVelocity,
   structuring: defaultStructuring,
-  band: bandUnder(usd(1_000), defaultStructuring),
+  band: bandBelow(usd(1_000), defaultStructuring),
 }
 const windowsOf = (micros: bigint, changes: { isOwnWallet?: boolean; isOnRecord?: boolean } = {}) =>
   outflowWindows(
@@ -48,7 +48,7 @@ describe('structuring', () => {
   it('has nothing to look at where every transfer carries data', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: usd(200_000) }), (amount) => {
-        expect(isInBand(amount, bandUnder(0n, defaultStructuring))).toBe(false)
+        expect(isInBand(amount, bandBelow(0n, defaultStructuring))).toBe(false)
       }),
     )
   })

@@ -5,7 +5,7 @@ import { createNodeClient, nearby } from '../../../src/providers/chain/client.ts
 import { developmentFees, makeSponsor } from '../../../src/providers/chain/development-node.ts'
 import { createQueuedRelayer } from '../../../src/providers/chain/queued-relayer.ts'
 import { awaitReceipt } from '../../../src/providers/chain/receipts.ts'
-import type { Fees, Sent } from '../../../src/providers/chain/relayer.ts'
+import type { Fees, SubmittedTransaction } from '../../../src/providers/chain/relayer.ts'
 
 const binary = (() => {
   try {
@@ -26,7 +26,7 @@ async function fixture() {
   const mineAll = () => client.transport.request({ method: 'evm_mine', params: [] })
   const relayer = () => createQueuedRelayer(client, account, async () => developmentFees)
   const call = { to: account.address, data: '0x', gas: 30_000n } as const
-  const mined = async (sent: readonly Sent[]) => {
+  const mined = async (sent: readonly SubmittedTransaction[]) => {
     const receipts = await Promise.all(sent.map(({ hash }) => awaitReceipt(client, hash, 5_000)))
     return receipts.every(({ status }) => status === 'success')
   }

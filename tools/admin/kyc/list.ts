@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { REVIEWED_BY_US } from '../../../src/compliance/kyc.ts'
+import { manuallyReviewedReasons } from '../../../src/compliance/kyc.ts'
 import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
-import { foreignText, foreignTextOrNull } from '../../../src/foreign-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+import { untrustedText, untrustedTextOrNull } from '../../../src/untrusted-text.ts'
 
 export default defineTool({
   name: 'admin.kyc.list',
@@ -29,9 +29,9 @@ export default defineTool({
           level: z.enum(['basic', 'full']).describe('The level that was applied for.'),
           applicant: z
             .strictObject({
-              name: foreignText('Given and family names.'),
-              dateOfBirth: foreignTextOrNull('ISO 8601 date.'),
-              country: foreignTextOrNull('ISO 3166-1 alpha-2.'),
+              name: untrustedText('Given and family names.'),
+              dateOfBirth: untrustedTextOrNull('ISO 8601 date.'),
+              country: untrustedTextOrNull('ISO 3166-1 alpha-2.'),
             })
             .nullable()
             .describe('Who they say they are; null: erased by its person.'),
@@ -49,7 +49,10 @@ export default defineTool({
   example: {},
   run: async ({ database, settings: { dataKey }, sanctions }, input) => {
     const page = pageOf(input)
-    const found = await undecidedApplications({ database, dataKey }, { labels: REVIEWED_BY_US, page })
+    const found = await undecidedApplications(
+      { database, dataKey },
+      { labels: manuallyReviewedReasons, page },
+    )
     const { rows, nextCursor } = onePage(found, page)
     const { names } = await sanctions.latest()
     const applications = rows.map(({ id, accountId, level, said }) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { decideReview, RELEASED_MS } from '../../../src/spending/reviews.ts'
+import { decideReview, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
 
 export default defineTool({
   name: 'admin.reviews.decide',
@@ -47,7 +47,7 @@ export default defineTool({
     const status = decision === 'release' ? ('released' as const) : ('blocked' as const)
     await decideReview(context, { id, decidedBy, status, reason, at })
     await recordChange(context, { as: 'admin', action: `review.${status}`, object: { kind: 'review', id } })
-    const until = new Date(at.getTime() + RELEASED_MS).toISOString()
+    const until = new Date(at.getTime() + REVIEW_RELEASE_MS).toISOString()
     return { id, status, releasedUntil: decision === 'release' ? until : null }
   },
 })

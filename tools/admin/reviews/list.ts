@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, pageMembers, pageOf } from '../../../src/page.ts'
-import { listReviews, RELEASED_MS } from '../../../src/spending/reviews.ts'
+import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
 
 const statuses = ['open', 'released', 'blocked'] as const
 const text = z.string().nullable().catch(null)
@@ -67,7 +67,7 @@ export default defineTool({
     const reviews = rows.map(({ facts, keyId, createdAt, decidedAt, lists, ...review }) => {
       const { usdMicros, ...shown } = shownFacts.parse(facts)
       const until =
-        review.status === 'released' && decidedAt !== null ? decidedAt.getTime() + RELEASED_MS : null
+        review.status === 'released' && decidedAt !== null ? decidedAt.getTime() + REVIEW_RELEASE_MS : null
       return {
         ...review,
         ...shown,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
 import { undecidedData } from '../../../src/compliance/listed-parties.ts'
-import { foreignText } from '../../../src/foreign-text.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
+import { untrustedText } from '../../../src/untrusted-text.ts'
 
 export default defineTool({
   name: 'admin.travel_rules.list',
@@ -27,7 +27,7 @@ export default defineTool({
           accountId: z.string().describe('`acct_…`: who sends.'),
           destination: z.string().describe('EVM address to which nothing of the account goes meanwhile.'),
           names: z
-            .array(foreignText('A name.'))
+            .array(untrustedText('A name.'))
             .nullable()
             .describe('Originator, beneficiary and their institutions; null: erased by its person.'),
           hits: z.array(z.string()).describe('Names of the list that they may be.'),

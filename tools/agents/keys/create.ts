@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/agent-keys.ts'
-import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
+import { grantMembers, keyExpiry, refineGrant } from '../../../src/identity/key-grant.ts'
 import { provesKey } from '../../../src/identity/key-proof.ts'
 import { keyState } from '../../../src/identity/key-state.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
@@ -65,7 +65,7 @@ export default defineTool({
   },
   run: async (context, input) => {
     const { account } = callerOf(context)
-    const expiresAt = endOf(input, context.now)
+    const expiresAt = keyExpiry(input, context.now)
     requireProof(context, { accountId: account.id, publicKey: input.publicKey, proof: input.proof })
     const key = await registerAgentKey(context, {
       accountId: account.id,

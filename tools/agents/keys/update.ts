@@ -3,7 +3,7 @@ import { loosenings } from '../../../policies/loosening.ts'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
 import { Failure } from '../../../src/failure.ts'
-import { endOf, grantMembers, requirePolicy } from '../../../src/identity/key-grant.ts'
+import { grantMembers, keyExpiry, requirePolicy } from '../../../src/identity/key-grant.ts'
 import { keyState } from '../../../src/identity/key-state.ts'
 import {
   agentKinds,
@@ -91,7 +91,9 @@ function changed(key: AccessKey, input: z.output<typeof change>, now: Context['n
     scopes: input.scopes ?? key.scopes.filter(isScope),
     policy: input.policy === undefined ? spendPolicy.nullable().parse(key.policy ?? null) : input.policy,
     expiresAt:
-      input.expiresAt === undefined ? key.expiresAt : endOf({ expiresAt: input.expiresAt ?? undefined }, now),
+      input.expiresAt === undefined
+        ? key.expiresAt
+        : keyExpiry({ expiresAt: input.expiresAt ?? undefined }, now),
   }
   requirePolicy(next)
   return next

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { codeShown } from '../../../src/identity/code-fields.ts'
+import { codeVerification } from '../../../src/identity/code-fields.ts'
 import { linkByCode, signInByCode } from '../../../src/identity/code-sign-in.ts'
-import { standingAnswer } from '../../../src/identity/session-answer.ts'
+import { unchangedSessionAnswer } from '../../../src/identity/session-answer.ts'
 import { personIfAny, personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -20,13 +20,13 @@ export default defineTool({
   effect: 'write',
   mcp: false,
   opensSession: true,
-  input: codeShown.extend({
+  input: codeVerification.extend({
     link: z
       .boolean()
       .optional()
       .describe('Whether to add the destination to the account that is signed in, instead of signing in.'),
   }),
-  output: standingAnswer,
+  output: unchangedSessionAnswer,
   failures: ['unauthenticated', 'step_up_required', 'account_locked', 'conflict'],
   example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
   run: async (context, { challengeId, code, link }) => {

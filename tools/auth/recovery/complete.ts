@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { codeShown } from '../../../src/identity/code-fields.ts'
+import { codeVerification } from '../../../src/identity/code-fields.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
-import { allKeys } from '../../../src/identity/owned-keys.ts'
+import { allDeveloperKeys } from '../../../src/identity/owned-keys.ts'
 import { authenticationResponse } from '../../../src/identity/passkey-response.ts'
 import { findPasskeys } from '../../../src/identity/passkey-store.ts'
 import { passkeyView, viewPasskey } from '../../../src/identity/passkey-view.ts'
@@ -30,8 +30,8 @@ export default defineTool({
   opensSession: true,
   input: z
     .strictObject({
-      challengeId: codeShown.shape.challengeId,
-      code: codeShown.shape.code.optional(),
+      challengeId: codeVerification.shape.challengeId,
+      code: codeVerification.shape.code.optional(),
       credential: authenticationResponse
         .optional()
         .describe('A WebAuthn assertion as JSON, over the "publicKey" that came with the challenge.'),
@@ -80,7 +80,7 @@ async function recovered(context: Context, session: z.input<typeof sessionAnswer
 /** Everything that can act for an account. */
 async function accessTo(database: Connection, accountId: string) {
   const [keys, signers, passkeys] = [
-    await allKeys(database, accountId),
+    await allDeveloperKeys(database, accountId),
     await findEoaSigners(database, { accountId }),
     await findPasskeys(database, { accountId }),
   ]

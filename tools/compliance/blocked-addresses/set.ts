@@ -2,7 +2,7 @@ import { isAddress } from 'viem'
 import { z } from 'zod'
 import {
   changeBlockedAddresses,
-  MOST_BLOCKED,
+  MAX_BLOCKED_ADDRESSES,
   readBlockedAddresses,
 } from '../../../src/compliance/blocked-addresses.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -29,9 +29,9 @@ export default defineTool({
           .refine((text): boolean => isAddress(text), { error: 'must be an EVM address' })
           .toLowerCase(),
       )
-      .max(MOST_BLOCKED)
+      .max(MAX_BLOCKED_ADDRESSES)
       .transform((addresses) => [...new Set(addresses)].sort())
-      .describe(`EVM addresses, at most ${MOST_BLOCKED}; [] blocks none.`),
+      .describe(`EVM addresses, at most ${MAX_BLOCKED_ADDRESSES}; [] blocks none.`),
   }),
   output: z.strictObject({
     addresses: z.array(z.string()).describe('EVM addresses in lower case, all of them, in order.'),

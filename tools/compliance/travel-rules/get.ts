@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { findTravelRule } from '../../../src/compliance/store.ts'
 import { Failure } from '../../../src/failure.ts'
-import { foreignTextOrNull } from '../../../src/foreign-text.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { untrustedTextOrNull } from '../../../src/untrusted-text.ts'
 
 export default defineTool({
   name: 'compliance.travel_rules.get',
@@ -20,7 +20,7 @@ export default defineTool({
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
       .describe('`sent`: the institution was told and has not answered.'),
-    answer: foreignTextOrNull('What the institution says of it.'),
+    answer: untrustedTextOrNull('What the institution says of it.'),
     sentAt: z.string().nullable().describe('When it was told, ISO 8601 UTC; null: it was not.'),
   }),
   failures: ['not_found'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { createApiKey } from '../../../src/identity/api-keys.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
-import { endOf, grantMembers, refineGrant } from '../../../src/identity/key-grant.ts'
+import { grantMembers, keyExpiry, refineGrant } from '../../../src/identity/key-grant.ts'
 import { keyState } from '../../../src/identity/key-state.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -38,7 +38,7 @@ export default defineTool({
         name: input.name,
         scopes: input.scopes,
         policy: input.policy ?? null,
-        expiresAt: endOf(input, at),
+        expiresAt: keyExpiry(input, at),
         at,
       },
     )

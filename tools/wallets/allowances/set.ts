@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
-import { hurrySettlements } from '../../../src/cards/settlements.ts'
+import { expediteSettlements } from '../../../src/cards/settlements.ts'
 import { Failure } from '../../../src/failure.ts'
 import { readAssertion } from '../../../src/identity/passkey-response.ts'
 import { passkeySigners } from '../../../src/identity/passkey-signature.ts'
@@ -61,7 +61,7 @@ export default defineTool({
       { wallet, intentId, signature, assertion, at: context.now },
     )
     if (allowance.agentId === CARDS_AGENT)
-      await hurrySettlements(context.database, { accountId: account.id, at: context.now })
+      await expediteSettlements(context.database, { accountId: account.id, at: context.now })
     return viewAllowance(allowance)
   },
 })

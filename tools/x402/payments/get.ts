@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { boughtWith } from '../../../src/payments/receipt.ts'
+import { purchasedAnswer } from '../../../src/payments/receipt.ts'
 import { findPayment } from '../../../src/payments/store.ts'
 
 export default defineTool({
@@ -33,7 +33,7 @@ export default defineTool({
       id,
       status: state === 'taking' ? ('pending' as const) : state,
       ...(transaction === null ? {} : { transaction }),
-      ...(state === 'settled' ? { result: boughtWith(payment) } : {}),
+      ...(state === 'settled' ? { result: purchasedAnswer(payment) } : {}),
     }
   },
 })

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Waits for things by their ids. */
-export interface Lookout<Seen> {
+export interface Waiters<Seen> {
   /** @returns what was seen of it; undefined where the signal ended the wait. @throws what looking threw. */
   until(id: string, signal: AbortSignal): Promise<Seen | undefined>
 }
@@ -14,13 +14,13 @@ interface Waiter<Seen> {
 }
 
 /** Looks while anybody waits. @param look answers what has come of the ids; what is absent is waited for. */
-export function createLookout<Seen>({
+export function createWaiters<Seen>({
   everyMs,
   look,
 }: {
   everyMs: number
   look: (ids: readonly string[]) => Promise<ReadonlyMap<string, Seen>>
-}): Lookout<Seen> {
+}): Waiters<Seen> {
   const waiting = new Set<Waiter<Seen>>()
   let isLooking = false
 

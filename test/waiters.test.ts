@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { createLookout } from '../src/lookout.ts'
+import { createWaiters } from '../src/waiters.ts'
 
 const never = new AbortController().signal
 
 it('looks once a round for all who wait, and not at all where nobody does', async () => {
   const asked: (readonly string[])[] = []
   const there = new Map<string, number>()
-  const lookout = createLookout<number>({
+  const lookout = createWaiters<number>({
     everyMs: 5,
     look: async (ids) => {
       asked.push(ids)
@@ -28,6 +28,6 @@ it('looks once a round for all who wait, and not at all where nobody does', asyn
 })
 
 it('tells those who wait where it cannot look', async () => {
-  const lookout = createLookout({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
+  const lookout = createWaiters({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
   await expect(lookout.until('a', never)).rejects.toThrow('away')
 })

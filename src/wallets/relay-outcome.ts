@@ -14,17 +14,17 @@ import { bookDeposit } from './open-wallet.ts'
 import { type Relay, updateRelay } from './relay-store.ts'
 import { findWalletOwner } from './store.ts'
 import {
-  allowedUnits,
   isUsed,
   judgePayment,
   type Rejection,
   refusedByToken,
   rejections,
   type SignedPayment,
+  sponsorAllowance,
 } from './token-authorization.ts'
 
 /** What relaying needs. */
-export interface Relaying {
+export interface RelayDependencies {
   readonly database: Database
   readonly chain: Chain
   readonly newId: NewId
@@ -34,7 +34,7 @@ export interface Relaying {
 }
 
 /** How a relay ended. @property rejection why the token does not take it; null where it failed otherwise. */
-export type RelayEnd =
+export type RelayOutcome =
   | { readonly state: 'confirmed'; readonly transactionHash: Hex }
   | { readonly state: 'failed'; readonly failure: string; readonly rejection: Rejection | null }
 
@@ -45,7 +45,7 @@ const lasting: readonly (Rejection | null)[] = ['expired', 'signature', 'domain'
 const SEARCHED_BLOCKS = 2_000n
 
 /** The mark of the transaction that carries a relay. */
-export function relayMark({ settings }: Pick<Relaying, 'settings'>, { id }: Pick<Relay, 'id'>): Hex {
+export function relayMark({ settings }: Pick<RelayDependencies, 'settings'>, { id }: Pick<Relay, 'id'>): Hex {
   return transactionMark(settings.dataKey, id)
 }
 
@@ -60,10 +60,10 @@ export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPay
  * The end of a relay by the chain's evidence; undefined where it can still be sent. Only its own transaction counts: what
  * the payer sends under the same nonce, or takes back, is none of it.
  */
-export async function endOf(
-  relaying: Pick<Relaying, 'chain' | 'settings'>,
+export async function relayOutcome(
+  relaying: Pick<RelayDependencies, 'chain' | 'settings'>,
   relay: Pick<Relay, 'id' | 'payment'>,
-): Promise<RelayEnd | undefined> {
+): Promise<RelayOutcome | undefined> {
   const { chain } = relaying
   const { payment } = relay
   const { nonce, ...transfer } = expectedOf(chain, payment)
@@ -80,9 +80,10 @@ async function endOfPermit(
   chain: Chain,
   payment: SignedPayment,
   { mark, ...expected }: ExpectedPayment & { readonly mark: Hex },
-): Promise<RelayEnd | undefined> {
+): Promise<RelayOutcome | undefined> {
   const { token, payer, units } = payment
-  if (!(await isUsed(chain, payment)) || (await allowedUnits(chain, token, payer)) >= units) return undefined
+  if (!(await isUsed(chain, payment)) || (await sponsorAllowance(chain, token, payer)) >= units)
+    return undefined
   const head = await chain.blockNumber()
   const fromBlock = head > SEARCHED_BLOCKS ? head - SEARCHED_BLOCKS : 0n
   for (const { transactionHash } of await chain.findTransfers({
@@ -104,14 +105,14 @@ async function endOfPermit(
  * @param words the chain's own.
  * @throws where the chain does not answer.
  */
-export async function endOfRefused(
-  relaying: Pick<Relaying, 'chain' | 'clock' | 'settings'>,
+export async function rejectedRelayOutcome(
+  relaying: Pick<RelayDependencies, 'chain' | 'clock' | 'settings'>,
   relay: Pick<Relay, 'id' | 'payment'>,
   words: string,
-): Promise<RelayEnd | undefined> {
+): Promise<RelayOutcome | undefined> {
   const { chain, clock } = relaying
   const { payment } = relay
-  const end = await endOf(relaying, relay)
+  const end = await relayOutcome(relaying, relay)
   if (end !== undefined) return end
   if (payment.kind === 'permit' && (await isUsed(chain, payment))) {
     const balance = await chain.balanceOf(payment.token, payment.payer)
@@ -123,18 +124,18 @@ export async function endOfRefused(
 }
 
 /** How a payment ends that no transaction can ever carry out any more; undefined where one can, or where that may change. */
-export async function lastingEnd(
-  relaying: Pick<Relaying, 'chain' | 'clock'>,
+export async function finalRelayOutcome(
+  relaying: Pick<RelayDependencies, 'chain' | 'clock'>,
   payment: SignedPayment,
-): Promise<RelayEnd | undefined> {
+): Promise<RelayOutcome | undefined> {
   const end = await judgedEnd(relaying, payment)
   return end?.state === 'failed' && lasting.includes(end.rejection) ? end : undefined
 }
 
 async function judgedEnd(
-  { chain, clock }: Pick<Relaying, 'chain' | 'clock'>,
+  { chain, clock }: Pick<RelayDependencies, 'chain' | 'clock'>,
   payment: SignedPayment,
-): Promise<RelayEnd | undefined> {
+): Promise<RelayOutcome | undefined> {
   try {
     await judgePayment(chain, payment, clock())
     return undefined
@@ -144,16 +145,20 @@ async function judgedEnd(
   }
 }
 
-function endBy({ message, members }: Failure): RelayEnd {
+function endBy({ message, members }: Failure): RelayOutcome {
   return rejectedEnd(rejections.find((one) => one === members.reason) ?? 'refused', message)
 }
 
-function rejectedEnd(rejection: Rejection, failure: string): RelayEnd {
+function rejectedEnd(rejection: Rejection, failure: string): RelayOutcome {
   return { state: 'failed', failure, rejection }
 }
 
 /** Ends a relay, its share of the budget, and books what arrived at a wallet of ours, in one transaction and once. */
-export async function finishRelay(relaying: Relaying, relay: Relay, end: RelayEnd): Promise<void> {
+export async function finishRelay(
+  relaying: RelayDependencies,
+  relay: Relay,
+  end: RelayOutcome,
+): Promise<void> {
   const { database, chain, clock } = relaying
   const at = clock()
   const { id, decisionId, payment } = relay

@@ -16,7 +16,7 @@ import type { Connection } from '../storage/database.ts'
  * Gives a deposit back to the bank, once, within the transaction of its database.
  * @returns the debt that is to be collected; null where all of it was there.
  */
-export async function takeBack(
+export async function reverseDeposit(
   { database, log }: { database: Connection; log: Log },
   { id, accountId, money, at }: { id: string; accountId: string; money: Money; at: Date },
 ): Promise<DueDebt | null> {

@@ -8,7 +8,7 @@ import type { Clock } from '../../clock.ts'
 import { Failure } from '../../failure.ts'
 import type { NewId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
-import { beginPurchase, findPurchase, type Purchase } from '../../payments/purchases.ts'
+import { beginPurchase, findPurchase, type StoredPurchase } from '../../payments/purchases.ts'
 import { outcomeOf as evidenceOf, resolvePayment } from '../../payments/resolve-payment.ts'
 import {
   beginPayment,
@@ -27,7 +27,7 @@ import type { Database } from '../../storage/database.ts'
 import type { Attempts } from './attempt.ts'
 import { keyOf, newPaymentOf, type Order, requireSame, signatureHashOf, stored } from './order.ts'
 import type { StockMiddlewares } from './stock.ts'
-import { type Taken, takenOf } from './till.ts'
+import { type SettlementAttempt, toSettlementAttempt } from './till.ts'
 
 /** How long somebody who comes second waits for the first, and how often they look. */
 const WAIT_MS = 4_000
@@ -45,7 +45,7 @@ export type Outcome =
   | { readonly status: 'pending'; readonly id: string; readonly transaction: string | null }
 
 /** Takes payments once. */
-export interface Once {
+export interface PaymentDeduplication {
   /**
    * Takes a payment for an answer, or tells what came of it, or of the purchase, before.
    * @throws Failure `payment_reused`, `facilitator_unavailable`, `idempotency_key_reused`, `idempotency_in_progress`.
@@ -54,7 +54,7 @@ export interface Once {
   /** What came of a payment that was sent before; null where it never was. @throws Failure as `take`. */
   recall(order: Order): Promise<Outcome | null>
   /** What came of whichever payment was sent under an idempotency key. @throws Failure `idempotency_key_reused`. */
-  recallPurchase(purchase: Purchase): Promise<Outcome | null>
+  recallPurchase(purchase: StoredPurchase): Promise<Outcome | null>
 }
 
 /** What it is made of. @property operation what is sold, such as `x402.fx`. @property token address of what is paid with. */
@@ -76,12 +76,12 @@ export interface OnceParts {
 }
 
 /** The ledger of one paywall. */
-export function createOnce(parts: OnceParts): Once {
+export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplication {
   const { database, chain, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
   // Those who send the same thing to this process at once share one answer without asking the database.
   const underWay = new Map<string, Promise<Outcome>>()
 
-  const take: Once['take'] = async (order, offer) => {
+  const take: PaymentDeduplication['take'] = async (order, offer) => {
     const sinceBlock = isRemote ? await chain.blockNumber() : null
     const row = newPaymentOf(parts, order, offer, { id: newId('pay', clock()), sinceBlock })
     const at = clock()
@@ -94,7 +94,7 @@ export function createOnce(parts: OnceParts): Once {
     return (await recall(order)) ?? take(order, offer)
   }
 
-  const recall: Once['recall'] = async (order) => {
+  const recall: PaymentDeduplication['recall'] = async (order) => {
     const { purchase, payment } = order
     const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
     const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
@@ -107,7 +107,7 @@ export function createOnce(parts: OnceParts): Once {
     return outcomeOf(row, order)
   }
 
-  const recallPurchase: Once['recallPurchase'] = async (purchase) => {
+  const recallPurchase: PaymentDeduplication['recallPurchase'] = async (purchase) => {
     const row = await findPurchase(database, purchase, clock())
     return row === undefined ? null : outcomeOf(row, null)
   }
@@ -191,7 +191,7 @@ export function createOnce(parts: OnceParts): Once {
   }
 
   /** Once through the stock middleware of its generation. */
-  async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<Taken> {
+  async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<SettlementAttempt> {
     let noting: NodeJS.Timeout | undefined
     const onTransaction = (transaction: string) => {
       noting = setTimeout(() => {
@@ -204,14 +204,14 @@ export function createOnce(parts: OnceParts): Once {
     const { attempt, response } = await attempts.begin({ id, units, deliver, onTransaction }, () =>
       stock(payment),
     )
-    const taken = takenOf(attempt, payment, response)
+    const taken = toSettlementAttempt(attempt, payment, response)
     if (taken.status === 'paid') clearTimeout(noting)
     return taken
   }
 
   async function conclude(
     row: StoredPayment,
-    taken: Exclude<Taken, { status: 'refused' }>,
+    taken: Exclude<SettlementAttempt, { status: 'refused' }>,
   ): Promise<Outcome> {
     const { transaction } = taken
     const { id } = row

@@ -2,16 +2,16 @@
 import { z } from 'zod'
 
 /** What marks it in a JSON Schema, so that whoever hands it to a model can say that it is data. */
-export const FOREIGN_TEXT = 'x-untrusted'
+export const UNTRUSTED_TEXT_KEY = 'x-untrusted'
 
 /** The schema of such a text in an answer. @param description as of every member: what it says. */
-export function foreignText(description: string): z.ZodString {
-  return z.string().meta({ description, [FOREIGN_TEXT]: true })
+export function untrustedText(description: string): z.ZodString {
+  return z.string().meta({ description, [UNTRUSTED_TEXT_KEY]: true })
 }
 
 /** The same where there may be none: null. */
-export function foreignTextOrNull(description: string): z.ZodNullable<z.ZodString> {
-  return foreignText(description).nullable().describe(description)
+export function untrustedTextOrNull(description: string): z.ZodNullable<z.ZodString> {
+  return untrustedText(description).nullable().describe(description)
 }
 
 /** The text as one line of what can be seen: no control characters, none that turn what follows around or hide in it. */

@@ -1,6 +1,6 @@
 /** Tells beneficiaries' institutions what the Travel Rule asks, and asks them what they say of it. */
 import type { Clock } from '../clock.ts'
-import { claimUntold, tellInstitution } from '../compliance/tell-institution.ts'
+import { claimUnsentTravelRules, notifyInstitution } from '../compliance/notify-institution.ts'
 import type { Log } from '../log.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { Database } from '../storage/database.ts'
@@ -8,7 +8,7 @@ import type { Database } from '../storage/database.ts'
 const BATCH = 50
 
 /** One round. One that cannot be told does not keep the others waiting. @param signal ends the round early. */
-export async function tellInstitutions(
+export async function notifyInstitutions(
   {
     database,
     travelRuleNetwork: network,
@@ -26,9 +26,9 @@ export async function tellInstitutions(
 ): Promise<void> {
   if (network === null) return
   const at = clock()
-  for (const record of await claimUntold(database, { at, limit: BATCH })) {
+  for (const record of await claimUnsentTravelRules(database, { at, limit: BATCH })) {
     if (signal.aborted) return
-    await tellInstitution({ database, network, dataKey, log }, record, at).catch((err: unknown) =>
+    await notifyInstitution({ database, network, dataKey, log }, record, at).catch((err: unknown) =>
       log.warn({ err, travelRuleId: record.id }, 'an institution cannot be told yet'),
     )
   }

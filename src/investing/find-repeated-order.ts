@@ -9,7 +9,7 @@ import { findOrder, type OrderOwner } from './store.ts'
  * A decision's order as it stands now. @returns null while it is about to be placed.
  * @throws Failure `order_rejected` where the broker rejected it or it was never placed.
  */
-export async function recallOrder(
+export async function findRepeatedOrder(
   { database }: { database: Connection },
   { decisionId, clientOrderId, ...owner }: OrderOwner & { decisionId: string; clientOrderId: string | null },
 ): Promise<Order | null> {

@@ -11,7 +11,7 @@ import type { Connection, Statement } from '../storage/database.ts'
 import { TRAVEL_RULE_PURPOSE } from './store.ts'
 
 /** A record whose institution has not answered. @property reference null: it was not told yet. */
-export interface UntoldRecord {
+export interface UnsentTravelRuleRecord {
   readonly id: string
   readonly institution: { readonly name: string; readonly lei: string | null }
   readonly token: Stablecoin
@@ -50,10 +50,10 @@ const claim: Statement = {
 }
 
 /** Records whose turn it is, for whoever tells and asks. */
-export async function claimUntold(
+export async function claimUnsentTravelRules(
   database: Connection,
   { at, limit }: { at: Date; limit: number },
-): Promise<UntoldRecord[]> {
+): Promise<UnsentTravelRuleRecord[]> {
   const rows = await database.call<Row>(claim, [at, limit])
   return rows.map((row) => ({
     id: row.id,
@@ -68,14 +68,14 @@ export async function claimUntold(
 }
 
 /** Tells or asks once, outside of any transaction. @throws Failure `provider_unavailable`: it is tried again. */
-export async function tellInstitution(
+export async function notifyInstitution(
   {
     database,
     network,
     dataKey,
     log,
   }: { database: Connection; network: TravelRuleNetwork; dataKey: Uint8Array; log: Log },
-  { id, reference, sealed, units, ...record }: UntoldRecord,
+  { id, reference, sealed, units, ...record }: UnsentTravelRuleRecord,
   at: Date,
 ): Promise<void> {
   if (reference !== null) {

@@ -4,7 +4,7 @@ import { type Connection, callForRow, type Statement } from '../storage/database
 import { addressOf, lowerCase, type WalletColumns, walletOf } from './store.ts'
 
 /** Who pays and who is paid, on our own books. */
-export interface TransferEnds {
+export interface TransferParties {
   /** The account's, with its owners; undefined where it has none. */
   readonly wallet: (Wallet & { readonly address: Address }) | undefined
   /** Whether an EVM key signs for it. */
@@ -28,10 +28,10 @@ const statement: Statement = {
 }
 
 /** Reads both ends of a transfer. */
-export async function findEnds(
+export async function loadTransferParties(
   database: Connection,
   { accountId, destination }: { accountId: string; destination: Address },
-): Promise<TransferEnds> {
+): Promise<TransferParties> {
   const row = await callForRow<Row>(database, statement, [accountId, lowerCase(destination)])
   const { address, has_evm_key: hasEvmKey, is_own_wallet: isOwnWallet } = row
   const wallet = address === null ? undefined : { ...walletOf(accountId, row), address: addressOf(address) }

@@ -19,7 +19,7 @@ export function nodePairOf(c: HttpContext): { incoming: IncomingMessage; outgoin
  * Lets a listener answer. @param base the URL that it is served at: what it says of itself is made of it, whatever Host says.
  * @param target what is asked of it, where that is not the request's own path.
  */
-export async function answerByNode(
+export async function handleWithNodeResponse(
   c: HttpContext,
   listener: NodeListener,
   base: URL,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
 
 /** Keeps a transaction's message until its authorization is there, as the processor sent it. */
-export async function keepEarly(
+export async function storeOutOfOrderMessage(
   database: Connection,
   { webhookId, token, message, at }: { webhookId: string; token: string; message: unknown; at: Date },
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function keepEarly(
 }
 
 /** Messages whose authorization has come, and those that have waited since before a moment. */
-export async function earlyMessages(
+export async function dueOutOfOrderMessages(
   database: Connection,
   { before, limit }: { before: Date; limit: number },
 ): Promise<readonly { webhookId: string; message: unknown; isTakenAsItIs: boolean }[]> {
@@ -42,6 +42,6 @@ export async function earlyMessages(
 }
 
 /** Forgets a message that was applied. */
-export async function forgetEarly(database: Connection, webhookId: string): Promise<void> {
+export async function deleteOutOfOrderMessage(database: Connection, webhookId: string): Promise<void> {
   await database.kysely.deleteFrom('card_early').where('webhook_id', '=', webhookId).execute()
 }

@@ -1,6 +1,6 @@
 /** How an earlier transfer went, for a caller that repeats its call. */
 import type { Connection } from '../storage/database.ts'
-import { failedTransfer, intentUsed, neverSent } from './failed-transfer.ts'
+import { failedTransfer, intentUsed, transferNeverSubmitted } from './failed-transfer.ts'
 import type { SentTransfer } from './send-transfer.ts'
 import { findTransferOfDecision } from './store.ts'
 
@@ -10,7 +10,7 @@ import { findTransferOfDecision } from './store.ts'
  * @param intentId what was signed for it; null: nothing.
  * @throws Failure `provider_unavailable`, `signature_rejected` where it failed for good, as it was told the first time.
  */
-export async function recallTransfer(
+export async function findRepeatedTransfer(
   { database }: { database: Connection },
   decisionId: string,
   { intentId = null }: { intentId?: string | null } = {},
@@ -37,6 +37,6 @@ async function withoutRow(
     .select('status')
     .where('decision_id', '=', decisionId)
     .executeTakeFirst()
-  if (reservation?.status === 'released') throw intentId === null ? neverSent() : intentUsed()
+  if (reservation?.status === 'released') throw intentId === null ? transferNeverSubmitted() : intentUsed()
   return null
 }
