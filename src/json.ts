@@ -77,16 +77,15 @@ export function writeJson(value: unknown): string {
 
 /** The RFC 8785 text of a decoded value; bigints and dates count as their strings. @see https://www.rfc-editor.org/rfc/rfc8785 */
 export function canonicalJson(value: unknown): string {
-  const plain: unknown = JSON.parse(
+  return canonicalize(toJson(value)) ?? 'null'
+}
+
+/** A value's own plain copy, as it is on the wire. A bigint is its digits. */
+export function toJson(value: unknown): Json {
+  const plain: Json = JSON.parse(
     JSON.stringify(value ?? null, (_name, member: unknown) =>
       typeof member === 'bigint' ? member.toString() : member,
     ),
   )
-  return canonicalize(plain) ?? 'null'
-}
-
-/** What a value looks like after a trip over the wire: its own plain copy. */
-export function toJson(value: unknown): Json {
-  const plain: Json = JSON.parse(JSON.stringify(value ?? null))
   return plain
 }

@@ -1,6 +1,6 @@
 /** Books how far an order came: money, shares, cost and the order's row in one transaction. */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
-import { type Json, toJson } from '../json.ts'
+import { toJson } from '../json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
@@ -32,17 +32,13 @@ export async function bookReport(
     const fault = judgeReport(order, report)
     if (fault === 'quantity_fell' && askedAt < order.updatedAt) return order
     if (fault !== null) {
-      const reported = report.status === 'unreadable' ? report.reported : shown(report)
+      const reported = report.status === 'unreadable' ? report.reported : toJson(report)
       await raiseAlarm({ database: connection, log }, { ...stopped, reason: fault, reported, at })
       return order
     }
     if (report.status === 'unreadable') throw new Error('an unreadable report was believed')
     return book(connection, order, { report, at, newId: investing.newId })
   })
-}
-
-function shown(report: OrderReport): Json {
-  return toJson({ ...report, filledQty: String(report.filledQty), filledValue: String(report.filledValue) })
 }
 
 /** Books a report that fits. The caller holds the order's lock. */

@@ -178,7 +178,19 @@ onBothEngines('investing’s books', (database) => {
           shown.holdings.reduce((sum, { marketValue }) => sum + inCents(marketValue), cash),
         )
       }),
-      { numRuns: 40 },
+      {
+        numRuns: 40,
+        // A price that cannot be is an alarm, also of a broker that reports more members than were asked for.
+        examples: [
+          [
+            [
+              { kind: 'buy', cents: 100, limitCents: 1, isCutOff: false },
+              { kind: 'wait', seconds: 1 },
+              { kind: 'price', cents: 1 },
+            ],
+          ],
+        ],
+      },
     )
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
