@@ -12,12 +12,18 @@ const balanced = [
 
 const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
 
-/** What takes longest begins first, so that nothing waits for it at the end. */
-class LongestFirst extends BaseSequencer {
+/** What takes longest begins early, so that nothing waits for it at the end; the two that pause long, one after the other. */
+class LongestEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /interleavings-|spending\/races/.test(moduleId)
     const sorted = await super.sort(files)
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+    const named = (pattern: RegExp) => sorted.filter(({ moduleId }) => pattern.test(moduleId))
+    const rest = sorted.filter(({ moduleId }) => !moduleId.includes('/interleavings-'))
+    return [
+      ...named(/interleavings-pglite/),
+      ...rest.slice(0, 12),
+      ...named(/interleavings-postgres/),
+      ...rest.slice(12),
+    ]
   }
 }
 
@@ -29,6 +35,6 @@ export default defineConfig({
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: LongestEarly },
   },
 })

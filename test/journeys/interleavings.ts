@@ -256,6 +256,42 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       await tell(purchase, 'VOIDED')
       return true
     }
+    /** The bank says another amount, or an earlier state, of a deposit that it has paid out. */
+    const contradictDeposit = async () => {
+      if (deposits.length === 0) return false
+      const { id, account, amount: paid } = oneOf(deposits)
+      const lie = oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid])
+      await hook('bridge', `${id}:lie:${randomToken(6)}`, {
+        api_version: 'v0',
+        event_id: `${id}:lie:${randomToken(6)}`,
+        event_category: 'virtual_account.activity',
+        event_type: 'updated.status_transitioned',
+        event_object_id: id,
+        event_object_status: oneOf(['payment_processed', 'funds_received', 'payment_submitted']),
+        event_object: { virtual_account_id: account, amount: lie },
+      })
+      return true
+    }
+    /** The processor tells what it has told, with other amounts, of another card, or in another order. */
+    const contradictPurchase = async () => {
+      if (purchases.length === 0) return false
+      const purchase = oneOf(purchases)
+      const lie = {
+        ...purchase,
+        card: oneOf([purchase.card, ...cards.values()]),
+        events: purchase.events
+          .map((told) => ({ ...told, amount: oneOf([told.amount, told.amount * 1_000, -told.amount]) }))
+          .reverse(),
+      }
+      await hook('lithic', `${purchase.token}:lie:${randomToken(6)}`, {
+        event_type: 'card_transaction.updated',
+        token: lie.token,
+        card_token: lie.card,
+        status: 'AUTHORIZATION',
+        events: lie.events,
+      })
+      return true
+    }
     const returnDeposit = async () => {
       const made = taken(deposits)
       if (made === undefined) return false
@@ -317,6 +353,8 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       ['reversal', { weight: 3, work: reverse }],
       ['deposit', { weight: 5, work: deposit }],
       ['returned deposit', { weight: 2, work: returnDeposit }],
+      ['contradicted deposit', { weight: 2, work: contradictDeposit }],
+      ['contradicted purchase', { weight: 2, work: contradictPurchase }],
       ['order', { weight: 4, work: () => isOk(order()) }],
     ])
     const deck = [...steps].flatMap(([step, { weight }]) => Array.from<string>({ length: weight }).fill(step))
