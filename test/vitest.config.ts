@@ -35,6 +35,8 @@ export default defineConfig({
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
+    // Units share nothing that one could change for another, and half of their time is loading the same modules.
+    isolate: process.env.SUITE !== 'unit',
     sequence: { sequencer: LongestEarly },
   },
 })
