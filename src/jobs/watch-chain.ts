@@ -1,7 +1,15 @@
 /** Finds deposits and withdrawals: reads the chain's transfers from a kept cursor on, however many wallets there are. */
 import type { Chain } from '../providers/chain.ts'
 import { bookMovements } from '../wallets/book-movements.ts'
-import { adoptChain, type ChainBlock, findCursor, headOf, moveCursor } from '../wallets/chain-cursor.ts'
+import {
+  adoptChain,
+  type ChainBlock,
+  endVerification,
+  findCursor,
+  headOf,
+  moveCursor,
+  noteVerification,
+} from '../wallets/chain-cursor.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile.ts'
 import { findUnexplainedTransfers } from '../wallets/settled-movements.ts'
 import { walletsAt } from '../wallets/store.ts'
@@ -42,21 +50,28 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
     const isReplaced = from <= cursor.block.number || areReplaced
     if (isReplaced) await chain.forget()
     const now = clock().getTime()
-    if (isReplaced)
-      verification = { since: now - MAX_REORGANIZATION_MS, until: now + BOOKED_WITHIN_MS, dueAt: now }
-    // Only the process that died remembered the blocks that it had read evidence from, above the cursor.
-    else if (isFirst) verification = { since: cursor.at.getTime() - BOOKED_WITHIN_MS, until: now, dueAt: now }
-    isFirst = false
-    if (verification !== undefined && verification.dueAt <= now) {
-      const { since, until } = verification
-      verification.dueAt = now + VERIFY_MS
+    if (isReplaced || isFirst) {
+      // Only a process that died remembered the blocks above the cursor that it had read evidence from.
+      const reach = isReplaced ? now - MAX_REORGANIZATION_MS : cursor.at.getTime() - BOOKED_WITHIN_MS
+      const since = Math.min(reach, cursor.verifySince?.getTime() ?? reach)
+      await noteVerification(database, chain, new Date(since))
+      verification = { noted: since, since, until: isReplaced ? now + BOOKED_WITHIN_MS : now, dueAt: now }
+      isFirst = false
+    }
+    const current = verification
+    if (current !== undefined && current.dueAt <= now) {
+      const { noted, since, until } = current
+      current.dueAt = now + VERIFY_MS
       // What was settled on another chain is in the balances that this one was brought up to.
-      const reach = new Date(Math.max(since, cursor.adoptedAt.getTime()))
-      const missing = await verifySettled(parts, reach, signal)
+      const settledFrom = new Date(Math.max(since, cursor.adoptedAt.getTime()))
+      const missing = await verifySettled(parts, settledFrom, signal)
       if (missing === 0 && !signal.aborted) {
         // What was found has its blocks remembered from here on: only what is booked later remains to be seen.
-        verification.since = Math.max(since, now - BOOKED_WITHIN_MS)
-        if (until <= now) verification = undefined
+        current.since = Math.max(since, now - BOOKED_WITHIN_MS)
+        if (until <= now && verification === current) {
+          verification = undefined
+          await endVerification(database, chain, new Date(noted))
+        }
       }
     }
     const latest = await chain.blockNumber()
@@ -82,9 +97,11 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
 
 /**
  * A look for settlements that the chain has lost, repeated until none is missing. Times in ms.
+ * @property noted how far back it reaches altogether, as the database remembers it.
  * @property since what was settled from then on. @property until when it goes on at least.
  */
 interface Verification {
+  readonly noted: number
   since: number
   readonly until: number
   dueAt: number

@@ -69,6 +69,7 @@ export interface ChainCursorTable {
   block_hash: string
   adopted_at: Date
   updated_at: Date
+  verify_since: Date | null
 }
 
 /** A transfer on a chain and how far it came. `destination` is lower case. */

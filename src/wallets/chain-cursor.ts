@@ -8,10 +8,14 @@ export interface ChainBlock {
   readonly block: Block
 }
 
-/** How far a chain was searched. @property adoptedAt since when the books are those of this very chain. @property at when the cursor was moved. */
+/**
+ * How far a chain was searched. @property adoptedAt since when the books are those of this very chain. @property at when the
+ * cursor was moved. @property verifySince what was settled from then on is being looked for again; null: nothing is.
+ */
 export interface ChainCursor extends ChainBlock {
   readonly adoptedAt: Date
   readonly at: Date
+  readonly verifySince: Date | null
 }
 
 /** The cursor of a chain; undefined where nothing was searched yet. */
@@ -31,7 +35,35 @@ export async function findCursor(
     block: { number: row.block_number, hash },
     adoptedAt: row.adopted_at,
     at: row.updated_at,
+    verifySince: row.verify_since,
   }
+}
+
+/** Notes that settlements since a moment must be looked for again, for whichever process carries on. */
+export async function noteVerification(
+  database: Connection,
+  { name }: Pick<Chain, 'name'>,
+  since: Date,
+): Promise<void> {
+  await database.kysely
+    .updateTable('chain_cursor')
+    .set((eb) => ({ verify_since: eb.fn<Date>('least', ['verify_since', eb.val(since)]) }))
+    .where('chain', '=', name)
+    .execute()
+}
+
+/** Notes that all settlements since a moment were found or booked back. One that reaches further back goes on. */
+export async function endVerification(
+  database: Connection,
+  { name }: Pick<Chain, 'name'>,
+  since: Date,
+): Promise<void> {
+  await database.kysely
+    .updateTable('chain_cursor')
+    .set({ verify_since: null })
+    .where('chain', '=', name)
+    .where('verify_since', '>=', since)
+    .execute()
 }
 
 /** Begins to search a chain behind a block, whatever chain was searched before. */
@@ -46,6 +78,7 @@ export async function adoptChain(
     block_hash: block.hash,
     adopted_at: at,
     updated_at: at,
+    verify_since: null,
   }
   await database.kysely
     .insertInto('chain_cursor')

@@ -196,4 +196,22 @@ onBothEngines('ledger and chain', (database) => {
     expect(await booksOf(sending, wallet.accountId)).toEqual({ available: 0n, held: full - 100n })
     expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 100n, uncovered: 150n }])
   })
+
+  it('books back what a reorganization took, also where the processes that noticed it died', async () => {
+    const { accountId } = await open()
+    await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    await watch(running)
+    const processAt = (seconds: number, changes: Partial<Chain>) =>
+      createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
+    const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
+    await processAt(0, { executionOf: executionOf('pending'), areBlocksReplaced: async () => true })(running)
+    // The next one searches on, so that the cursor tells nothing of the transfer any more, and dies as well.
+    await payStraight(stranger, 1n)
+    await processAt(120, { executionOf: executionOf('pending') })(running)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    await processAt(240, { executionOf: executionOf('absent') })(running)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
 })

@@ -109,7 +109,9 @@ create table chain_cursor (
   block_hash text not null,
   -- The moment since which the books are those of this chain. Anything settled earlier happened on another.
   adopted_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  -- After a reorganization: settlements since then are being looked for again. A process that dies meanwhile leaves it to the next.
+  verify_since timestamptz
 );
 
 -- Sandbox: credits in the books that may not have been minted on the chain yet.
