@@ -27,6 +27,7 @@ const waiting: Statement = {
     (select count(*) from investing_order where status in ('new', 'accepted', 'partially_filled')) as orders,
     (select count(*) from approval where status = 'pending' and expires_at > $1) as approvals,
     (select count(*) from card_early) as webhooks,
+    (select count(*) from chain_cursor where verify_since is not null) as verifications,
     (select count(*) from debt where owed > 0) as debts,
     (select count(*) from card_settlement where status = 'refused') as settlements`,
 }
@@ -78,7 +79,7 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
   return [
     ...Object.entries(depths ?? {}).map(([kind, count]) => ({
       name: 'open',
-      help: 'What has not ended yet, of the whole deployment: transfers, relays, x402 payments, holds, orders, approvals that wait, webhooks that came early, debts, card settlements that the chain refused.',
+      help: 'What has not ended yet, of the whole deployment: transfers, relays, x402 payments, holds, orders, approvals that wait, webhooks that came early, debts, card settlements that the chain refused, chains whose latest settlements are looked for again after a reorganization.',
       labels: { kind },
       value: Number(count),
     })),

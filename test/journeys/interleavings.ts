@@ -421,8 +421,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         }
         // What the chain refuses now and may have taken before stays open until its time on the chain is over.
         await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
-        // What a reorganization has taken back is sent again for as long as it is valid; then every wallet is looked at twice.
-        await sleep(150_000)
+        // What a reorganization took back is sent again for as long as it is valid, which `verifications` tells; then every wallet
+        // is looked at twice.
+        await sleep(25_000)
         await expect.poll(stillOpen, { timeout: 60_000, interval: 1_000 }).toEqual([])
         // None of the steps was idle: each has succeeded at least once.
         expect([...steps.keys()].filter((name) => (successes.get(name) ?? 0) === 0)).toEqual([])
