@@ -154,7 +154,7 @@ export interface Assertion {
   readonly signature: string
 }
 
-/** The word by which an authorized transfer is sent. @param assertion the signature, where it is a passkey's. */
+/** Builds the authorization that a transfer is sent with. @param assertion the signature, where it is a passkey's. */
 export async function buildAuthorization(
   database: Connection,
   {

@@ -1,9 +1,9 @@
-/** Whose word moves money, where nobody signs for the payment itself. */
+/** The authorization of transfers that no signature of their own covers. */
 import type { Wallet } from '../providers/chain.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
 
 /**
- * The gateway's own word: as the wallet's owner, or from the allowance that its owner gave the key.
+ * Authorizes a transfer by the gateway: as the wallet's owner, or within the allowance that the owner gave the key.
  * @param keyId of the agent's key, or of any other; null for a person.
  */
 export function gatewayAuthorization(

@@ -22,7 +22,7 @@ type Where = Pick<Chain, 'tokens' | 'signer'>
 /** Half the order of secp256k1: of the two signatures that say the same, tokens take the one below. */
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
-/** What shows a token the payer's word: the payment itself, or the permit to take it. */
+/** Builds the token call that carries the payer's signature: the payment itself, or the permit to collect it. */
 export function signedCall({ tokens, signer }: Where, payment: SignedPayment): ContractCall {
   const { kind, token, payer, destination, units, validAfter, validBefore, nonce } = payment
   const contract = { address: tokens[token], abi: authorizationAbi }

@@ -40,7 +40,7 @@ export interface TransferDependencies {
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** By whose word money is sent. @property intent what was signed, where anything was: it names the transfer beforehand. */
+/** Who authorizes a transfer, and how the chain verifies it. @property intent the signed intent, if any: it fixes the transfer's id. */
 export interface TransferAuthorization {
   readonly signer: Signer
   readonly authorization: Authorization
@@ -148,7 +148,9 @@ async function inTime(submitting: Promise<Submission>): Promise<Submission> {
   return Promise.race([
     submitting,
     new Promise<never>((_resolve, reject) => {
-      late.addEventListener('abort', () => reject(new Error(`the chain took no word within ${WAIT_MS} ms`)))
+      late.addEventListener('abort', () =>
+        reject(new Error(`the chain did not respond within ${WAIT_MS} ms`)),
+      )
     }),
   ])
 }

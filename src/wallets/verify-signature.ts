@@ -36,7 +36,7 @@ export interface CallingKey {
 }
 
 /**
- * By whose word the chain is to act. @property by how the chain is told. @property signerId of the key that signed; null: none
+ * Who authorizes an operation. @property by how the chain verifies it. @property signerId of the key that signed; null: none
  * did. @property counter of the passkey that signed, to be counted when it is used.
  */
 export interface Authorized {
@@ -52,8 +52,8 @@ export function isAgentSignature(signature: string): boolean {
 }
 
 /**
- * Checks the signature of an intent. Whoever owns the wallet on chain has it act; any other signer of the account is taken at
- * the gateway's word: as the owner, or from what the owner lets that signer spend.
+ * Checks the signature of an intent. The wallet's owner on chain authorizes directly; for any other signer of the account, the
+ * gateway does: as the owner, or within the allowance of that signer.
  * @throws Failure `signature_rejected`.
  */
 export async function verifySignature(

@@ -1,4 +1,4 @@
-/** Who owns a wallet, and by whose word it moves, as their rows keep it. */
+/** The owner of a wallet and the authorization of its operations, as stored. */
 import { z } from 'zod'
 import type { Authorization, WalletOwner } from '../providers/chain.ts'
 
