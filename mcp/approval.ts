@@ -5,12 +5,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { parseJson } from '../src/json.ts'
+import { parseJson } from '../src/base/json.ts'
+import { createWaiters } from '../src/base/waiters.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { waitForDecidedApprovals } from '../src/kernel/decided-approvals.ts'
-import { createWaiters } from '../src/waiters.ts'
+import type { McpCaller } from './caller.ts'
 import { currentPrincipal } from './current-principal.ts'
-import type { McpCaller } from './offer.ts'
 import type { ToolResult } from './result.ts'
 
 /** How often it is looked whether the owner has decided. */

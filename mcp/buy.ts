@@ -3,13 +3,13 @@
  * paid for: whoever comes with it again is told what was bought, or how that stands.
  */
 import { violationOf } from '../policies/decision.ts'
-import { Failure } from '../src/failure.ts'
+import { Failure } from '../src/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { requireRail } from '../src/kernel/gates/rail.ts'
 import { requireScope } from '../src/kernel/gates/scope.ts'
 import { purchaseOf } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
-import type { McpCaller } from './offer.ts'
+import type { McpCaller } from './caller.ts'
 import type { ToolResult } from './result.ts'
 import {
   findEarlierPurchase,

@@ -1,7 +1,7 @@
 /** What a credential turned into is read anew on every request; what outlives one reads it again. */
 import { findKey } from '../src/identity/store.ts'
 import type { Connection } from '../src/storage/database.ts'
-import type { McpCaller } from './offer.ts'
+import type { McpCaller } from './caller.ts'
 
 /** The caller's key and account as they are now. @returns null where neither can call any longer. */
 export async function currentPrincipal(

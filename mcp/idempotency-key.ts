@@ -1,5 +1,5 @@
 /** The argument that names a call: over REST the header Idempotency-Key. What spends needs it, what writes may have it. */
-import { Failure } from '../src/failure.ts'
+import { Failure } from '../src/failures/failure.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 
 /** The schema of the argument; null where the tool has none. */

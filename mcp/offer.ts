@@ -3,15 +3,15 @@
  * agent reads before it spends, and prompts. JSON Schemas were converted once at start.
  */
 import { showDecisions } from '../src/audit/show-decisions.ts'
-import { Failure } from '../src/failure.ts'
+import { Failure } from '../src/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { countRequest, requireWithinLimit } from '../src/kernel/gates/rate.ts'
 import { missingScopes, requireScope } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
-import type { Principal } from '../src/principal.ts'
 import { type Buyer, createBuyer } from './buy.ts'
+import type { McpCaller } from './caller.ts'
 import { splitArguments } from './idempotency-key.ts'
 import { type ListedTool, listedAs } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
@@ -19,14 +19,6 @@ import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
 import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn, type Seller } from './x402.ts'
-
-/** Who calls, and when. */
-export interface McpCaller {
-  readonly principal: Extract<Principal, { kind: 'key' }>
-  readonly requestId: string
-  readonly now: Date
-  readonly clientAddress: string
-}
 
 /** A resource as clients see it. */
 export interface ListedResource {

@@ -1,6 +1,7 @@
 /** Tool results: what a call answers, and what a failure looks like to a model. */
-import { Failure } from '../src/failure.ts'
-import type { Log } from '../src/log.ts'
+
+import type { Log } from '../src/base/log.ts'
+import { Failure } from '../src/failures/failure.ts'
 
 /** What a call answers, in either era. */
 export interface ToolResult {

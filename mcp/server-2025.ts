@@ -15,12 +15,13 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
-import { VERSION } from '../src/version.ts'
+import { VERSION } from '../src/base/version.ts'
 import type { Approvals, PendingApproval } from './approval.ts'
+import type { McpCaller } from './caller.ts'
 import type { ElicitationClient } from './exchange.ts'
 import { openExchange } from './exchange.ts'
 import { instructions } from './instructions.ts'
-import type { McpCaller, Offer } from './offer.ts'
+import type { Offer } from './offer.ts'
 import { buildPrompt } from './prompts.ts'
 import type { ToolResult } from './result.ts'
 

@@ -9,10 +9,11 @@ import {
 } from '@modelcontextprotocol/server'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
-import { VERSION } from '../src/version.ts'
+import { VERSION } from '../src/base/version.ts'
 import type { Approvals } from './approval.ts'
+import type { McpCaller } from './caller.ts'
 import { instructions } from './instructions.ts'
-import type { McpCaller, Offer } from './offer.ts'
+import type { Offer } from './offer.ts'
 import { buildPrompt } from './prompts.ts'
 
 /** How long a client may keep what it was told: a pause or a new policy must show soon. Milliseconds. */

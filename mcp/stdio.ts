@@ -4,9 +4,9 @@
  * written, byte for byte: reading its numbers here would round an amount before the gateway can judge it.
  */
 import { createInterface } from 'node:readline'
-import { systemClock } from '../src/clock.ts'
-import { type SigningKey, signRequest } from '../src/identity/sign-request.ts'
-import { rootCause } from '../src/root-cause.ts'
+import { systemClock } from '../src/base/clock.ts'
+import { rootCause } from '../src/failures/root-cause.ts'
+import { type SigningKey, signRequest } from '../src/identity/keys/sign-request.ts'
 import { standardHeaders } from './standard-headers.ts'
 
 /** Longer than the gateway is ever silent: a stream says every quarter of a minute that it is there. */

@@ -12,7 +12,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
-import { Failure } from '../src/failure.ts'
+import { Failure } from '../src/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
 import { answerQuestion, awaitAnswer, openQuestion } from '../src/mcp-sessions/questions.ts'
 import {
@@ -21,7 +21,7 @@ import {
   type McpSession,
   openMcpSession,
 } from '../src/mcp-sessions/sessions.ts'
-import type { McpCaller } from './offer.ts'
+import type { McpCaller } from './caller.ts'
 import { type Asked2025, answer2025, type Server2025Options } from './server-2025.ts'
 import { createWatch } from './watch.ts'
 

@@ -1,7 +1,7 @@
 /** Which members of a tool's answer somebody outside wrote: a model must read them as data, whatever they say. */
 
+import { UNTRUSTED_TEXT_KEY } from '../src/base/untrusted-text.ts'
 import type { JsonSchema } from '../src/kernel/catalogue.ts'
-import { UNTRUSTED_TEXT_KEY } from '../src/untrusted-text.ts'
 
 /** Their paths in a schema of answers, such as `failed[].reason`. */
 export function untrustedMembers(schema: JsonSchema): readonly string[] {

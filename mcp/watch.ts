@@ -5,9 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Services } from '../src/kernel/context.ts'
 import { findMcpSession, type McpSession } from '../src/mcp-sessions/sessions.ts'
+import type { McpCaller } from './caller.ts'
 import { currentPrincipal } from './current-principal.ts'
 import { openEventStream } from './event-stream.ts'
-import type { McpCaller, Offer } from './offer.ts'
+import type { Offer } from './offer.ts'
 
 /** How often it is looked: a client that asks before is told the truth anyway. */
 const LOOK_MS = 5_000

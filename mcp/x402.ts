@@ -3,8 +3,9 @@
  * `_meta["x402/payment-response"]`. The same sale as over REST: one payment buys one answer, whichever way it is sent.
  * @see https://github.com/coinbase/x402/blob/main/specs/transports-v2/mcp.md
  */
-import { Failure } from '../src/failure.ts'
-import { writeJson } from '../src/json.ts'
+
+import { writeJson } from '../src/base/json.ts'
+import { Failure } from '../src/failures/failure.ts'
 import type { ToolResult } from './result.ts'
 
 /** Sells to anybody who pays. A payment travels in the headers of the request, base64 of JSON. */

@@ -4,7 +4,7 @@
  * imports tools/ or mcp/. Commands load what they need and nothing else: a local agent's process starts in a blink.
  */
 import { parseArgs } from 'node:util'
-import { VERSION } from './version.ts'
+import { VERSION } from './base/version.ts'
 
 const help = `Bursar: the gateway that lets AI agents spend money, under a policy that holds.
 

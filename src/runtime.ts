@@ -7,14 +7,17 @@ import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
 import { worstOf } from '../policies/aml/screening.ts'
 import { claimDeployment } from './audit/deployment.ts'
-import { type Clock, systemClock } from './clock.ts'
-import type { Config } from './config.ts'
-import { newId } from './ids.ts'
+import { type Clock, systemClock } from './base/clock.ts'
+import { newId } from './base/ids.ts'
+import type { Log } from './base/log.ts'
+import { naming, partOf, startTogether } from './base/start-together.ts'
+import { VERSION } from './base/version.ts'
+import type { Config } from './config/read-config.ts'
 import { createJournal } from './journal/write.ts'
 import type { Services } from './kernel/context.ts'
 import { countRefusals, observed } from './kernel/observed.ts'
+import { createRunApproved } from './kernel/run-approved.ts'
 import type { Tool } from './kernel/tool.ts'
-import type { Log } from './log.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createAlpacaBroker } from './providers/broker/alpaca.ts'
 import { noBroker } from './providers/broker/none.ts'
@@ -61,10 +64,8 @@ import { rateLimitsOf, settingsOf } from './settings.ts'
 import { authenticatedReserve, createVouch } from './spending/authenticate.ts'
 import { observedReserve } from './spending/observed-reserve.ts'
 import { createReserveQueue } from './spending/reserve-queue.ts'
-import { naming, partOf, startTogether } from './start-together.ts'
 import type { Database } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
-import { VERSION } from './version.ts'
 
 /** The services, and how to let them go. */
 export interface Runtime {
@@ -176,7 +177,7 @@ export async function createRuntime(
         webhooks === null
           ? null
           : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
-      operation: (name) => tools.find((tool) => tool.name === name),
+      runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
     }
     return { services, setClock: async () => shared?.set(), close }
   } catch (error) {
@@ -214,12 +215,12 @@ async function openMigrated(config: Config, log: Log): Promise<Database> {
 }
 
 /** The parts of the chain's room that only look. */
-export const loadChainInspection = () => import('./providers/chain/inspect.ts')
+export const loadChainInspection = () => import('./providers/chain/node/inspect.ts')
 
 async function startChain({ chain }: Config, parts: Timed): Promise<Chain> {
   switch (chain.kind) {
     case 'anvil':
-      return (await import('./providers/chain/anvil.ts')).startAnvilChain({
+      return (await import('./providers/chain/node/anvil.ts')).startAnvilChain({
         ...parts,
         binary: chain.anvilBinary,
       })
@@ -231,7 +232,7 @@ async function startChain({ chain }: Config, parts: Timed): Promise<Chain> {
         ownerKey: chain.ownerKey,
       })
     case 'simulated':
-      return (await import('./providers/chain/simulated.ts')).createSimulatedChain(parts)
+      return (await import('./providers/chain/simulated/simulated.ts')).createSimulatedChain(parts)
   }
 }
 

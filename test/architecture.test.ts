@@ -8,7 +8,10 @@ import { filesBelow } from './files.ts'
 const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['root', /^(src\/(main|runtime|sandbox|settings)\.ts|mcp\/stdio\.ts|test\/.*)$/],
   ['policies', /^policies\//],
-  ['base', /^src\/[^/]+\.ts$/],
+  ['failures', /^src\/failures\//],
+  ['base', /^src\/base\//],
+  ['money', /^src\/money\//],
+  ['config', /^src\/config\//],
   ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema|schema-[a-z]+)\.ts)$/],
   ['adapter', /^src\/(providers\/[^/]+|storage)\//],
   ['ledger', /^src\/ledger\//],
@@ -17,6 +20,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['journal', /^src\/journal\//],
   ['spending', /^src\/spending\//],
   ['kernel', /^src\/kernel\//],
+  ['x402', /^src\/x402\//],
   ['http', /^src\/http\//],
   ['jobs', /^src\/jobs\//],
   ['commands', /^src\/commands\//],
@@ -25,24 +29,31 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['mcp', /^mcp\//],
 ]
 
+/** What everything above may use. */
+const foundation = ['failures', 'base', 'money', 'config']
+
 /** What each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   policies: [],
-  base: [],
-  port: ['base'],
-  ledger: ['base', 'port'],
-  evidence: ['base', 'port'],
-  alarms: ['base', 'port'],
-  journal: ['base', 'port'],
-  spending: ['base', 'port', 'ledger', 'policies'],
-  domain: ['base', 'port', 'ledger', 'evidence', 'alarms', 'spending', 'policies'],
-  kernel: ['base', 'port', 'ledger', 'journal', 'spending', 'policies'],
-  adapter: ['base', 'port'],
-  tools: ['base', 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', 'domain', 'policies'],
-  http: ['base', 'port', 'kernel', 'evidence', 'domain', 'policies'],
-  mcp: ['base', 'port', 'kernel', 'domain', 'policies'],
-  jobs: ['base', 'port', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
-  commands: ['base', 'port', 'kernel', 'journal', 'domain', 'http', 'jobs', 'root'],
+  failures: [],
+  base: ['failures'],
+  money: ['failures', 'base'],
+  config: ['failures', 'base', 'money'],
+  port: foundation,
+  ledger: [...foundation, 'port'],
+  evidence: [...foundation, 'port'],
+  alarms: [...foundation, 'port'],
+  journal: [...foundation, 'port'],
+  spending: [...foundation, 'port', 'ledger', 'policies'],
+  domain: [...foundation, 'port', 'ledger', 'evidence', 'alarms', 'spending', 'policies'],
+  kernel: [...foundation, 'port', 'ledger', 'journal', 'spending', 'policies'],
+  adapter: [...foundation, 'port'],
+  tools: [...foundation, 'port', 'kernel', 'ledger', 'alarms', 'journal', 'spending', 'domain', 'policies'],
+  x402: [...foundation, 'port', 'kernel', 'evidence', 'domain'],
+  http: [...foundation, 'port', 'kernel', 'evidence', 'domain', 'policies', 'x402'],
+  mcp: [...foundation, 'port', 'kernel', 'domain', 'policies', 'x402'],
+  jobs: [...foundation, 'port', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
+  commands: [...foundation, 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
 }
 
 /** Layers whose folders are rooms of their own: a domain or an adapter never imports its neighbour. */
@@ -116,7 +127,7 @@ describe('the import table', () => {
   })
 
   it.each([
-    ['x402', /^(x402-hono|@x402\/)/, /^src\/http\/x402\//],
+    ['x402', /^(x402-hono|@x402\/)/, /^src\/x402\//],
     ['the MCP SDK', /^@modelcontextprotocol\//, /^mcp\//],
     ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
@@ -125,9 +136,13 @@ describe('the import table', () => {
     ['Prometheus', /^prom-client$/, /^src\/providers\/metrics\//],
     ['OpenTelemetry', /^@opentelemetry\//, /^src\/providers\/tracing\//],
     ['phone numbers', /^libphonenumber-js/, /^src\/identity\//],
-    ['the OpenID provider', /^oidc-provider$/, /^src\/http\/(openid|oauth)\//],
+    [
+      'the OpenID provider',
+      /^oidc-provider$/,
+      /^src\/http\/(oidc|authorization-server|sandbox-identity-provider)\//,
+    ],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
-    ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
+    ['Hono', /^(hono|@hono\/)/, /^src\/(http|x402|commands)\//],
   ])('keeps %s in its own room', (_name, packages, room) => {
     const strangers = files.filter(
       (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
@@ -170,13 +185,13 @@ describe('the import table', () => {
     const callers = files.filter(
       (file) => file.startsWith('src/providers/') && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
     )
-    expect(callers).toEqual(['src/providers/chain/transport.ts', 'src/providers/http-client.ts'])
+    expect(callers).toEqual(['src/providers/chain/rpc/transport.ts', 'src/providers/http-client.ts'])
   })
 
   it('reads the clock and makes randomness in one place each', () => {
     const strays = files.filter(
       (file) =>
-        !/^src\/(clock|ids)\.ts$/.test(file) &&
+        !/^src\/base\/(clock|ids)\.ts$/.test(file) &&
         /Date\.now\(\)|Math\.random\(\)|new Date\(\)/.test(readFileSync(file, 'utf8')),
     )
     expect(strays).toEqual([])

@@ -2,8 +2,8 @@
  * Alarms: reports and rows that do not fit what is known. What an alarm is about stops there, and its money stays held, until a
  * person has looked at it and resolved the alarm. May import the base and ports. An alarm is raised once however often it recurs.
  */
-import type { Json } from '../json.ts'
-import type { Log } from '../log.ts'
+import type { Json } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** The parts of the gateway that raise alarms. */

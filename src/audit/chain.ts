@@ -5,7 +5,7 @@
  * anywhere. Each hash covers a decision's content and the hash before it.
  */
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../json.ts'
+import { canonicalJson } from '../base/json.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 
 /** What stands before the first decision. */

@@ -1,5 +1,5 @@
 /** The values that a database belongs to. A gateway that has others would seal what nobody can verify, or pay from other wallets. */
-import { keyedHash } from '../seal.ts'
+import { keyedHash } from '../base/seal.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** What a gateway is started with. @property chainOwner address of the key that owns the wallets; null where none is configured. */

@@ -1,5 +1,5 @@
 /** What is wrong with a decision that is not sealed yet. */
-import { timeOfId } from '../ids.ts'
+import { timeOfId } from '../base/ids.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import type { Connection } from '../storage/database.ts'
 import { type UnsealedDecision, unsealedPages } from './store.ts'

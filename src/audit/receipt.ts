@@ -3,7 +3,7 @@
  * written at any time and is always the same one. @see https://www.rfc-editor.org/rfc/rfc7515
  */
 import { CompactSign } from 'jose'
-import { canonicalJson, type Json } from '../json.ts'
+import { canonicalJson, type Json } from '../base/json.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 import { contentHash } from './chain.ts'
 import type { SigningKey } from './signing-key.ts'

@@ -4,8 +4,8 @@
  * out. What no gateway has authenticated is not signed: it raises an alarm and keeps nothing else from being sealed.
  */
 import { raiseAlarm } from '../alarms/alarms.ts'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { chainHash } from './chain.ts'

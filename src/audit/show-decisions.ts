@@ -1,7 +1,7 @@
 /** Decisions as their account reads them. */
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
-import { onePage, type Page } from '../page.ts'
+import { onePage, type Page } from '../base/page.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'

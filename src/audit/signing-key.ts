@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { z } from 'zod'
-import { derivedSigningKey } from '../seal.ts'
+import { derivedSigningKey } from '../base/seal.ts'
 
 /** Public keys as a JWK Set. @see https://www.rfc-editor.org/rfc/rfc8037 */
 export const keySet = z.looseObject({

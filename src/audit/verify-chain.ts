@@ -1,6 +1,6 @@
 /** Verification: every hash, link, signature and receipt of a chain, wherever its rows were read from. */
 import { compactVerify, createLocalJWKSet } from 'jose'
-import { canonicalJson } from '../json.ts'
+import { canonicalJson } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
 import { chainHash, FIRST_PREVIOUS } from './chain.ts'
 import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'

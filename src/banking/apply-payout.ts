@@ -1,7 +1,7 @@
 /** How a payout ended: its money has left, or it comes back. */
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import { type Asset, assetDecimals, type Money } from '../money.ts'
+import { type Asset, assetDecimals, type Money } from '../money/money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { settleSpend } from '../spending/settle.ts'

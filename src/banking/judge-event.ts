@@ -3,9 +3,9 @@
  * those of the account or of what was sent, and stay what they were. What does not fit is refused, and stops its object.
  */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
-import { Failure } from '../failure.ts'
-import { toJson } from '../json.ts'
-import type { Log } from '../log.ts'
+import { toJson } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import { Failure } from '../failures/failure.ts'
 import {
   amountMismatch,
   assetDecimals,
@@ -13,7 +13,7 @@ import {
   type Money,
   moneyOf,
   stablecoinCurrency,
-} from '../money.ts'
+} from '../money/money.ts'
 import type { BankingEvent } from '../providers/banking.ts'
 import type { Connection } from '../storage/database.ts'
 import type { VirtualAccount } from './store.ts'

@@ -1,12 +1,12 @@
 /** A new virtual account, or the one that is there already. */
 import { z } from 'zod'
 import { canOpenVirtualAccounts } from '../../policies/banking/kyc-gate.ts'
-import { Failure } from '../failure.ts'
-import type { NewId } from '../ids.ts'
-import { stablecoins } from '../money.ts'
+import type { NewId } from '../base/ids.ts'
+import { untrustedText } from '../base/untrusted-text.ts'
+import { Failure } from '../failures/failure.ts'
+import { stablecoins } from '../money/money.ts'
 import { type BankCurrency, type BankingProvider, bankCurrencies } from '../providers/banking.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { untrustedText } from '../untrusted-text.ts'
 import {
   type AccountOrder,
   endAccountOrder,

@@ -2,12 +2,13 @@
  * Deposits that the bank takes back. Nobody's balance falls below zero: the gateway pays what its owner does not have, which
  * is a debt of the owner's.
  */
+
+import type { Log } from '../base/log.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
-import type { Log } from '../log.ts'
-import { decimalOf, type Money } from '../money.ts'
-import { least } from '../shares.ts'
+import { decimalOf, type Money } from '../money/money.ts'
+import { least } from '../money/shares.ts'
 import { bookDebt, type DueDebt, lockDebts } from '../spending/debts.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'

@@ -5,8 +5,8 @@
  */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import { type Stablecoin, stablecoins } from '../money.ts'
-import type { Page } from '../page.ts'
+import type { Page } from '../base/page.ts'
+import { type Stablecoin, stablecoins } from '../money/money.ts'
 import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
 import type { Address } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'

@@ -1,7 +1,7 @@
 /** What becomes of a purchase after its decision: clearing, reversal, refund and its end. Each event moves money once. */
-import type { Clock } from '../clock.ts'
-import type { NewId } from '../ids.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
 import type { CardEvent, CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Vouch } from '../spending/authenticate.ts'

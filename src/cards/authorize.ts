@@ -1,7 +1,7 @@
 /** The decision on a purchase: the card's controls, the bound key's policy, then limits, budgets and hold in one round trip. */
-import type { Clock } from '../clock.ts'
-import { Failure } from '../failure.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
 import type { Vouch } from '../spending/authenticate.ts'
 import { coverageParameters } from '../spending/coverage.ts'

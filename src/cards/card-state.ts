@@ -1,5 +1,5 @@
 /** The controls of a card as the journal holds them: never its name or number. */
-import { type Json, toJson } from '../json.ts'
+import { type Json, toJson } from '../base/json.ts'
 import { viewCard } from './card-view.ts'
 import type { Card } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** A card as its owner sees it, and what may be said of its controls. Never a number or a code. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../money.ts'
-import { untrustedText, untrustedTextOrNull } from '../untrusted-text.ts'
+import { untrustedText, untrustedTextOrNull } from '../base/untrusted-text.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../money/money.ts'
 import { type Card, fundingAssets } from './store.ts'
 
 const limit = z.string().nullable().describe('USD, as a decimal string; null: no limit.')

@@ -1,6 +1,6 @@
 /** A card that is about to be changed, and by whom: a key never loosens what it is bound by. */
 import { loosenedControls } from '../../policies/cards/loosening.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { type Card, findOwnCard, isOwnKey, updateCard } from './store.ts'
 

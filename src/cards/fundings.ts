@@ -1,5 +1,5 @@
 /** What a card is paid from: its owner's assets in their order, each at the rate of the moment. */
-import type { RateTable } from '../rate-table.ts'
+import type { RateTable } from '../money/rate-table.ts'
 import { type Coverage, coverageParameters } from '../spending/coverage.ts'
 import { allAssets, isStablecoin, type Source, sourcesOf } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'

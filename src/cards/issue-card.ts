@@ -1,8 +1,8 @@
 /** A new virtual card, with everything on and nothing limited until its owner says otherwise. */
 import { cardChannels } from '../../policies/cards/controls.ts'
-import type { Clock } from '../clock.ts'
-import { Failure } from '../failure.ts'
-import type { Json } from '../json.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Json } from '../base/json.ts'
+import { Failure } from '../failures/failure.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { cardState } from './card-state.ts'

@@ -1,10 +1,10 @@
 /** What was paid with a card, and what was refused. */
 import { z } from 'zod'
-import { decimalOf } from '../money.ts'
-import type { Page } from '../page.ts'
+import type { Page } from '../base/page.ts'
+import { untrustedText } from '../base/untrusted-text.ts'
+import { decimalOf } from '../money/money.ts'
 import { cardReasons } from '../providers/card-processor.ts'
 import type { Connection } from '../storage/database.ts'
-import { untrustedText } from '../untrusted-text.ts'
 
 const amount = z.string().describe('USD, as a decimal string.')
 

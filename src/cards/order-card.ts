@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
-import { Failure } from '../failure.ts'
-import type { NewId } from '../ids.ts'
+import type { NewId } from '../base/ids.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type Card, fundingAssets } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** Stablecoins that cards have spent, on their way to the treasury: each try is a reservation that a transfer settles. */
 import { raiseAlarm } from '../alarms/alarms.ts'
-import type { NewId } from '../ids.ts'
-import type { Log } from '../log.ts'
-import { type Stablecoin, stablecoins } from '../money.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { type Stablecoin, stablecoins } from '../money/money.ts'
 import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'

@@ -5,7 +5,7 @@
  */
 import type { Selectable } from 'kysely'
 import type { CardControls } from '../../policies/cards/controls.ts'
-import type { Page } from '../page.ts'
+import type { Page } from '../base/page.ts'
 import type { IssuedCard } from '../providers/card-processor.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { CardTable } from '../storage/schema-cards.ts'

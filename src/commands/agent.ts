@@ -1,7 +1,7 @@
 /** `bursar agent new | sign | call`: keys and signed requests for agents, so that nobody must write RFC 9421 by hand. */
-import { systemClock } from '../clock.ts'
-import { signRequest } from '../identity/sign-request.ts'
-import { rootCause } from '../root-cause.ts'
+import { systemClock } from '../base/clock.ts'
+import { rootCause } from '../failures/root-cause.ts'
+import { signRequest } from '../identity/keys/sign-request.ts'
 import { readKeyFile, writeNewKey } from './key-file.ts'
 import { urlOf } from './url-of.ts'
 

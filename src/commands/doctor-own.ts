@@ -3,8 +3,8 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
-import type { Config } from '../config.ts'
-import { findSharedPaths } from '../private-directory.ts'
+import { findSharedPaths } from '../base/private-directory.ts'
+import type { Config } from '../config/read-config.ts'
 import { askWeb, type Finding, fail, ok, warn } from './doctor-probes.ts'
 
 const OLDEST_NODE = [20, 12] as const

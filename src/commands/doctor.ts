@@ -1,6 +1,6 @@
 /** `bursar doctor`: looks at everything that the gateway needs, and says what to do. It changes nothing. */
-import { systemClock } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
+import { systemClock } from '../base/clock.ts'
+import { type Config, readConfig } from '../config/read-config.ts'
 import { rateLimitsOf, settingsErrors } from '../settings.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {

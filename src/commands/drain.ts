@@ -1,6 +1,6 @@
 /** How a gateway ends once it is told to: within ten seconds, which is what those who tell it commonly grant. */
 import type { Server, ServerResponse } from 'node:http'
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 
 /** How long requests under way may take to finish. */
 const DRAIN_MS = 8_000

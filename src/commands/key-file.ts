@@ -4,8 +4,8 @@
  */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { SigningKey } from '../identity/sign-request.ts'
-import { thumbprintOf } from '../identity/thumbprint.ts'
+import type { SigningKey } from '../identity/keys/sign-request.ts'
+import { thumbprintOf } from '../identity/keys/thumbprint.ts'
 
 /** Reads a key file. @throws Error naming the file where it cannot be used. */
 export function readKeyFile(path: string): SigningKey {

@@ -1,6 +1,7 @@
 /** `bursar migrate`: applies what the database lacks. Commands may import the base, the runtime and identity. */
-import { readConfig } from '../config.ts'
-import { createLog } from '../log.ts'
+
+import { createLog } from '../base/log.ts'
+import { readConfig } from '../config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 
 /** Migrates the configured database and says what was done. */

@@ -1,5 +1,5 @@
 /** Travel Rule data goes with the transfer that it was given for, and with no other. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 import { claimTravelRule } from './store.ts'

@@ -1,6 +1,7 @@
 /** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
-import { Failure } from '../failure.ts'
-import { type Json, toJson } from '../json.ts'
+
+import { type Json, toJson } from '../base/json.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { ERASED, type KycDependencies, lockAccount, manuallyReviewedReasons, submit } from './kyc.ts'
 import { deleteApplicationLevel, restoreLevel } from './kyc-level.ts'

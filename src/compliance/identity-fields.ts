@@ -1,6 +1,6 @@
 /** What people say of themselves and of each other, as far as it is the same for every law. */
 import { z } from 'zod'
-import { isLei } from '../lei.ts'
+import { isLei } from '../base/lei.ts'
 
 /**
  * A name: a letter that is seen, nothing that nobody sees but the joiners that some scripts need, and nothing that turns the

@@ -1,5 +1,5 @@
 /** Who pays whom, as institutions tell each other. @see https://intervasp.org (IVMS101.2023) */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 
 /** A person or an organisation. @property identification what its institution knows it by. */
 export interface Party {

@@ -1,8 +1,8 @@
 /** Identity reviews as they are kept: what a person said lies sealed. */
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { z } from 'zod'
-import type { Page } from '../page.ts'
-import { seal, unseal } from '../seal.ts'
+import type { Page } from '../base/page.ts'
+import { seal, unseal } from '../base/seal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Schema } from '../storage/schema.ts'
 import type { KycApplicationTable } from '../storage/schema-compliance.ts'

@@ -1,6 +1,6 @@
 /** An identity review as its person reads it: never what they said. */
 import { z } from 'zod'
-import { untrustedText } from '../untrusted-text.ts'
+import { untrustedText } from '../base/untrusted-text.ts'
 import type { KycApplicationSummary } from './kyc.ts'
 
 /** The members of the answer. */

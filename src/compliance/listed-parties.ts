@@ -1,9 +1,9 @@
 /** A person decides on Travel Rule data that names somebody on the sanctions list: it is somebody else, or its destination stays held. */
 import { z } from 'zod'
-import { Failure } from '../failure.ts'
-import type { Log } from '../log.ts'
-import type { Page } from '../page.ts'
-import { unseal } from '../seal.ts'
+import type { Log } from '../base/log.ts'
+import type { Page } from '../base/page.ts'
+import { unseal } from '../base/seal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { TRAVEL_RULE_PURPOSE } from './store.ts'
 

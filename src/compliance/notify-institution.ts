@@ -2,11 +2,11 @@
 
 import { z } from 'zod'
 import { raiseAlarm } from '../alarms/alarms.ts'
-import { toJson } from '../json.ts'
-import type { Log } from '../log.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
+import { toJson } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import { unseal } from '../base/seal.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../providers/travel-rule-network.ts'
-import { unseal } from '../seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { TRAVEL_RULE_PURPOSE } from './store.ts'
 

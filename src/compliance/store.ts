@@ -1,7 +1,8 @@
 /** Travel Rule records. */
-import { type Money, type Stablecoin, stablecoins } from '../money.ts'
+
+import { seal } from '../base/seal.ts'
+import { type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address } from '../providers/chain.ts'
-import { seal } from '../seal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { TravelRuleTable } from '../storage/schema-compliance.ts'
 import { unusedTravelRuleCondition } from './transfer-facts.ts'

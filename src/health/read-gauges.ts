@@ -3,8 +3,8 @@
  * May import the base and ports; knows the tables of all rooms, and nothing of who asks.
  */
 import { alarmDomains } from '../alarms/alarms.ts'
-import type { Clock } from '../clock.ts'
-import { decimalOf, stablecoins } from '../money.ts'
+import type { Clock } from '../base/clock.ts'
+import { decimalOf, stablecoins } from '../money/money.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Gauge } from '../providers/metrics.ts'
 import type { Database, Statement } from '../storage/database.ts'

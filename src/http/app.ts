@@ -4,17 +4,20 @@
  */
 import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
-import { Failure } from '../failure.ts'
+import { nameUsed } from '../base/origins.ts'
+import type { Principal } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
-import { nameUsed } from '../origins.ts'
-import type { Principal } from '../principal.ts'
 import { authenticate, callerOf } from './authenticate.ts'
+import {
+  AUTHORIZATION_METADATA,
+  createAuthorizationServer,
+} from './authorization-server/authorization-server.ts'
 import { clientAddressOf, trustedProxyList } from './client-address.ts'
 import { READINESS, routeHealth, routeReadiness } from './health.ts'
-import { AUTHORIZATION_METADATA, createAuthorizationServer } from './oauth/authorization-server.ts'
-import { openApiDocument } from './openapi.ts'
+import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
 import { routeDocs } from './pages/docs-routes.tsx'
 import { routePages } from './pages/routes.tsx'

@@ -1,13 +1,13 @@
 /** Which credential a request carries, and who that is. One request, one credential. */
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
-import { Failure } from '../failure.ts'
-import { API_KEY_PREFIX, authenticateApiKey } from '../identity/api-keys.ts'
-import { authenticateAccessToken, isAccessToken } from '../identity/oauth-tokens.ts'
-import { authenticateSignature } from '../identity/request-signature.ts'
-import { authenticateSession, type IssuedSession } from '../identity/sessions.ts'
+import { namesOfOrigin } from '../base/origins.ts'
+import type { Principal } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
+import { API_KEY_PREFIX, authenticateApiKey } from '../identity/keys/api-keys.ts'
+import { authenticateSignature } from '../identity/keys/request-signature.ts'
+import { authenticateAccessToken, isAccessToken } from '../identity/oauth/oauth-tokens.ts'
+import { authenticateSession, type IssuedSession } from '../identity/sessions/sessions.ts'
 import type { Services } from '../kernel/context.ts'
-import { namesOfOrigin } from '../origins.ts'
-import type { Principal } from '../principal.ts'
 import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
 /** The session cookie's name: the `__Host-` prefix needs https. */

@@ -1,6 +1,6 @@
 /** Where a request came from. X-Forwarded-For counts only as far as proxies that are trusted have written it. */
 import { BlockList, isIP } from 'node:net'
-import { isAddressRange } from '../address-range.ts'
+import { isAddressRange } from '../base/address-range.ts'
 
 /** Trusted proxies from addresses and CIDRs. @throws Error naming an entry that is neither. */
 export function trustedProxyList(entries: readonly string[]): BlockList {

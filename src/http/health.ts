@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import type { Hono } from 'hono'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { readGauges } from '../health/read-gauges.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Gauge } from '../providers/metrics.ts'

@@ -2,9 +2,10 @@
  * Which hosts are ours. A page whose name was made to resolve to this machine (DNS rebinding) speaks to us from a browser in
  * here as if it were ours, but its Host header tells its own name.
  */
-import { Failure } from '../failure.ts'
+
+import { isLoopbackHost, namesOfOrigin } from '../base/origins.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Settings } from '../kernel/context.ts'
-import { isLoopbackHost, namesOfOrigin } from '../origins.ts'
 import type { HttpContext } from './request.ts'
 
 /** Makes the check of requests. @throws Failure `cross_site_request`, by the check. */

@@ -1,8 +1,8 @@
 /** Failures on the wire. @see https://www.rfc-editor.org/rfc/rfc9457 */
 import { HTTPException } from 'hono/http-exception'
-import { Failure } from '../failure.ts'
+import type { Log } from '../base/log.ts'
+import { Failure } from '../failures/failure.ts'
 import { stepUpMaxAge } from '../kernel/gates/step-up.ts'
-import type { Log } from '../log.ts'
 import { withoutCredentials } from './query-credentials.ts'
 
 /** What a 401 tells a client about how to come in. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */

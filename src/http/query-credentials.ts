@@ -1,5 +1,5 @@
 /** Credentials never travel in a query string: it ends up in logs, histories and referrers. Spec 5.5.4. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 
 /** Names that stand for a credential, in lower case and without `-` and `_`. */
 const names = new Set([

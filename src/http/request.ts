@@ -1,12 +1,12 @@
 /** A request as it arrived: what node-server knows and Hono's URL no longer does. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context as HonoContext } from 'hono'
-import { Failure } from '../failure.ts'
-import type { RawRequest } from '../identity/request-signature.ts'
-import type { IssuedSession } from '../identity/sessions.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../base/json.ts'
+import type { Principal } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
+import type { RawRequest } from '../identity/keys/request-signature.ts'
+import type { IssuedSession } from '../identity/sessions/sessions.ts'
 import type { RateReading } from '../kernel/gates/rate.ts'
-import type { Principal } from '../principal.ts'
 import { bodyTooLarge, MAX_BODY_BYTES } from './problem.ts'
 
 /** Who sent a request. @property refusal why its credential does not hold: no matter on a route that is open to anybody. */

@@ -1,7 +1,7 @@
 /** One tool as one REST route. */
 import type { Hono } from 'hono'
-import { Failure } from '../failure.ts'
-import { isStorable } from '../json.ts'
+import { isStorable } from '../base/json.ts'
+import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { requireRail } from '../kernel/gates/rail.ts'

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 
 /** How long a client may take, in milliseconds. */
 export interface ClientTimeouts {

@@ -1,10 +1,10 @@
 /** What the gateway tells anybody about itself at well-known places. @see https://www.rfc-editor.org/rfc/rfc8615 */
 import type { Hono } from 'hono'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
-import { scopes } from '../identity/grantable.ts'
-import { issuerOf, resourceOf } from '../identity/oauth-tokens.ts'
+import { nameUsed } from '../base/origins.ts'
+import { scopes } from '../identity/keys/grantable.ts'
+import { issuerOf, resourceOf } from '../identity/oauth/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
-import { nameUsed } from '../origins.ts'
 import type { Env } from './request.ts'
 import type { Seller } from './route.ts'
 

@@ -3,9 +3,10 @@
  * request, so that a lock, a revocation or a changed role holds for the very next one. May import base, ports, ledger and
  * policies; knows no transport.
  */
-import { Failure } from '../failure.ts'
-import type { NewId } from '../ids.ts'
-import type { Account } from '../principal.ts'
+
+import type { NewId } from '../base/ids.ts'
+import type { Account } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** What decides who is an administrator. */

@@ -1,6 +1,6 @@
 /** Challenges: single-use rows in the shared store. Whoever takes one first has it; nobody has it twice. */
-import type { NewId } from '../ids.ts'
-import type { Json } from '../json.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Json } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
 import type { ChallengeTable } from '../storage/schema-people.ts'
 

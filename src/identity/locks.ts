@@ -1,7 +1,7 @@
 /** Locks: who is locked and what locks. A lock is read with the account on every request, so it binds the very next one. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { pauseKeys } from './owned-keys.ts'
+import { pauseKeys } from './keys/owned-keys.ts'
 import { revokeSessions } from './store.ts'
 
 /** How many wrong second factors in how long lock an account. */

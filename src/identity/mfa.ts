@@ -2,9 +2,10 @@
  * The second factor: time-based one-time passwords and recovery codes. Its tables are written here and nowhere else, and
  * these functions are called by POST /api/security/mfa alone (spec 5.2.6). @see https://www.rfc-editor.org/rfc/rfc6238
  */
-import { Failure } from '../failure.ts'
-import { randomToken } from '../ids.ts'
-import { keyedHash, seal, unseal } from '../seal.ts'
+
+import { randomToken } from '../base/ids.ts'
+import { keyedHash, seal, unseal } from '../base/seal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** How far an authenticator's clock may be off, in seconds: one step either way. */

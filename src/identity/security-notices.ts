@@ -3,10 +3,10 @@
  * what was removed from it. A notice that cannot
  * be sent undoes nothing.
  */
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 import type { Messages } from '../providers/messages.ts'
 import type { Connection } from '../storage/database.ts'
-import { addressesOf } from './login-destinations.ts'
+import { addressesOf } from './codes/login-destinations.ts'
 
 const events = {
   factor_begun: 'Setting up a second factor was begun for',

@@ -1,7 +1,7 @@
 /** The rows of identity, as the types of the base. */
 import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
-import type { Page } from '../page.ts'
-import type { AccessKey, Account } from '../principal.ts'
+import type { Page } from '../base/page.ts'
+import type { AccessKey, Account } from '../base/principal.ts'
 import type { Connection } from '../storage/database.ts'
 import type { AccessKeyTable, Schema } from '../storage/schema.ts'
 

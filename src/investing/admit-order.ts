@@ -1,8 +1,8 @@
 /** What is found out about an order before anything is held. Reads, and may refuse. */
-import { Failure } from '../failure.ts'
-import { decimalOf, type Money } from '../money.ts'
+import { Failure } from '../failures/failure.ts'
+import { decimalOf, type Money } from '../money/money.ts'
+import { unitsForUp, worthRoundedDown } from '../money/shares.ts'
 import type { Broker } from '../providers/broker.ts'
-import { unitsForUp, worthRoundedDown } from '../shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { availableShares } from './positions.ts'
 

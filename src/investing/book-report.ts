@@ -1,10 +1,10 @@
 /** Books how far an order came: money, shares, cost and the order's row in one transaction. */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
-import { toJson } from '../json.ts'
+import { toJson } from '../base/json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
+import { averagePrice, costRoundedUp, least, sharesOf, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { averagePrice, costRoundedUp, least, sharesOf, worthRoundedDown } from '../shares.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { takeSpend } from '../spending/take.ts'
 import type { Connection } from '../storage/database.ts'

@@ -1,5 +1,5 @@
 /** Cancels an order: remembered first, so that it ends even where the broker cannot be reached now. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder, type OrderOwner, requestCancel } from './store.ts'

@@ -1,12 +1,12 @@
 /** Dividends: whoever has shares at the end of a record date gets cash on the pay date, once. */
 import { sql } from 'kysely'
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import type { Log } from '../log.ts'
+import { worthRoundedDown } from '../money/shares.ts'
 import type { Broker, Dividend } from '../providers/broker.ts'
-import { worthRoundedDown } from '../shares.ts'
 import type { Database } from '../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
 

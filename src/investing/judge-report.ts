@@ -2,8 +2,9 @@
  * The one place where a broker's report on an order is believed or not: it is of this order, within what was ordered and held, at
  * a price that can be, and never takes back what it said before. What does not fit is not booked.
  */
+
+import { costRoundedUp, least, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
-import { costRoundedUp, least, worthRoundedDown } from '../shares.ts'
 import type { Order } from './order.ts'
 
 /** Why a report is not believed, for programs. */

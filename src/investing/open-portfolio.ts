@@ -1,9 +1,9 @@
 /** The small portfolio that a demo account starts with: cash, and shares that it bought a quarter ago at the prices of that day. */
-import type { NewId } from '../ids.ts'
+import type { NewId } from '../base/ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
+import { sharesOf, unitsForDown } from '../money/shares.ts'
 import type { Broker } from '../providers/broker.ts'
-import { sharesOf, unitsForDown } from '../shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
 import { changePosition } from './positions.ts'

@@ -1,8 +1,8 @@
 /** An order as its owner sees it. */
 import { z } from 'zod'
-import { decimalOf } from '../money.ts'
-import { priceText, quantityText } from '../shares.ts'
-import { untrustedTextOrNull } from '../untrusted-text.ts'
+import { untrustedTextOrNull } from '../base/untrusted-text.ts'
+import { decimalOf } from '../money/money.ts'
+import { priceText, quantityText } from '../money/shares.ts'
 import type { Order } from './order.ts'
 
 /** The view. */

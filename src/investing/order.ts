@@ -3,9 +3,9 @@
  * policies. Invariants: an order is a row before the broker hears of it; what it may cost or give up is held until the broker
  * has said how it ended; what was filled is booked once, in one transaction with the money.
  */
-import type { Clock } from '../clock.ts'
-import type { NewId } from '../ids.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { Database } from '../storage/database.ts'
 

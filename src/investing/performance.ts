@@ -3,7 +3,7 @@
  * they never count as gain or loss. Pure: history and prices in, series out.
  * @see https://en.wikipedia.org/wiki/Time-weighted_return
  */
-import { worthRoundedDown } from '../shares.ts'
+import { worthRoundedDown } from '../money/shares.ts'
 import type { History } from './history.ts'
 
 /** The windows that can be asked for. */

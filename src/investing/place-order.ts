@@ -1,5 +1,5 @@
 /** One order: row → broker → books. Called with what it may cost or give up already held. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { rejected } from './admit-order.ts'
 import { bookReport } from './book-report.ts'

@@ -1,7 +1,7 @@
 /** Positions: how many shares an account has is the ledger's to say, what they cost it is here. */
 import { sql } from 'kysely'
 import { available, held } from '../ledger/accounts.ts'
-import { nameOfValue, sharesOf } from '../shares.ts'
+import { nameOfValue, sharesOf } from '../money/shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { BROKER } from './order.ts'
 

@@ -1,6 +1,6 @@
 /** What was held for an order that then never got a row: its process ended between the two. */
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 

@@ -1,7 +1,7 @@
 /** The portfolio: cash, holdings at the last prices, dividends and performance. */
 import { balances } from '../ledger/balances.ts'
+import { worthRoundedDown } from '../money/shares.ts'
 import type { Broker } from '../providers/broker.ts'
-import { worthRoundedDown } from '../shares.ts'
 import type { Database } from '../storage/database.ts'
 import { type DividendSummary, showDividends } from './dividends.ts'
 import { readHistory } from './history.ts'

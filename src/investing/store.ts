@@ -1,6 +1,6 @@
 /** Orders in the database. */
 import type { Selectable } from 'kysely'
-import type { Page } from '../page.ts'
+import type { Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 import type { InvestingTables } from '../storage/schema-investing.ts'
 import type { Order } from './order.ts'

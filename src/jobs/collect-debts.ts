@@ -1,7 +1,7 @@
 /** Collects what owners owe, as soon as they have anything. */
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
-import { decimalOf } from '../money.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { decimalOf } from '../money/money.ts'
 import type { Rates } from '../providers/rates.ts'
 import { collectDebt, type DebtCollectionDependencies, dueDebts } from '../spending/debts.ts'
 import type { Database } from '../storage/database.ts'

@@ -1,6 +1,6 @@
 /** Jobs: what a crash or a slow provider left open is finished here. May import base, ports, ledger, spending and domains. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 
 /** A job that runs until it is stopped. `stop` tells a round that is under way, and waits for it. */
 export interface Job {

@@ -2,9 +2,9 @@
 
 import { openVirtualAccount } from '../banking/open-account.ts'
 import { claimAccountOrders, endAccountOrder } from '../banking/order-account.ts'
+import type { Log } from '../base/log.ts'
 import { type IssueParts, issueCard } from '../cards/issue-card.ts'
 import { claimCardOrders, endCardOrder } from '../cards/order-card.ts'
-import type { Log } from '../log.ts'
 import type { BankingProvider } from '../providers/banking.ts'
 import type { Database } from '../storage/database.ts'
 

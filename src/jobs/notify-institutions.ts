@@ -1,7 +1,7 @@
 /** Tells beneficiaries' institutions what the Travel Rule asks, and asks them what they say of it. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import { claimUnsentTravelRules, notifyInstitution } from '../compliance/notify-institution.ts'
-import type { Log } from '../log.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
 import type { Database } from '../storage/database.ts'
 

@@ -1,6 +1,6 @@
 /** Compares ledger and chain, a page of wallets a round, for ever around. */
-import { decimalOf } from '../money.ts'
-import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile.ts'
+import { decimalOf } from '../money/money.ts'
+import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile/reconcile.ts'
 import { pageOfWallets } from '../wallets/store.ts'
 
 /** Wallets a round: a page costs the node four reads a wallet. */

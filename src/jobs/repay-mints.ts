@@ -1,9 +1,9 @@
 /** Sandbox: puts on the chain what the books were credited with and a failed mint left out. */
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
-import { claimMints, repayMint } from '../wallets/owed-mints.ts'
+import { claimMints, repayMint } from '../wallets/reconcile/owed-mints.ts'
 
 /** Longer than the request that owes it has it in hand. */
 const QUIET_MS = 15_000

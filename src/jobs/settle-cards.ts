@@ -1,4 +1,6 @@
 /** Finishes what cards leave behind: messages that came too early, approvals that nobody claims, and stablecoins for the treasury. */
+
+import type { Log } from '../base/log.ts'
 import {
   applyTransaction,
   type CardTransactionDependencies,
@@ -11,11 +13,10 @@ import {
   staleAuthorizations,
   unsentSettlements,
 } from '../cards/settlements.ts'
-import type { Log } from '../log.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
 import { type Address, CARDS_AGENT, type Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
-import { sendTransfer } from '../wallets/send-transfer.ts'
+import { sendTransfer } from '../wallets/transfers/send-transfer.ts'
 
 const BATCH = 100
 /** Longer than a processor takes to ask us again. */

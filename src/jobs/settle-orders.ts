@@ -1,6 +1,6 @@
 /** Carries open orders on: books what the broker filled, ends what it ended, places what a crash kept from it. */
 import { raiseAlarm } from '../alarms/alarms.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import type { InvestingDependencies } from '../investing/order.ts'
 import { releaseUnplaced } from '../investing/release-unplaced.ts'
 import { resumeOrder } from '../investing/resume-order.ts'

@@ -1,5 +1,5 @@
 /** Finds out what became of payments that a crash, a lost connection or a slow chain left open. Asks the chain; never goes by time alone. */
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 import { type PaymentResolutionDependencies, resolvePayment } from '../payments/resolve-payment.ts'
 import { claimPayment, openPayments } from '../payments/store.ts'
 

@@ -1,8 +1,9 @@
 /** Finishes transfers that a crash, a lost connection or a slow chain left open. Asks the chain; never goes by time alone. */
-import { releaseOrphans } from '../wallets/release-orphans.ts'
-import { resumeTransfer } from '../wallets/resume-transfer.ts'
-import type { TransferDependencies } from '../wallets/send-transfer.ts'
+
 import { claimTransfer, openTransfers } from '../wallets/store.ts'
+import { releaseOrphans } from '../wallets/transfers/release-orphans.ts'
+import { resumeTransfer } from '../wallets/transfers/resume-transfer.ts'
+import type { TransferDependencies } from '../wallets/transfers/send-transfer.ts'
 
 /** A transfer that was touched more recently may still be in the hands of the request that made it. */
 const QUIET_MS = 5_000

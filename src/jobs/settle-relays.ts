@@ -1,7 +1,7 @@
 /** Finishes relays that a crash, a lost connection or a slow chain left open. Asks the chain before it sends anything again. */
-import type { RelayDependencies } from '../wallets/relay-outcome.ts'
-import { resumeRelay } from '../wallets/relay-payment.ts'
-import { claimRelay, openRelays } from '../wallets/relay-store.ts'
+import type { RelayDependencies } from '../wallets/relays/relay-outcome.ts'
+import { resumeRelay } from '../wallets/relays/relay-payment.ts'
+import { claimRelay, openRelays } from '../wallets/relays/relay-store.ts'
 
 /** A relay that was touched more recently may still be in the hands of the request that made it. */
 const QUIET_MS = 10_000

@@ -1,7 +1,7 @@
 /** Asks the provider of identity reviews about those that it has not decided on. */
 
 import { isStopped } from '../alarms/alarms.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { followUp, type KycDependencies } from '../compliance/kyc.ts'
 import { pendingApplications } from '../compliance/kyc-store.ts'
 

@@ -1,13 +1,14 @@
 /** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, MCP sessions that ended, closed windows of rate limits. */
+
+import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
-import type { Clock } from '../clock.ts'
 import { sweepChallenges } from '../identity/challenges.ts'
 import { sweepFailedFactors } from '../identity/locks.ts'
 import { sweepNonces } from '../identity/store.ts'
 import { sweepMcpSessions } from '../mcp-sessions/sessions.ts'
 import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
-import { sweepIntents } from '../wallets/intent-store.ts'
+import { sweepIntents } from '../wallets/signing/intent-store.ts'
 
 /** Longer than any window of the contract. */
 const WINDOW_MS = 24 * 60 * 60 * 1000

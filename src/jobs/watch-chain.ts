@@ -1,6 +1,6 @@
 /** Finds deposits and withdrawals: reads the chain's transfers from a kept cursor on, however many wallets there are. */
 import type { Chain } from '../providers/chain.ts'
-import { bookMovements } from '../wallets/book-movements.ts'
+import { bookMovements } from '../wallets/reconcile/book-movements.ts'
 import {
   adoptChain,
   type ChainBlock,
@@ -9,9 +9,9 @@ import {
   headOf,
   moveCursor,
   noteVerification,
-} from '../wallets/chain-cursor.ts'
-import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile.ts'
-import { findUnexplainedTransfers } from '../wallets/settled-movements.ts'
+} from '../wallets/reconcile/chain-cursor.ts'
+import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile/reconcile.ts'
+import { findUnexplainedTransfers } from '../wallets/reconcile/settled-movements.ts'
 import { walletsAt } from '../wallets/store.ts'
 import { MAX_REORGANIZATION_MS, verifySettled } from './verify-settled.ts'
 

@@ -5,8 +5,8 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { canonicalJson, type Json } from '../json.ts'
-import { keyedHash } from '../seal.ts'
+import { canonicalJson, type Json } from '../base/json.ts'
+import { keyedHash } from '../base/seal.ts'
 
 /** The hash before the first entry. */
 export const FIRST_PREVIOUS = '0'.repeat(64)

@@ -1,6 +1,6 @@
 /** Reading the journal: an account's own entries, and the whole chain. */
 import type { Selectable } from 'kysely'
-import { onePage, type Page } from '../page.ts'
+import { onePage, type Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 import type { JournalTables } from '../storage/schema-journal.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from './entry.ts'

@@ -2,7 +2,7 @@
 
 import type { KeyObject } from 'node:crypto'
 import { CompactSign, compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
-import { canonicalJson } from '../json.ts'
+import { canonicalJson } from '../base/json.ts'
 import { type ChainedEntry, entryHash, FIRST_PREVIOUS, isAuthenticEntry } from './entry.ts'
 
 /** Where a journal ends. */

@@ -1,6 +1,6 @@
 /** Writing the journal. */
-import type { NewId } from '../ids.ts'
-import type { Json } from '../json.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Json } from '../base/json.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { type EntryContent, entryHash, entryMac, FIRST_PREVIOUS } from './entry.ts'
 

@@ -1,13 +1,13 @@
 /** What a call sees of the world: the services of the process, and who asks, when and from where. */
 import type { AmlLimits } from '../../policies/aml/limits.ts'
 import type { KycLimits } from '../../policies/kyc.ts'
-import type { Clock } from '../clock.ts'
-import { Failure } from '../failure.ts'
-import type { NewId } from '../ids.ts'
+import type { Clock } from '../base/clock.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import type { AccountPrincipal, Principal } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { WriteJournal } from '../journal/write.ts'
-import type { Log } from '../log.ts'
-import type { Money } from '../money.ts'
-import type { AccountPrincipal, Principal } from '../principal.ts'
+import type { Money } from '../money/money.ts'
 import type { BankingProvider } from '../providers/banking.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { CardProcessor } from '../providers/card-processor.ts'
@@ -24,10 +24,10 @@ import type { AddressScreening } from '../providers/screening.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network.ts'
+import type { Approval } from '../spending/approvals.ts'
 import type { Vouch } from '../spending/authenticate.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
-import type { Database } from '../storage/database.ts'
-import type { Tool } from './tool.ts'
+import type { Connection, Database } from '../storage/database.ts'
 
 /** What a configuration decides about the product itself. */
 export interface Settings {
@@ -108,9 +108,25 @@ export interface Services {
   readonly tracing: Tracing
   /** Null in production. */
   readonly sandbox: SandboxCredentials | null
-  /** The tool of a name: what was asked for earlier is run by it. */
-  readonly operation: (name: string) => Tool | undefined
+  /** Runs a call that its owner has approved. */
+  readonly runApproved: RunApproved
 }
+
+/** Finds a key and its owner's account as they are now; undefined where the key was revoked. */
+export type FindKey = (
+  database: Connection,
+  by: { id: string },
+) => Promise<Omit<Extract<AccountPrincipal, { kind: 'key' }>, 'kind'> | undefined>
+
+/**
+ * Runs an approved call once and stores its outcome. Safe to repeat.
+ * @throws Failure where the outcome is unknown: the call may be repeated.
+ */
+export type RunApproved = (
+  context: Omit<Context, 'principal' | 'idempotencyKey' | 'afterCommit'>,
+  approval: Approval,
+  findKey: FindKey,
+) => Promise<Approval>
 
 /** One call. */
 export interface Context extends Services {

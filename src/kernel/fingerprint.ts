@@ -1,7 +1,7 @@
 /** What makes two calls the same call. */
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../json.ts'
-import type { AccountPrincipal } from '../principal.ts'
+import { canonicalJson } from '../base/json.ts'
+import type { AccountPrincipal } from '../base/principal.ts'
 
 /** SHA-256 over the operation's name and its canonical input, hex: equal for the same call over REST and MCP. */
 export function fingerprintOf(name: string, input: unknown): string {

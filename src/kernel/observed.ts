@@ -1,5 +1,5 @@
 /** Providers that are watched: how long each call took and what came of it, without the providers knowing. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Metrics } from '../providers/metrics.ts'
 import type { RateLimiter } from '../providers/rate-limiter.ts'
 import type { Tracing } from '../providers/tracing.ts'

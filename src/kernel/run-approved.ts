@@ -1,18 +1,16 @@
 /** Runs the very call that its owner has approved, and keeps what came of it. Safe to repeat: the call runs once. */
-import { Failure, failures } from '../failure.ts'
-import { parseJson, toJson } from '../json.ts'
-import type { AccountPrincipal } from '../principal.ts'
+
+import { parseJson, toJson } from '../base/json.ts'
+import type { AccountPrincipal } from '../base/principal.ts'
+import { Failure, failures } from '../failures/failure.ts'
 import { type Approval, storeApprovalOutcome, unfinishedApprovals } from '../spending/approvals.ts'
 import { findAllowedDecision } from '../spending/decisions.ts'
-import type { Connection } from '../storage/database.ts'
-import type { Context, Services } from './context.ts'
+import type { FindKey, RunApproved, Services } from './context.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { run } from './run.ts'
+import type { Tool } from './tool.ts'
 
 type Key = Extract<AccountPrincipal, { kind: 'key' }>
-
-/** Finds the key that asked, with its owner's account as they are now; undefined where it was revoked. */
-export type FindKey = (database: Connection, by: { id: string }) => Promise<Omit<Key, 'kind'> | undefined>
 
 /** Approved calls that were touched more recently may still be in the hands of the request that approved them. */
 const QUIET_MS = 3_000
@@ -22,16 +20,20 @@ const BATCH = 50
  * The policy, the budget and the balance are those of this moment; only the owner's word is not asked for again.
  * @throws Failure where it is not known how the call went: it may be repeated.
  */
-export async function runApproved(
-  context: Omit<Context, 'principal' | 'idempotencyKey' | 'afterCommit'>,
+export function createRunApproved(findTool: (name: string) => Tool | undefined): RunApproved {
+  return (context, approval, findKey) => runApproved(context, approval, { findTool, findKey })
+}
+
+async function runApproved(
+  context: Parameters<RunApproved>[0],
   approval: Approval,
-  findKey: FindKey,
+  { findTool, findKey }: { findTool: (name: string) => Tool | undefined; findKey: FindKey },
 ): Promise<Approval> {
   const { database, now } = context
   const keep = (outcome: Parameters<typeof storeApprovalOutcome>[1]['outcome']) =>
     storeApprovalOutcome(database, { id: approval.id, outcome, now })
   const refuse = (failure: Failure) => keep({ problem: toJson(failure.toProblem()) })
-  const tool = context.operation(approval.operation)
+  const tool = findTool(approval.operation)
   if (tool === undefined) throw new Error(`there is no operation ${approval.operation}`)
   const input = parseJson(approval.input)
   // Without a key of its caller's the approval is the call's name, so that it cannot run twice.
@@ -73,8 +75,10 @@ export async function finishApprovals(
     if (signal.aborted) return
     const now = services.clock()
     const context = { ...services, requestId: services.newId('req', now), now }
-    await runApproved(context, approval, findKey).catch((err: unknown) =>
-      services.log.warn({ err, approvalId: approval.id }, 'an approved call cannot be finished yet'),
-    )
+    await services
+      .runApproved(context, approval, findKey)
+      .catch((err: unknown) =>
+        services.log.warn({ err, approvalId: approval.id }, 'an approved call cannot be finished yet'),
+      )
   }
 }

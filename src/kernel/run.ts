@@ -2,9 +2,10 @@
  * The kernel: what every call passes through, whatever the transport. A call is allowed, decoded, its rail read; then it
  * reads, writes once, or spends once. May import base, ports, ledger, spending and policies.
  */
-import { Failure } from '../failure.ts'
-import { idempotencyInProgress } from '../idempotency-failures.ts'
-import { type Json, toJson } from '../json.ts'
+
+import { type Json, toJson } from '../base/json.ts'
+import { Failure } from '../failures/failure.ts'
+import { idempotencyInProgress } from '../failures/idempotency-failures.ts'
 import { findAllowedDecision, findDecisionFacts } from '../spending/decisions.ts'
 import { claimingIdempotency, withIdempotency } from '../spending/idempotency.ts'
 import type { Connection, Database } from '../storage/database.ts'

@@ -2,8 +2,9 @@
  * Whether a caller still stands. A credential is read when its request arrives; where many wait for the database, the account
  * may be locked and recovered before the request has its turn.
  */
-import { Failure } from '../failure.ts'
-import type { Principal } from '../principal.ts'
+
+import type { Principal } from '../base/principal.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { requireUnpaused } from './gates/scope.ts'
 

@@ -7,10 +7,10 @@ import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../policies/policy.ts'
 import type { Scope } from '../../policies/scopes.ts'
-import { Failure, type FailureCode, type FailureMembers } from '../failure.ts'
-import type { Money } from '../money.ts'
+import { Failure, type FailureCode, type FailureMembers } from '../failures/failure.ts'
+import type { Money } from '../money/money.ts'
+import type { Shares } from '../money/shares.ts'
 import type { RailId } from '../providers/rail-controls.ts'
-import type { Shares } from '../shares.ts'
 import type { Context, Services } from './context.ts'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */

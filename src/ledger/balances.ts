@@ -1,6 +1,6 @@
 /** What the books say that accounts have. */
 import { sql } from 'kysely'
-import type { Asset } from '../money.ts'
+import type { Asset } from '../money/money.ts'
 import type { Connection } from '../storage/database.ts'
 import type { OwnerAccount, SystemAccount } from './accounts.ts'
 

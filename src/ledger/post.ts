@@ -4,8 +4,8 @@
  * functions: every posting takes from one account what it gives to another, so the books sum to zero; no owner's account
  * falls below zero; an owner's materialized balance equals the sum of its postings.
  */
-import { Failure } from '../failure.ts'
-import { decimalOfValue, nameOfValue, type Value } from '../shares.ts'
+import { Failure } from '../failures/failure.ts'
+import { decimalOfValue, nameOfValue, type Value } from '../money/shares.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import type { LedgerAccount } from './accounts.ts'
 

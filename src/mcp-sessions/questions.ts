@@ -1,7 +1,7 @@
 /** What a client is asked while its call waits: the answer comes with a request of its own, perhaps to another instance. */
-import { randomToken } from '../ids.ts'
+import { randomToken } from '../base/ids.ts'
+import { createWaiters, type Waiters } from '../base/waiters.ts'
 import type { Connection } from '../storage/database.ts'
-import { createWaiters, type Waiters } from '../waiters.ts'
 import type { McpSession } from './sessions.ts'
 
 /** How often it is looked whether an answer is there. */

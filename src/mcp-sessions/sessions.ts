@@ -3,7 +3,7 @@
  * A session belongs to the key that opened it; to all others it does not exist. May import what domains may.
  */
 import { createHash } from 'node:crypto'
-import { randomToken } from '../ids.ts'
+import { randomToken } from '../base/ids.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** How long a session lives that nobody uses. */

@@ -4,12 +4,12 @@
  * in the rate. No float is ever involved.
  */
 
-import { convertRoundingDown, crossRateDown, rateText } from '../cross-rate.ts'
-import { type Currency, currencyOf, quotableCodes } from '../currencies.ts'
-import { Failure } from '../failure.ts'
-import { decimalOfUnits } from '../money.ts'
+import { Failure } from '../failures/failure.ts'
+import { convertRoundingDown, crossRateDown, rateText } from '../money/cross-rate.ts'
+import { type Currency, currencyOf, quotableCodes } from '../money/currencies.ts'
+import { decimalOfUnits } from '../money/money.ts'
+import type { RateTable } from '../money/rate-table.ts'
 import type { Rates } from '../providers/rates.ts'
-import type { RateTable } from '../rate-table.ts'
 
 /** How long a quote holds. */
 const QUOTE_MS = 60_000

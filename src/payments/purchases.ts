@@ -1,5 +1,5 @@
 /** Payments under the idempotency key of whoever buys: one for each, whichever payment a call comes with. */
-import { idempotencyInProgress, idempotencyKeyReused } from '../idempotency-failures.ts'
+import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { beginPayment, findPaymentLike, type NewPayment, type StoredPayment } from './store.ts'
 

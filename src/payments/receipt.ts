@@ -1,6 +1,6 @@
 /** What a payer gets: the answer with its payment beside it, and the receipt that x402 clients read. */
 import { getAddress } from 'viem'
-import { decimalOfUnits } from '../money.ts'
+import { decimalOfUnits } from '../money/money.ts'
 import type { StoredPayment } from './store.ts'
 
 /** Digits of every stablecoin. */

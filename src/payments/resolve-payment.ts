@@ -3,7 +3,7 @@
  * another's transaction used, that its payer cancelled, or that is unspent after its time, can never be paid. Whatever
  * cannot be read stays pending.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import {
   type Carrier,
   type ExpectedPayment,

@@ -1,5 +1,5 @@
 /** The banking provider: opens virtual accounts and tells of what comes in and goes out through them. */
-import type { Stablecoin } from '../money.ts'
+import type { Stablecoin } from '../money/money.ts'
 import type { WebhookDelivery } from './card-processor.ts'
 
 /** What accounts can be opened in. */

@@ -3,7 +3,7 @@
  * money is in cents. Adapters: `sandbox` (matches against a feed of its own), `alpaca` and `none`.
  */
 
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 
 /** A stock or fund that is traded. */
 export interface Instrument {

@@ -4,7 +4,7 @@
  * submitting again after a crash can never pay twice. Units are the token's smallest (1 USDC = 1_000_000n).
  * @see https://eips.ethereum.org/EIPS/eip-4337
  */
-import type { Stablecoin } from '../money.ts'
+import type { Stablecoin } from '../money/money.ts'
 
 /** An EVM address, 0x and 40 hex digits. */
 export type Address = `0x${string}`

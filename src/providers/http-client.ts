@@ -2,7 +2,7 @@
  * The one client for providers' HTTP APIs. Every call has a checked URL, a time limit that covers the body, and a size limit;
  * a redirect is an error, because it would carry our credentials elsewhere.
  */
-import { textOf } from '../read-body.ts'
+import { textOf } from '../base/read-body.ts'
 
 /** More than any provider's answer that is not said to be larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024

@@ -1,5 +1,5 @@
 /** Where foreign exchange reference rates come from. */
-import type { RateTable } from '../rate-table.ts'
+import type { RateTable } from '../money/rate-table.ts'
 
 /** The rates port. */
 export interface Rates {

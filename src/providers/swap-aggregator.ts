@@ -3,7 +3,7 @@
  * token, dollars are millionths. Adapters: `sandbox` (three of them), `lifi`, `relay`, `zeroex`, `across`; `guarded` stands in
  * front of each.
  */
-import type { SwapToken } from '../swap-tokens.ts'
+import type { SwapToken } from '../money/swap-tokens.ts'
 
 /** What is asked. @property sender who would swap, an EVM address; null where the caller has none. */
 export interface SwapRequest {

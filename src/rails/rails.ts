@@ -2,8 +2,8 @@
  * Rails: the ways in which money moves here, as anybody may read them, and whether each is on. May import the base and
  * ports. What a rail is lies in this file; whether it is on, its control says, and nothing here ever guesses that.
  */
-import { Failure } from '../failure.ts'
-import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money.ts'
+import { Failure } from '../failures/failure.ts'
+import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RailControls, RailId } from '../providers/rail-controls.ts'
 
 /** What is taken for the use of a rail, above the amount itself. */

@@ -1,7 +1,7 @@
 /** An agent as its owner sees it: its key, what it may do, and what it used. */
 import { z } from 'zod'
 import { spendPolicy } from '../../policies/policy.ts'
-import type { AccessKey } from '../principal.ts'
+import type { AccessKey } from '../base/principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { showUsage, usageView } from './usage.ts'
 

@@ -1,7 +1,7 @@
 /** An approval as its owner and its agent see it. */
 import { z } from 'zod'
-import { parseJson, toJson } from '../json.ts'
-import { UNTRUSTED_TEXT_KEY } from '../untrusted-text.ts'
+import { parseJson, toJson } from '../base/json.ts'
+import { UNTRUSTED_TEXT_KEY } from '../base/untrusted-text.ts'
 import type { Approval } from './approvals.ts'
 
 /** The states that an approval can be in. */

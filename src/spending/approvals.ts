@@ -1,7 +1,7 @@
 /** Approvals: what an agent may do only once its owner has said so. Bound to the exact call, decided once, run once. */
-import type { NewId } from '../ids.ts'
-import type { Json } from '../json.ts'
-import type { Page } from '../page.ts'
+import type { NewId } from '../base/ids.ts'
+import type { Json } from '../base/json.ts'
+import type { Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** An approval. `expired` is a pending one whose time is over. */

@@ -5,13 +5,14 @@
  * own, before the answer. A process that ends between the two leaves a row without a code, which the audit reports.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { canonicalJson, toJson } from '../json.ts'
-import type { Log } from '../log.ts'
-import { keyedHash } from '../seal.ts'
+import { canonicalJson, toJson } from '../base/json.ts'
+import type { Log } from '../base/log.ts'
+import { keyedHash } from '../base/seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type ContentRow, contentOf, type DecisionContent } from './decision-content.ts'
-import type { SpendRequest, SpendVerdict } from './reserve.ts'
+import type { SpendVerdict } from './reserve.ts'
 import type { ReserveQueue } from './reserve-queue.ts'
+import type { SpendRequest } from './spend-request.ts'
 
 /** What authenticating needs. */
 export interface AuthenticationDependencies {

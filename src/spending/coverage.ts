@@ -1,5 +1,5 @@
 /** What the chain lets cards take of a wallet that its owner holds, as it was read before a decision. */
-import type { Stablecoin } from '../money.ts'
+import type { Stablecoin } from '../money/money.ts'
 import type { Parameter } from '../storage/database.ts'
 
 /** A token of the wallet, in smallest units. @property price what a whole token counts as in the allowance. */

@@ -3,9 +3,9 @@
  * the gateway itself, and never more than what it paid.
  */
 import { sql } from 'kysely'
-import type { NewId } from '../ids.ts'
-import { type Asset, assetDecimals, type Money, stablecoins } from '../money.ts'
-import type { RateTable } from '../rate-table.ts'
+import type { NewId } from '../base/ids.ts'
+import { type Asset, assetDecimals, type Money, stablecoins } from '../money/money.ts'
+import type { RateTable } from '../money/rate-table.ts'
 import { type Connection, callForRow } from '../storage/database.ts'
 import type { Vouch } from './authenticate.ts'
 import type { ContentRow } from './decision-content.ts'

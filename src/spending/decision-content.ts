@@ -1,6 +1,6 @@
 /** The content of a decision: what its authentication code, its receipt and its place in the chain cover. */
 import { z } from 'zod'
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 
 /** What a decision says: all that its row holds, and what the chain hashes. Also a member of an export's lines. */
 export const decisionContent = z.strictObject({

@@ -2,8 +2,9 @@
  * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table and under the same
  * locks. The answer is kept in the transaction of its effect where it has one, for 24 hours.
  */
-import { idempotencyInProgress, idempotencyKeyReused } from '../idempotency-failures.ts'
-import type { Json } from '../json.ts'
+
+import type { Json } from '../base/json.ts'
+import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
 
 /** A call that came with an idempotency key. */

@@ -1,5 +1,5 @@
 /** The owner's cap: what all keys of an account may spend together on one UTC day. The spend function reads it under its lock. */
-import { nextUtcDay, utcDay } from '../clock.ts'
+import { nextUtcDay, utcDay } from '../base/clock.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** The cap and what was used of it today. Millionths of a USD; null is no cap. */

@@ -1,7 +1,8 @@
 /** Several spends in one round trip and one commit. */
 import type { Connection, Statement } from '../storage/database.ts'
-import { type ReserveRow, type SpendRequest, type SpendVerdict, verdictOf } from './reserve.ts'
+import { type ReserveRow, type SpendVerdict, verdictOf } from './reserve.ts'
 import { parametersOf } from './reserve-parameters.ts'
+import type { SpendRequest } from './spend-request.ts'
 
 const statement: Statement = {
   name: 'spend_reserve_batch',

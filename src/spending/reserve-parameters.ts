@@ -1,7 +1,7 @@
 /** The parameters of the database's spend functions: one list of names for the single call and for a batch. */
 import { available, held } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
-import type { SpendRequest } from './reserve.ts'
+import type { SpendRequest } from './spend-request.ts'
 
 /** The parameters of a request under their names, without the prefix `p_`. JSON is its text. */
 export function parametersOf(request: SpendRequest) {

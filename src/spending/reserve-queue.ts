@@ -2,10 +2,11 @@
  * Where spends meet before the database makes them wait: for each other where they are of one account, and for a connection
  * where there are many. What waits is sent together, in one round trip and one commit; what need not wait goes at once.
  */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import type { Connection, Database } from '../storage/database.ts'
-import { reserveSpend, type SpendRequest, type SpendVerdict } from './reserve.ts'
+import { reserveSpend, type SpendVerdict } from './reserve.ts'
 import { reserveSpends } from './reserve-batch.ts'
+import type { SpendRequest } from './spend-request.ts'
 
 const LARGEST_BATCH = 64
 

@@ -1,10 +1,10 @@
 /** Reviews: what AML wants a person to see. One decision each; released, exactly that spend passes once within a day. */
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../policies/policy.ts'
-import { Failure } from '../failure.ts'
-import type { Log } from '../log.ts'
-import type { Money } from '../money.ts'
-import { onePage, type Page } from '../page.ts'
+import type { Log } from '../base/log.ts'
+import { onePage, type Page } from '../base/page.ts'
+import { Failure } from '../failures/failure.ts'
+import type { Money } from '../money/money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
 /** How long a released spend may be sent again. */

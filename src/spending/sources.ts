@@ -1,8 +1,8 @@
 /** What can be paid from: an owner's assets in an order, each with what it is worth in a currency. */
-import { crossRateDown } from '../cross-rate.ts'
-import { currencyOf } from '../currencies.ts'
-import { type Asset, assetDecimals, type Stablecoin, stablecoins } from '../money.ts'
-import type { RateTable } from '../rate-table.ts'
+import { crossRateDown } from '../money/cross-rate.ts'
+import { currencyOf } from '../money/currencies.ts'
+import { type Asset, assetDecimals, type Stablecoin, stablecoins } from '../money/money.ts'
+import type { RateTable } from '../money/rate-table.ts'
 
 /** Where a person's cash lies. */
 export const BANK = 'bank'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
-import { nextUtcDay, utcDay } from '../clock.ts'
+import { nextUtcDay, utcDay } from '../base/clock.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** A key's usage as it is shown. */

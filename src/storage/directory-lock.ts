@@ -6,7 +6,7 @@
  */
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomToken } from '../ids.ts'
+import { randomToken } from '../base/ids.ts'
 import { isRunning, ownIdentity, type ProcessIdentity } from './process-identity.ts'
 
 /** Files of earlier owners that stay, for processes that read the directory while it changes. */

@@ -1,6 +1,6 @@
 /** Whether a gateway with a chain of its own is the only such one on a database: of two, each would know half of the transfers. */
 import pg from 'pg'
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 import { asUnavailable } from './unavailable.ts'
 
 /** One that was just told to end has a moment to do so. */

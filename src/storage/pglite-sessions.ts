@@ -1,6 +1,6 @@
 /** PGlite's one session, for one caller at a time: whoever asks next waits until it is given back. */
 import type { PGlite } from '@electric-sql/pglite'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
 import { asUnavailable } from './unavailable.ts'
 

@@ -1,6 +1,6 @@
 /** Room on the disk of the embedded database. It does not survive running out: a full disk under its log stops the whole process. */
 import { statfsSync } from 'node:fs'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 
 /** Three segments of its log: what it may write before room is looked for again is far less. */
 const LEAST_BYTES = 48 * 1024 * 1024

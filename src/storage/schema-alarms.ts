@@ -1,6 +1,6 @@
 /** Alarms, and the values that the database belongs to, as Kysely sees them. */
 import type { Generated } from 'kysely'
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
 /** The tables. */

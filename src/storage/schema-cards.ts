@@ -1,6 +1,6 @@
 /** The tables of `sql/migrations/0001-baseline/11-cards.sql` as Kysely sees them. */
 import type { Generated } from 'kysely'
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
 /** A card and its controls. Limits are smallest units of its currency; `version` counts every change of a control. */

@@ -1,5 +1,5 @@
 /** The journal as Kysely sees it. */
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
 /** The tables. */

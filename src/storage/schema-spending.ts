@@ -1,6 +1,6 @@
 /** The tables of spending as Kysely sees them. */
 import type { Generated } from 'kysely'
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
 /** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. Without a source it holds nothing. */

@@ -1,6 +1,6 @@
 /** The tables as Kysely sees them. The SQL that makes them is in `sql/migrations/`; this file only mirrors it. */
 import type { ColumnType, Generated } from 'kysely'
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { AlarmTables } from './schema-alarms.ts'
 import type {
   DepositTable,

@@ -3,8 +3,8 @@
  * them; by their own, two gateways would have two days to budget, and one would forget a nonce that the other still takes.
  * The machine's clock is not even asked between two looks: its steps reach nobody.
  */
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { Connection } from './database.ts'
 
 /** Further off than this, somebody should look after the machine's clock. */

@@ -1,6 +1,6 @@
 /** The SQL of the database, read from `src/storage/sql` of the project: its README says how the files are applied. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { projectRoot } from '../project-root.ts'
+import { projectRoot } from '../base/project-root.ts'
 
 const folder = new URL('src/storage/sql/', projectRoot())
 

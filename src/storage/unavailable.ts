@@ -1,5 +1,5 @@
 /** The one place that tells a database that cannot be reached, or is too busy, from a statement that is wrong. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 
 /** SQLSTATEs by which the server takes a whole transaction back so that others can go on: deadlock, serialization. */
 const CONFLICT_STATES = ['40P01', '40001']

@@ -1,6 +1,7 @@
 /** The one place where an aggregator's offer is believed or not: numbers that can be, and a worth that prices can explain. */
+
+import { worthInMicros } from '../money/swap-tokens.ts'
 import type { SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
-import { worthInMicros } from '../swap-tokens.ts'
 
 /** More than any token has smallest units in circulation. */
 const MAX_UNITS = 10n ** 36n

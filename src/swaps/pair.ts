@@ -1,5 +1,5 @@
 /** Which two tokens a swap is between. */
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import {
   isSwapChain,
   type SwapChain,
@@ -8,7 +8,7 @@ import {
   swapChains,
   swapTokenOf,
   symbolsOn,
-} from '../swap-tokens.ts'
+} from '../money/swap-tokens.ts'
 
 /** The names of a pair, as a client writes them, in any case. @property toChain absent: the same chain. */
 export interface PairNames {

@@ -2,10 +2,10 @@
  * Swaps: the cheapest way from one token to another. May import the base, ports and the ledger. Aggregators are asked at once and
  * within a deadline; one that fails never fails the quote; what comes out in the end, after fees and gas, decides.
  */
-import { Failure } from '../failure.ts'
-import { decimalOfUnits } from '../money.ts'
+import { Failure } from '../failures/failure.ts'
+import { decimalOfUnits } from '../money/money.ts'
+import { worthInMicros } from '../money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
-import { worthInMicros } from '../swap-tokens.ts'
 import { judgeOffer } from './judge-offer.ts'
 
 /** How long aggregators have, and how long a quote holds. */

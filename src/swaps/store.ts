@@ -1,5 +1,5 @@
 /** Quotes in the database: what was told to whom, for as long as it may be asked about. */
-import type { Json } from '../json.ts'
+import type { Json } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
 
 /** A quote that was given. @property answer as the client got it. */

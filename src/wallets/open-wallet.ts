@@ -1,8 +1,8 @@
 /** A wallet for an account: its smart account's address, and in the sandbox the money it starts with. */
-import type { NewId } from '../ids.ts'
+import type { NewId } from '../base/ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import type { Money, Stablecoin } from '../money.ts'
+import type { Money, Stablecoin } from '../money/money.ts'
 import type { Address, Chain, WalletOwner } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { insertWallet } from './store.ts'

@@ -1,8 +1,8 @@
 /** The wallet as spec 2.1 shows it: address, modules and balances. */
 import { getAddress } from 'viem'
-import { Failure } from '../failure.ts'
+import { Failure } from '../failures/failure.ts'
 import { balances } from '../ledger/balances.ts'
-import { decimalOf, type Stablecoin, stablecoins } from '../money.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address, Chain, WalletModule } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { findOwnedWallet } from './store.ts'

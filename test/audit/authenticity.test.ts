@@ -1,8 +1,8 @@
 /** Decisions that somebody with write access to the database has made or changed: none is signed, and none stops the others. */
 import { beforeAll, expect, it } from 'vitest'
 import { createSealRound } from '../../src/audit/seal-decisions.ts'
-import { newId } from '../../src/ids.ts'
-import { canonicalJson } from '../../src/json.ts'
+import { newId } from '../../src/base/ids.ts'
+import { canonicalJson } from '../../src/base/json.ts'
 import { createVouch } from '../../src/spending/authenticate.ts'
 import type { ContentRow } from '../../src/spending/decision-content.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'

@@ -1,10 +1,11 @@
 /** Decisions to seal, and what a receipt is verified with. */
-import type { Clock } from '../../src/clock.ts'
-import { newId } from '../../src/ids.ts'
-import { silentLog } from '../../src/log.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { authenticatedReserve, decisionMac } from '../../src/spending/authenticate.ts'
 import { contentOf } from '../../src/spending/decision-content.ts'
-import { reserveSpend, type SpendRequest } from '../../src/spending/reserve.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import type { SpendRequest } from '../../src/spending/spend-request.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
 import { noon, openAccount, openKey, spendOf } from '../spending/scene.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { fund, newOwner, noon, owned } from '../cards/scene.ts'

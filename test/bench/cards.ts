@@ -3,9 +3,9 @@
  * slow answer does not slow the next question, and then as many as it can. `npx tsx test/bench/cards.ts`, about 20 seconds.
  */
 import { pathToFileURL } from 'node:url'
+import { newId } from '../../src/base/ids.ts'
 import { authorizeCard, type CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import type { Card } from '../../src/cards/store.ts'
-import { newId } from '../../src/ids.ts'
 import { readMessage } from '../../src/providers/card-processor/lithic-messages.ts'
 import { signWebhook, verifyWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
 import type { CardAuthorization } from '../../src/providers/card-processor.ts'

@@ -1,6 +1,6 @@
 /** What counting one request costs: in memory, and in Redis beside a bare `INCR` on a connection of the same kind. */
 import { Redis } from 'ioredis'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
 import type { RateLimiter } from '../../src/providers/rate-limiter.ts'

@@ -2,16 +2,18 @@
  * What the protocol costs: our processor time for a `tools/call` of each era against that of a bare SDK server with one echo
  * tool, and against the same operation run without a protocol. In one process, in turns. `npx tsx test/bench/mcp.ts`, 20 seconds.
  */
+
 import { pathToFileURL } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { z } from 'zod'
 import { mcpHandler } from '../../mcp/http.ts'
 import { scopes } from '../../policies/scopes.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { run } from '../../src/kernel/run.ts'
-import { silentLog } from '../../src/log.ts'
+import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { tools } from '../../tools/index.ts'
 import { callOf, keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
@@ -32,7 +34,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
   try {
     await database.migrate()
     const services = await servicesOn(database, {
-      operation: (name) => tools.find((tool) => tool.name === name),
+      runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
     })
     const { account } = await newPerson(database)
     const principal = keyOf(account, { scopes: Object.keys(scopes) })

@@ -1,10 +1,10 @@
 /** What watching costs a request: `npx tsx test/bench/metrics.ts`. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { VERSION } from '../../src/base/version.ts'
 import { observed } from '../../src/kernel/observed.ts'
 import { createPrometheusMetrics } from '../../src/providers/metrics/prometheus.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
-import { VERSION } from '../../src/version.ts'
 
 const ROUNDS = 200_000
 const metrics = createPrometheusMetrics({ version: VERSION })

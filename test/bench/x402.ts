@@ -5,11 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import autocannon from 'autocannon'
 import { z } from 'zod'
-import { systemClock } from '../../src/clock.ts'
-import { silentLog } from '../../src/log.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { connectRpcChain } from '../../src/providers/chain/rpc.ts'
-import { type Customer, newCustomer } from '../http/x402/scene.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
+import { type Customer, newCustomer } from '../x402/scene.ts'
 
 const CHALLENGES = 4_000
 const PAYMENTS = 120

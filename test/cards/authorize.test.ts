@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type Card, findOwnCard, updateCard } from '../../src/cards/store.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import type { CardAuthorization } from '../../src/providers/card-processor.ts'
 import { onBothEngines } from '../engines.ts'

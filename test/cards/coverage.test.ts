@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { silentLog } from '../../src/log.ts'
-import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
-import { readCoverage } from '../../src/wallets/read-coverage.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
+import { readCoverage } from '../../src/wallets/reconcile/read-coverage.ts'
 import { onBothEngines } from '../engines.ts'
 import {
   coverageOf,

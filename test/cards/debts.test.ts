@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog } from '../../src/base/log.ts'
 import {
   endSettlements,
   MAX_ATTEMPTS,
@@ -9,15 +11,13 @@ import {
   unsentSettlements,
 } from '../../src/cards/settlements.ts'
 import { type Card, updateCard } from '../../src/cards/store.ts'
-import { newId } from '../../src/ids.ts'
 import { collectDebts } from '../../src/jobs/collect-debts.ts'
 import { available, external, held, receivable } from '../../src/ledger/accounts.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { post } from '../../src/ledger/post.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { silentLog } from '../../src/log.ts'
-import { stablecoins } from '../../src/money.ts'
-import type { Value } from '../../src/shares.ts'
+import { stablecoins } from '../../src/money/money.ts'
+import type { Value } from '../../src/money/shares.ts'
 import { openDebts, owedBy } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { createEcbRates, parseEcb } from '../../src/providers/rates/ecb.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import type { Rates } from '../../src/providers/rates.ts'

@@ -1,7 +1,7 @@
 /** Requests that are timed and never wait for ever, and what every refusal for want of a part must look like. */
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { failures, isFailureCode } from '../../src/failure.ts'
+import { failures, isFailureCode } from '../../src/failures/failure.ts'
 
 /** No answer may take longer, whatever is broken. */
 export const LONGEST_MS = 10_000

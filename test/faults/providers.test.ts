@@ -3,10 +3,11 @@
  * refusal that its port promises, reads no more than it has use for, and never with anything that would be told as `internal`.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { Failure } from '../../src/failure.ts'
-import { newId } from '../../src/ids.ts'
-import { silentLog as log } from '../../src/log.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog as log } from '../../src/base/log.ts'
+import { Failure } from '../../src/failures/failure.ts'
+import { swapTokenOf } from '../../src/money/swap-tokens.ts'
 import { createBridgeBanking } from '../../src/providers/banking/bridge.ts'
 import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
 import { createLithicProcessor } from '../../src/providers/card-processor/lithic.ts'
@@ -21,7 +22,6 @@ import { createLifi } from '../../src/providers/swap-aggregator/lifi.ts'
 import { createRelay } from '../../src/providers/swap-aggregator/relay.ts'
 import { createZeroEx } from '../../src/providers/swap-aggregator/zeroex.ts'
 import type { SwapAggregator } from '../../src/providers/swap-aggregator.ts'
-import { swapTokenOf } from '../../src/swap-tokens.ts'
 import {
   allMisbehaviours,
   type MisbehavingServer,

@@ -1,7 +1,7 @@
 /** What is wrong with an answer: nothing, or a few words. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
-import { type FailureCode, failures } from '../../src/failure.ts'
+import { type FailureCode, failures } from '../../src/failures/failure.ts'
 import type { Answer } from './send.ts'
 import type { Operation, Shot } from './shots.ts'
 import type { Schema } from './values.ts'

@@ -1,8 +1,8 @@
 /** What the deployment tells of how it is, on both engines: what waits, what differs, and what cannot be read. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.ts'
 import { readGauges } from '../../src/health/read-gauges.ts'
-import { silentLog } from '../../src/log.ts'
-import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import type { Gauge } from '../../src/providers/metrics.ts'
 import { onBothEngines } from '../engines.ts'

@@ -1,10 +1,10 @@
 /** People with passkeys at a gateway's services: both halves of POST /api/auth/webauthn, without a transport. */
 import { z } from 'zod'
-import type { Failure } from '../../src/failure.ts'
-import { authenticateSession } from '../../src/identity/sessions.ts'
+import type { Principal } from '../../src/base/principal.ts'
+import type { Failure } from '../../src/failures/failure.ts'
+import { authenticateSession } from '../../src/identity/sessions/sessions.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { run } from '../../src/kernel/run.ts'
-import type { Principal } from '../../src/principal.ts'
 import webauthn from '../../tools/auth/webauthn.ts'
 import listPasskeys from '../../tools/security/passkeys/list.ts'
 import { callOf, noon, origin } from '../kernel/scene.ts'

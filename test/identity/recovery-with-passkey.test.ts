@@ -1,11 +1,11 @@
 /** Recovery of an account that has a passkey: the code alone is not enough, and no other passkey will do. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Principal } from '../../src/base/principal.ts'
 import { lockAccount } from '../../src/identity/locks.ts'
 import { findAccount } from '../../src/identity/store.ts'
 import { run } from '../../src/kernel/run.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
-import type { Principal } from '../../src/principal.ts'
 import recoveryComplete from '../../tools/auth/recovery/complete.ts'
 import recoveryStart from '../../tools/auth/recovery/start.ts'
 import webauthn from '../../tools/auth/webauthn.ts'

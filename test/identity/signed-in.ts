@@ -1,8 +1,8 @@
 /** A person with a real session: every call is authenticated anew from the database, as over HTTP. */
 import { createHmac } from 'node:crypto'
+import { newId } from '../../src/base/ids.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
-import { authenticateSession, openSession } from '../../src/identity/sessions.ts'
-import { newId } from '../../src/ids.ts'
+import { authenticateSession, openSession } from '../../src/identity/sessions/sessions.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { type Outcome, run } from '../../src/kernel/run.ts'
 import type { Tool } from '../../src/kernel/tool.ts'

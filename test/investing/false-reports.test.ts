@@ -1,10 +1,10 @@
 /** A broker that reports what cannot be: nothing is booked, the hold stays, a person is told once, and the order goes on when they say so. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { settleOrders } from '../../src/jobs/settle-orders.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
-import { silentLog } from '../../src/log.ts'
 import { createAlpacaBroker } from '../../src/providers/broker/alpaca.ts'
 import order from '../../tools/investing/order.ts'
 import portfolio from '../../tools/investing/portfolio.ts'

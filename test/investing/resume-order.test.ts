@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { settleOrders } from '../../src/jobs/settle-orders.ts'
 import type { Services } from '../../src/kernel/context.ts'
 import { available, external } from '../../src/ledger/accounts.ts'

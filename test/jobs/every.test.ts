@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.ts'
 import { every } from '../../src/jobs/every.ts'
-import { silentLog } from '../../src/log.ts'
 
 it('goes on after a round that failed, and leaves nothing behind with each round', async () => {
   const warnings: Error[] = []

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { failureCodes } from '../../src/failure.ts'
+import { failureCodes } from '../../src/failures/failure.ts'
 import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 

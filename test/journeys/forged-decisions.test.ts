@@ -1,6 +1,6 @@
 /** Somebody who can write to the database and has no DATA_KEY: what they insert is never signed, and a gateway with another key never starts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { bursar } from '../commands/bursar.ts'

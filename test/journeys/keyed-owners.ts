@@ -12,7 +12,7 @@ import {
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { z } from 'zod'
-import { sandboxTokens } from '../../src/providers/chain/networks.ts'
+import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
 import type { Address, Hex } from '../../src/providers/chain.ts'
 import { askJson, type Person, signInByEmail } from './people.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.ts'
 import { countRequest, type RateReading, requireWithinLimit } from '../../src/kernel/gates/rate.ts'
-import { silentLog } from '../../src/log.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
 import { createRedisRateLimiter } from '../../src/providers/rate-limiter/redis.ts'
 import { noon } from './scene.ts'

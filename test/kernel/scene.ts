@@ -1,18 +1,20 @@
 /** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
+
 import { generateKeyPairSync } from 'node:crypto'
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
 import { defaultKycLimits } from '../../policies/kyc.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog } from '../../src/base/log.ts'
+import type { AccessKey, Account, Principal } from '../../src/base/principal.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
-import { newId } from '../../src/ids.ts'
 import { createJournal } from '../../src/journal/write.ts'
 import type { Context, Services } from '../../src/kernel/context.ts'
-import { silentLog } from '../../src/log.ts'
-import type { AccessKey, Account, Principal } from '../../src/principal.ts'
+import { createRunApproved } from '../../src/kernel/run-approved.ts'
 import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
-import { createSimulatedChain } from '../../src/providers/chain/simulated.ts'
+import { createSimulatedChain } from '../../src/providers/chain/simulated/simulated.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
@@ -94,7 +96,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     metrics: noMetrics,
     tracing: noTracing,
     sandbox: null,
-    operation: () => undefined,
+    runApproved: createRunApproved(() => undefined),
     ...changes,
   }
 }

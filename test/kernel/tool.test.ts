@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
-import { parseJson } from '../../src/json.ts'
+import { parseJson } from '../../src/base/json.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { defineTool, type Tool } from '../../src/kernel/tool.ts'
-import { decimalAmount } from '../../src/money.ts'
+import { decimalAmount } from '../../src/money/money.ts'
 import { tools } from '../../tools/index.ts'
 
 const common = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { available, external, type LedgerAccount } from '../../src/ledger/accounts.ts'
 import { post } from '../../src/ledger/post.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
 import type { Rates } from '../../src/providers/rates.ts'
 

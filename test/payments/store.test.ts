@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { balanceOfSystem } from '../../src/ledger/balances.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import {
   type ApprovalCall,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { utcDay } from '../../src/clock.ts'
+import { utcDay } from '../../src/base/clock.ts'
 import { external } from '../../src/ledger/accounts.ts'
 import { balances } from '../../src/ledger/balances.ts'
 import { releaseSpend } from '../../src/spending/release.ts'

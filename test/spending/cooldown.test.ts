@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { cooldownViolation } from '../../policies/budget.ts'
 import { spendPolicy } from '../../policies/policy.ts'
-import { reserveSpend, type SpendRequest } from '../../src/spending/reserve.ts'
+import { reserveSpend } from '../../src/spending/reserve.ts'
+import type { SpendRequest } from '../../src/spending/spend-request.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, spendOf, usageOf } from './scene.ts'
 

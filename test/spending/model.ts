@@ -3,7 +3,7 @@ import { needsApproval } from '../../policies/approval.ts'
 import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import { type Violation, violationOf } from '../../policies/decision.ts'
 import type { Policy } from '../../policies/policy.ts'
-import { utcDay } from '../../src/clock.ts'
+import { utcDay } from '../../src/base/clock.ts'
 
 /** A request as the model sees it. @property key its number; null for the person's session. @property isStale it names an older policy. */
 export interface Ask {

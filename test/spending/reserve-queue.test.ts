@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { createReserveQueue } from '../../src/spending/reserve-queue.ts'
 import type { Connection, Database, Parameter, Statement } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'

@@ -1,7 +1,7 @@
 /** Reviews: asked for by a denial, decided once, and used up by one spend within a day. */
 import { beforeEach, expect, it } from 'vitest'
 import { screeningViolation } from '../../policies/aml/screening.ts'
-import { silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import {

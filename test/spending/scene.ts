@@ -1,8 +1,8 @@
 /** Accounts, keys and money to spend, for tests of the money core. */
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/base/ids.ts'
 import { available, external } from '../../src/ledger/accounts.ts'
 import { post } from '../../src/ledger/post.ts'
-import type { SpendLimits, SpendRequest } from '../../src/spending/reserve.ts'
+import type { SpendLimits, SpendRequest } from '../../src/spending/spend-request.ts'
 import type { Connection } from '../../src/storage/database.ts'
 
 /** The moment of the tests. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { spendPolicy } from '../../policies/policy.ts'
-import type { AccessKey } from '../../src/principal.ts'
+import type { AccessKey } from '../../src/base/principal.ts'
 import { agentView, viewAgent } from '../../src/spending/agent-view.ts'
 import { readOwnerCap, setOwnerCap } from '../../src/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../src/spending/owner-cap-view.ts'

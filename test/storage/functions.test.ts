@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { VERSION } from '../../src/base/version.ts'
 import { applyFunctions, changedFunctions } from '../../src/storage/apply-functions.ts'
 import { type DatabaseFunction, functions, readFunction } from '../../src/storage/functions.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { VERSION } from '../../src/version.ts'
 import { createTestDatabase, onBothEngines, testServerUrl } from '../engines.ts'
 
 const shipped = { functions, version: VERSION }

@@ -2,8 +2,8 @@
  * A process that owns an embedded database: opens it, writes rows, says on standard output which of them are committed,
  * and goes on until it is killed or told to close (end of standard input).
  */
-import { systemClock } from '../../src/clock.ts'
-import { silentLog } from '../../src/log.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 
 const directory = process.argv[2] ?? ''

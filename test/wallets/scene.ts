@@ -1,15 +1,15 @@
 /** An account with a funded wallet on the simulated chain, and what it takes to send from it. */
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
-import { newId } from '../../src/ids.ts'
 import { available, held } from '../../src/ledger/accounts.ts'
-import { silentLog } from '../../src/log.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
-import type { ReconciliationDependencies } from '../../src/wallets/reconcile.ts'
-import type { TransferDependencies, TransferOrder } from '../../src/wallets/send-transfer.ts'
+import type { ReconciliationDependencies } from '../../src/wallets/reconcile/reconcile.ts'
+import type { TransferDependencies, TransferOrder } from '../../src/wallets/transfers/send-transfer.ts'
 
 /** A stranger's address. */
 export const stranger = '0x000000000000000000000000000000000000dEaD'

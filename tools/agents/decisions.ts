@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { decisionView, isKeyOf, showDecisions } from '../../src/audit/show-decisions.ts'
-import { Failure } from '../../src/failure.ts'
+import { nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { nextCursor, pageMembers, pageOf } from '../../src/page.ts'
 
 export default defineTool({
   name: 'agents.decisions',

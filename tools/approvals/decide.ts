@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { findKey } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
-import { runApproved } from '../../src/kernel/run-approved.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import { type Approval, decideApproval, findApproval } from '../../src/spending/approvals.ts'
@@ -45,7 +44,7 @@ export default defineTool({
       })) ?? (await standing(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
       return viewApproval(decided)
-    return viewApproval(await runApproved(context, decided, findKey))
+    return viewApproval(await context.runApproved(context, decided, findKey))
   },
 })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalView, viewApproval } from '../../src/spending/approval-view.ts'

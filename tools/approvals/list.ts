@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
 import { approvalStatus, approvalView, viewApproval } from '../../src/spending/approval-view.ts'
 import { listApprovals } from '../../src/spending/approvals.ts'
 

@@ -3,12 +3,12 @@ import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-
 import { issueCard, newCard } from '../../src/cards/issue-card.ts'
 import { orderCard } from '../../src/cards/order-card.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
-import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
+import { sessionAnswer, signIn } from '../../src/identity/sessions/session-answer.ts'
 import { openPortfolio } from '../../src/investing/open-portfolio.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-wallet.ts'
-import { oweMints, payMints } from '../../src/wallets/owed-mints.ts'
+import { oweMints, payMints } from '../../src/wallets/reconcile/owed-mints.ts'
 
 export default defineTool({
   name: 'auth.guest',

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import {
   accountOfIdentity,
   identifyReturned,
   redirectUriOf,
   startFederatedSignIn,
-} from '../../src/identity/federation.ts'
-import { sessionAnswer, signIn } from '../../src/identity/session-answer.ts'
+} from '../../src/identity/oauth/federation.ts'
+import { sessionAnswer, signIn } from '../../src/identity/sessions/session-answer.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { staySignedIn, unchangedSessionAnswer } from '../../src/identity/session-answer.ts'
+import { staySignedIn, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 

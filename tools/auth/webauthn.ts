@@ -3,11 +3,11 @@ import {
   authenticationResponse,
   passkeyResponse,
   registrationResponse,
-} from '../../src/identity/passkey-response.ts'
-import { assertPasskey, loginOptions } from '../../src/identity/passkeys.ts'
-import { registerPasskey, registrationOptions } from '../../src/identity/register-passkey.ts'
+} from '../../src/identity/passkeys/passkey-response.ts'
+import { assertPasskey, loginOptions } from '../../src/identity/passkeys/passkeys.ts'
+import { registerPasskey, registrationOptions } from '../../src/identity/passkeys/register-passkey.ts'
 import { noticeOwner } from '../../src/identity/security-notices.ts'
-import { signIn, staySignedIn, unchangedSessionAnswer } from '../../src/identity/session-answer.ts'
+import { signIn, staySignedIn, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
 import { findAccount } from '../../src/identity/store.ts'
 import { type Context, personIfAny } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
@@ -15,7 +15,7 @@ import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { WalletOwner } from '../../src/providers/chain.ts'
 import { openWallet } from '../../src/wallets/open-wallet.ts'
-import { giveWallet } from '../../src/wallets/signer-store.ts'
+import { giveWallet } from '../../src/wallets/signing/signer-store.ts'
 
 const request = z
   .strictObject({

@@ -7,10 +7,10 @@ import {
   virtualAccountView,
 } from '../../src/banking/open-account.ts'
 import { holderName } from '../../src/compliance/verified-person.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { type Stablecoin, stablecoins } from '../../src/money.ts'
+import { type Stablecoin, stablecoins } from '../../src/money/money.ts'
 import { bankCurrencies } from '../../src/providers/banking.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 

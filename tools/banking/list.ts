@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
 import { listVirtualAccounts } from '../../src/banking/store.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
 
 export default defineTool({
   name: 'banking.list',

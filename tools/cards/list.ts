@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
 import { cardView, viewCard } from '../../src/cards/card-view.ts'
 import { listCards } from '../../src/cards/store.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf } from '../../src/money.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
+import { decimalOf } from '../../src/money/money.ts'
 import { owedBy } from '../../src/spending/debts.ts'
 
 const owedView = z.strictObject({

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
 import { listTransactions, transactionView } from '../../src/cards/list-transactions.ts'
 import { findOwnCard } from '../../src/cards/store.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/page.ts'
 
 export default defineTool({
   name: 'cards.transactions',

@@ -3,7 +3,7 @@ import { birthDateError } from '../../policies/kyc.ts'
 import { countryCode, personName } from '../../src/compliance/identity-fields.ts'
 import { applyForKyc } from '../../src/compliance/kyc.ts'
 import { kycView, viewKyc } from '../../src/compliance/kyc-view.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 

@@ -4,10 +4,10 @@ import { countryCode, lei, personName } from '../../src/compliance/identity-fiel
 import { recordTravelRule } from '../../src/compliance/record-travel-rule.ts'
 import { findOwnTransfer } from '../../src/compliance/store.ts'
 import { verifiedName } from '../../src/compliance/verified-person.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, moneyOf, stablecoins } from '../../src/money/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 

@@ -1,15 +1,15 @@
 import { z } from 'zod'
+import { canonicalJson } from '../../src/base/json.ts'
 import { admitOrder } from '../../src/investing/admit-order.ts'
 import { findRepeatedOrder } from '../../src/investing/find-repeated-order.ts'
 import { BANK, BROKER } from '../../src/investing/order.ts'
 import { orderView, viewOrder } from '../../src/investing/order-view.ts'
 import { orderConflict, placeOrder } from '../../src/investing/place-order.ts'
 import { findOrder, type OrderOwner } from '../../src/investing/store.ts'
-import { canonicalJson } from '../../src/json.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
-import { priceOf, priceText, sharesOf } from '../../src/shares.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
+import { priceOf, priceText, sharesOf } from '../../src/money/shares.ts'
 
 /** 0.01 and 1,000,000 USD a share. */
 const LEAST_PRICE = priceOf('0.01')

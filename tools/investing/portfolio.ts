@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { untrustedText } from '../../src/base/untrusted-text.ts'
 import { PERCENT_DIGITS, timeframes } from '../../src/investing/performance.ts'
 import { type Holding, showPortfolio } from '../../src/investing/show-portfolio.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, decimalOfUnits } from '../../src/money.ts'
-import { averageCost, priceText, quantityText } from '../../src/shares.ts'
-import { untrustedText } from '../../src/untrusted-text.ts'
+import { decimalOf, decimalOfUnits } from '../../src/money/money.ts'
+import { averageCost, priceText, quantityText } from '../../src/money/shares.ts'
 
 const usd = (units: bigint) => decimalOf({ asset: 'USD', units })
 const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)

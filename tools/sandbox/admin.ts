@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { makeSandboxAdmin } from '../../src/identity/accounts.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
 import { findAnyCard } from '../../src/cards/store.ts'
-import { convertRoundingUp, crossRateUp } from '../../src/cross-rate.ts'
-import { currencyOf } from '../../src/currencies.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import type { Context } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, assetDecimals, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
+import { convertRoundingUp, crossRateUp } from '../../src/money/cross-rate.ts'
+import { currencyOf } from '../../src/money/currencies.ts'
+import { amountMismatch, assetDecimals, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
 
 /** A million US dollars: enough for any experiment. */
 const LARGEST_CENTS = 100_000_000n

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { stablecoins } from '../../src/money.ts'
+import { stablecoins } from '../../src/money/money.ts'
 
 export default defineTool({
   name: 'sandbox.credentials',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { findVirtualAccount } from '../../src/banking/store.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
 
 /** Enough for any experiment. */
 const LARGEST = 1_000_000n

@@ -1,10 +1,10 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { amountMismatch, decimalAmount, decimalOf, moneyOf, stablecoins } from '../../src/money.ts'
+import { amountMismatch, decimalAmount, decimalOf, moneyOf, stablecoins } from '../../src/money/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { bookDeposit } from '../../src/wallets/open-wallet.ts'
-import { oweMints, payMints } from '../../src/wallets/owed-mints.ts'
+import { oweMints, payMints } from '../../src/wallets/reconcile/owed-mints.ts'
 import { findWalletOwner } from '../../src/wallets/store.ts'
 
 /** Enough for any experiment, and far from the largest amount that a column holds. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { readOutbox } from '../../src/identity/outbox.ts'
+import { readOutbox } from '../../src/identity/codes/outbox.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { channels } from '../../src/providers/messages.ts'
 

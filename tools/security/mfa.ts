@@ -1,7 +1,7 @@
 import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import { STEP_UP_SECONDS } from '../../policies/step-up.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { lockAccountRow, recordFailedFactor } from '../../src/identity/locks.ts'
 import {
   activate,

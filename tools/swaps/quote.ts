@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { toJson } from '../../src/json.ts'
+import { toJson } from '../../src/base/json.ts'
+import { untrustedText } from '../../src/base/untrusted-text.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOfUnits } from '../../src/money.ts'
+import { decimalAmount, decimalOfUnits } from '../../src/money/money.ts'
 import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator.ts'
 import { pairOf, unitsIn } from '../../src/swaps/pair.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/swaps/quote-swap.ts'
 import { insertQuote } from '../../src/swaps/store.ts'
-import { untrustedText } from '../../src/untrusted-text.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 
 /** How much less than expected is still taken: 0.5 %. */

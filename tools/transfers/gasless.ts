@@ -1,22 +1,30 @@
 import { isAddressEqual } from 'viem'
 import { z } from 'zod'
 import { type Screening, worstOf } from '../../policies/aml/screening.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { type AllowedDecision, type AmlScreened, defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, type Money } from '../../src/money.ts'
+import { decimalOf, type Money } from '../../src/money/money.ts'
 import type { Address } from '../../src/providers/chain.ts'
 import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../src/spending/reviews.ts'
-import { type AuthorizedPayment, gaslessRequest, paymentOf } from '../../src/wallets/gasless-request.ts'
-import { findRepeatedRelay, relayPayment, type SubmittedRelay } from '../../src/wallets/relay-payment.ts'
-import { isRelayed } from '../../src/wallets/relay-store.ts'
-import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
+import {
+  type AuthorizedPayment,
+  gaslessRequest,
+  paymentOf,
+} from '../../src/wallets/relays/gasless-request.ts'
+import {
+  findRepeatedRelay,
+  relayPayment,
+  type SubmittedRelay,
+} from '../../src/wallets/relays/relay-payment.ts'
+import { isRelayed } from '../../src/wallets/relays/relay-store.ts'
 import {
   authorizingTokens,
   judgePayment,
   permitsOf,
   rejected,
-} from '../../src/wallets/token-authorization.ts'
+} from '../../src/wallets/relays/token-authorization.ts'
+import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 
 const screening = z.strictObject({
   result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of payer and payee.'),

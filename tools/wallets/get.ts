@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { stablecoins } from '../../src/money.ts'
+import { stablecoins } from '../../src/money/money.ts'
 import { showWallet } from '../../src/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({

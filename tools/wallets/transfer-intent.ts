@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { denyUnscreened } from '../../src/kernel/gates/spend.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
-import { loadTransferParties } from '../../src/wallets/load-transfer-parties.ts'
-import { intentView, makeTransferIntent } from '../../src/wallets/make-intent.ts'
+import { intentView, makeTransferIntent } from '../../src/wallets/signing/make-intent.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
-import { refineAmount, transferMembers, withParsedAmount } from '../../src/wallets/transfer-members.ts'
+import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
+import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import {
+  refineAmount,
+  transferMembers,
+  withParsedAmount,
+} from '../../src/wallets/transfers/transfer-members.ts'
 
 export default defineTool({
   name: 'wallets.transfer_intent',

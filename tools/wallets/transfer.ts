@@ -1,26 +1,30 @@
 import { z } from 'zod'
 import { attachTravelRule } from '../../src/compliance/attach-travel-rule.ts'
 import { complianceFactsOn } from '../../src/compliance/transfer-facts.ts'
-import { readAssertion } from '../../src/identity/passkey-response.ts'
-import { passkeySigners, recordSignature } from '../../src/identity/passkey-signature.ts'
+import { readAssertion } from '../../src/identity/passkeys/passkey-response.ts'
+import { passkeySigners, recordSignature } from '../../src/identity/passkeys/passkey-signature.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { fingerprintOf } from '../../src/kernel/fingerprint.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
-import { decimalOf, stablecoins } from '../../src/money.ts'
+import { decimalOf, stablecoins } from '../../src/money/money.ts'
 import { findAskedAt } from '../../src/spending/approvals.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
-import { admitTransfer } from '../../src/wallets/admit-transfer.ts'
+import { lowerCase } from '../../src/wallets/store.ts'
+import { admitTransfer } from '../../src/wallets/transfers/admit-transfer.ts'
 import {
   authorizedTransfer,
   authorizeTransfer,
   buildAuthorization,
   sandboxAuthorization,
-} from '../../src/wallets/authorize-transfer.ts'
-import { findRepeatedTransfer } from '../../src/wallets/find-repeated-transfer.ts'
-import { loadTransferParties } from '../../src/wallets/load-transfer-parties.ts'
-import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
-import { lowerCase } from '../../src/wallets/store.ts'
-import { refineAmount, transferMembers, withParsedAmount } from '../../src/wallets/transfer-members.ts'
+} from '../../src/wallets/transfers/authorize-transfer.ts'
+import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
+import { loadTransferParties } from '../../src/wallets/transfers/load-transfer-parties.ts'
+import { type SentTransfer, sendTransfer } from '../../src/wallets/transfers/send-transfer.ts'
+import {
+  refineAmount,
+  transferMembers,
+  withParsedAmount,
+} from '../../src/wallets/transfers/transfer-members.ts'
 
 const NAME = 'wallets.transfer'
 

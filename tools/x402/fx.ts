@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { Failure } from '../../src/failure.ts'
+import { Failure } from '../../src/failures/failure.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { decimalAmount, decimalOf } from '../../src/money.ts'
+import { decimalAmount, decimalOf } from '../../src/money/money.ts'
 import { quoteFx } from '../../src/payments/fx-quote.ts'
-import { findRepeatedTransfer } from '../../src/wallets/find-repeated-transfer.ts'
-import { gatewayAuthorization } from '../../src/wallets/gateway-authorization.ts'
-import { type SentTransfer, sendTransfer } from '../../src/wallets/send-transfer.ts'
 import { findOwnedWallet } from '../../src/wallets/store.ts'
+import { findRepeatedTransfer } from '../../src/wallets/transfers/find-repeated-transfer.ts'
+import { gatewayAuthorization } from '../../src/wallets/transfers/gateway-authorization.ts'
+import { type SentTransfer, sendTransfer } from '../../src/wallets/transfers/send-transfer.ts'
 
 const code = z
   .string()

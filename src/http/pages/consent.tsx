@@ -5,7 +5,7 @@ import {
   readScopes,
   type Scope,
   scopes as scopeTexts,
-} from '../../identity/grantable.ts'
+} from '../../identity/keys/grantable.ts'
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 

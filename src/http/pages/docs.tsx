@@ -1,7 +1,7 @@
 /** The pages of the documentation: the API with every operation, and what each refusal means. Generated, never written by hand. */
-import { type FailureCode, failureCodes, failures } from '../../failure.ts'
-import { failureGuide } from '../../failure-guide.ts'
-import { problemExample } from '../openapi-problem.ts'
+import { type FailureCode, failureCodes, failures } from '../../failures/failure.ts'
+import { failureGuide } from '../../failures/failure-guide.ts'
+import { problemExample } from '../openapi/problem.ts'
 import { Document } from './shell.tsx'
 
 /** The API: how to come in, and every operation, shown by Swagger UI. */

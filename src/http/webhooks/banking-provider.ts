@@ -3,7 +3,7 @@ import { applyBankingEvent } from '../../banking/apply-event.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { Mint } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
-import { oweMints, payMints } from '../../wallets/owed-mints.ts'
+import { oweMints, payMints } from '../../wallets/reconcile/owed-mints.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 
 /** The handler of POST /api/webhooks/bridge. */

@@ -4,7 +4,7 @@ import { authorizeCard } from '../../cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../cards/out-of-order-messages.ts'
 import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
-import { readCoverage } from '../../wallets/read-coverage.ts'
+import { readCoverage } from '../../wallets/reconcile/read-coverage.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 import { noteWebhook } from './note.ts'
 

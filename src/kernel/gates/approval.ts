@@ -1,7 +1,7 @@
 /** What a call is told that must wait for its owner, or had to. */
 import { z } from 'zod'
-import { Failure, type FailureCode, type FailureMembers, failures } from '../../failure.ts'
-import { writeJson } from '../../json.ts'
+import { writeJson } from '../../base/json.ts'
+import { Failure, type FailureCode, type FailureMembers, failures } from '../../failures/failure.ts'
 import { type Approval, askApproval } from '../../spending/approvals.ts'
 import type { Context } from '../context.ts'
 import { fingerprintOf } from '../fingerprint.ts'

@@ -1,8 +1,8 @@
 /** Whether an account is known well enough for a spend. */
 import { neededLevel } from '../../../policies/kyc.ts'
 import { usdOfMicros } from '../../../policies/usd.ts'
-import { Failure } from '../../failure.ts'
-import type { Account } from '../../principal.ts'
+import type { Account } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Settings } from '../context.ts'
 
 /** Demo guests are nobody, and have nothing of worth. @throws Failure `kyc_required` that says which level and why. */

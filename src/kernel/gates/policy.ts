@@ -1,7 +1,7 @@
 /** The policy of a key, parsed once a version. */
 import { LRUCache } from 'lru-cache'
 import { type Policy, spendPolicy } from '../../../policies/policy.ts'
-import type { AccessKey } from '../../principal.ts'
+import type { AccessKey } from '../../base/principal.ts'
 
 // May be stale never: the version is part of the name, and the key's row is read on every request.
 const parsed = new LRUCache<string, Policy>({ max: 10_000 })

@@ -1,5 +1,5 @@
 /** Whether the rail of a money operation is on. What cannot be read counts as off. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Services } from '../context.ts'
 import type { Tool } from '../tool.ts'
 

@@ -1,5 +1,5 @@
 /** Limits on how often a client may ask. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { RateBudget, RateVerdict } from '../../providers/rate-limiter.ts'
 import type { Services, Settings } from '../context.ts'
 

@@ -1,6 +1,7 @@
 /** Whether this caller may use this tool at all. */
-import { Failure } from '../../failure.ts'
-import type { Principal } from '../../principal.ts'
+
+import type { Principal } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Tool } from '../tool.ts'
 
 /** @throws Failure `unauthenticated`, `insufficient_scope`. */

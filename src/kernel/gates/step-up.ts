@@ -1,6 +1,6 @@
 /** Whether this person may do something privileged now. @see https://www.rfc-editor.org/rfc/rfc9470 */
 import { judgeRecentProof, judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import { type Context, personOf } from '../context.ts'
 
 /** How old a second factor may be, in seconds: `max_age` of the challenge. */

@@ -1,6 +1,6 @@
 /** Bridge's webhooks in our words. @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/structure */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { BankingEvent } from '../banking.ts'
 
 const text = z.string().min(1).max(255)

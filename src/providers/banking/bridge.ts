@@ -1,8 +1,8 @@
 /** The banking provider port over Bridge. @see https://apidocs.bridge.xyz/api-reference/virtual-accounts/create-a-virtual-account */
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { AccountOrder, BankInstructions, BankingProvider } from '../banking.ts'
 import { callProvider } from '../http-client.ts'
 import { readEvent } from './bridge-events.ts'

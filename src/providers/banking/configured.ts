@@ -1,9 +1,9 @@
 /** The banking provider of a configuration: without a key of Bridge's the sandbox is the bank itself, and production opens nothing. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
-import type { CardConfig } from '../../config-cards.ts'
-import type { NewId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { NewId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import type { CardConfig } from '../../config/cards.ts'
 import type { BankingProvider } from '../banking.ts'
 import { createBridgeBanking } from './bridge.ts'
 import { createSandboxBanking } from './sandbox.ts'

@@ -1,8 +1,8 @@
 /** The banking provider port in the sandbox: it makes up accounts with right check digits, and plays the bank against our own webhook. */
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
-import { Failure } from '../../failure.ts'
-import { type NewId, randomDigits } from '../../ids.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type NewId, randomDigits } from '../../base/ids.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { BankCurrency, BankInstructions, BankingProvider } from '../banking.ts'
 import { callProvider } from '../http-client.ts'
 import { readEvent } from './bridge-events.ts'

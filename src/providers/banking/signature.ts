@@ -3,7 +3,7 @@
  * @see https://apidocs.bridge.xyz/platform/additional-information/webhooks/signature
  */
 import { createHash, type KeyObject, sign, verify } from 'node:crypto'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { WebhookDelivery } from '../card-processor.ts'
 
 const TOLERANCE_MS = 600_000

@@ -6,13 +6,13 @@
 
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { Clock } from '../../clock.ts'
-import { Failure } from '../../failure.ts'
-import { toJson } from '../../json.ts'
-import type { Log } from '../../log.ts'
-import { decimalOfUnits } from '../../money.ts'
-import { rootCause } from '../../root-cause.ts'
-import { priceText } from '../../shares.ts'
+import type { Clock } from '../../base/clock.ts'
+import { toJson } from '../../base/json.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
+import { rootCause } from '../../failures/root-cause.ts'
+import { decimalOfUnits } from '../../money/money.ts'
+import { priceText } from '../../money/shares.ts'
 import type {
   Broker,
   BrokerOrder,

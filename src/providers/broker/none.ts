@@ -1,5 +1,5 @@
 /** No broker: nothing is bought or sold, and nothing is said of prices. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Broker } from '../broker.ts'
 
 const refuse = () =>

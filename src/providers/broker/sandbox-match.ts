@@ -1,5 +1,5 @@
 /** How the sandbox market fills an order: second by second, as far as the feed has come. Pure, so that every process agrees. */
-import { least, unitsForDown } from '../../shares.ts'
+import { least, unitsForDown } from '../../money/shares.ts'
 import type { BrokerOrder, OrderReport } from '../broker.ts'
 
 /** What the market gives to one order in a second: 10,000 USD. */

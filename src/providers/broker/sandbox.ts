@@ -3,7 +3,7 @@
  * clock, so that any process carries any order on and all come to the same fills.
  */
 import type { Selectable } from 'kysely'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import type { InvestingTables } from '../../storage/schema-investing.ts'
 import type { Broker, BrokerOrder, OrderReport } from '../broker.ts'

@@ -1,8 +1,8 @@
 /** The card processor of a configuration: without a key of Lithic's the sandbox issues cards itself, and production issues none. */
-import type { Clock } from '../../clock.ts'
-import { type CardConfig, webhookSecretsOf } from '../../config-cards.ts'
-import type { NewId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { NewId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import { type CardConfig, webhookSecretsOf } from '../../config/cards.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { createLithicProcessor } from './lithic.ts'
 import { createSandboxProcessor } from './sandbox.ts'

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import { canonicalJson } from '../../json.ts'
+import { canonicalJson } from '../../base/json.ts'
+import { Failure } from '../../failures/failure.ts'
 import type {
   CardAnswer,
   CardAuthorization,

@@ -1,7 +1,7 @@
 /** The card processor port over Lithic. @see https://docs.lithic.com/reference/postcards */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'

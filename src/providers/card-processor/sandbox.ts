@@ -1,8 +1,8 @@
 /** The card processor port in the sandbox: it issues cards of its own, and plays the card network against our own webhook. */
 import { z } from 'zod'
-import type { Clock } from '../../clock.ts'
-import { Failure } from '../../failure.ts'
-import { type NewId, randomDigits } from '../../ids.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type NewId, randomDigits } from '../../base/ids.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { CardProcessor, SimulatedPurchase } from '../card-processor.ts'
 import { callProvider } from '../http-client.ts'
 import { answerOf, readMessage } from './lithic-messages.ts'

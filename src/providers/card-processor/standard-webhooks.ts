@@ -3,7 +3,7 @@
  * hold at once, so that a secret can be replaced. @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { WebhookDelivery } from '../card-processor.ts'
 
 /** How far a webhook's timestamp may be from our clock. */

@@ -1,25 +1,25 @@
 /** The chain port over a gate to an EVM node: what the adapters `anvil` and `rpc` share. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Address, Chain, EvmSigner, Wallet, WalletModule } from '../chain.ts'
-import { safeAbi, tokenAbi } from './abi.ts'
-import { readAllowance } from './allowances.ts'
-import { readAuthorizationState } from './authorizations.ts'
-import type { EvmSession } from './evm-session.ts'
-import type { Gate } from './gate.ts'
+import { readAllowance } from './accounts/allowances.ts'
+import { allowancePrices } from './accounts/wallets.ts'
+import { safeAbi, tokenAbi } from './contracts/abi.ts'
 import { mintTokens } from './mint.ts'
+import type { EvmSession } from './node/evm-session.ts'
+import { readBlock } from './node/seen-blocks.ts'
+import { readAuthorizationState } from './relay/authorizations.ts'
+import type { Gate } from './relay/gate.ts'
+import { isConnectionError } from './relay/refusal.ts'
+import type { Relayer } from './relay/relayer.ts'
 import {
   allowanceModule,
   baseSepolia,
   plainAddress,
   safe4337Module,
   type TokenAddresses,
-} from './networks.ts'
-import { isConnectionError } from './refusal.ts'
-import type { Relayer } from './relayer.ts'
-import { readBlock } from './seen-blocks.ts'
+} from './rpc/networks.ts'
 import { findTransfers, readTransaction } from './transfers.ts'
-import { allowancePrices } from './wallets.ts'
 
 /** What the chain is made from, beside its gate, which is open already. */
 export interface EvmChainOptions {

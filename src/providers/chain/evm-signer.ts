@@ -16,11 +16,11 @@ import {
   isRefusedCall,
   refusedCall,
 } from '../chain.ts'
-import type { NodeClient } from './client.ts'
-import { awaitReceipt } from './receipts.ts'
-import { isConnectionError, refusalOf } from './refusal.ts'
-import { type Relayer, SHORT_RECEIPT_WAIT_MS, type SponsoredCall } from './relayer.ts'
-import { isSignedByKey, typedDataHashOf } from './typed-data.ts'
+import { isSignedByKey, typedDataHashOf } from './accounts/typed-data.ts'
+import { awaitReceipt } from './relay/receipts.ts'
+import { isConnectionError, refusalOf } from './relay/refusal.ts'
+import { type Relayer, SHORT_RECEIPT_WAIT_MS, type SponsoredCall } from './relay/relayer.ts'
+import type { NodeClient } from './rpc/client.ts'
 
 /**
  * The most gas that a stranger's payment may use, in simulation and on the chain. A payer that is a contract judges its own

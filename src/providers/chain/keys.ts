@@ -1,7 +1,7 @@
 /** The sandbox's keys: of no worth, and known to everybody by design. */
 import { keccak256, stringToHex } from 'viem'
 import { type LocalAccount, mnemonicToAccount } from 'viem/accounts'
-import { randomToken } from '../../ids.ts'
+import { randomToken } from '../../base/ids.ts'
 import type { Hex } from '../chain.ts'
 
 /** The mnemonic that every development node starts with. */

@@ -1,10 +1,10 @@
 /** Sandbox tokens from the sandbox's minters. */
 import { concat, encodeFunctionData } from 'viem'
-import { stablecoins } from '../../money.ts'
+import { stablecoins } from '../../money/money.ts'
 import { MINT_MARK, type Mint } from '../chain.ts'
-import { tokenAbi } from './abi.ts'
-import { plainAddress, sandboxTokenAddresses } from './networks.ts'
-import type { Relayer } from './relayer.ts'
+import { tokenAbi } from './contracts/abi.ts'
+import type { Relayer } from './relay/relayer.ts'
+import { plainAddress, sandboxTokenAddresses } from './rpc/networks.ts'
 
 /** How many addresses one transaction mints to. */
 const BATCH = 200

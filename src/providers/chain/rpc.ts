@@ -1,23 +1,23 @@
 /** The chain over a node that somebody else runs: a development node is set up as far as needed, a public one is checked. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { Chain, Hex } from '../chain.ts'
-import { createNodeClient, type NodeClient, nearby, remoteNodeOptions } from './client.ts'
-import { isDevelopmentNode } from './development-node.ts'
-import { openDevelopmentSession } from './development-session.ts'
 import { createEvmChain } from './evm-chain.ts'
-import type { EvmSession } from './evm-session.ts'
-import { createGate, type Opened } from './gate.ts'
 import { newSandboxSeed } from './keys.ts'
+import { openDevelopmentSession } from './node/development-session.ts'
+import type { EvmSession } from './node/evm-session.ts'
+import { openPublicSession } from './node/public-session.ts'
+import { createGate, type Opened } from './relay/gate.ts'
+import { createNodeClient, type NodeClient, nearby, remoteNodeOptions } from './rpc/client.ts'
+import { isDevelopmentNode } from './rpc/development-node.ts'
 import {
   type AccountContracts,
   baseSepolia,
   canonicalContracts,
   sandboxTokenAddresses,
   type TokenAddresses,
-} from './networks.ts'
-import { openPublicSession } from './public-session.ts'
+} from './rpc/networks.ts'
 
 /** Which node, and what a public one needs beside it. */
 export interface RpcChainOptions {

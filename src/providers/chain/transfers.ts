@@ -1,11 +1,11 @@
 /** Transactions and transfers of stablecoins, read from one node. */
 import { TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type { Address, CalledTransaction, FoundTransfer, Hex } from '../chain.ts'
-import { transferEvent } from './abi.ts'
-import type { NodeClient } from './client.ts'
-import { plainAddress, type TokenAddresses } from './networks.ts'
-import type { ReadReceipt } from './read-receipt.ts'
-import { findReceipt } from './receipts.ts'
+import { transferEvent } from './contracts/abi.ts'
+import type { ReadReceipt } from './relay/read-receipt.ts'
+import { findReceipt } from './relay/receipts.ts'
+import type { NodeClient } from './rpc/client.ts'
+import { plainAddress, type TokenAddresses } from './rpc/networks.ts'
 
 /** A transaction with its calldata; undefined while it is in no block. */
 export async function readTransaction(

@@ -5,9 +5,9 @@
  * @see https://www.rfc-editor.org/rfc/rfc9700
  */
 import type { ClientAuth, Configuration, CustomFetch, IDToken } from 'openid-client'
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
-import { rootCause } from '../../root-cause.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
+import { rootCause } from '../../failures/root-cause.ts'
 import { callProvider } from '../http-client.ts'
 import type { IdentityProvider, ProvidedIdentity } from '../identity-provider.ts'
 

@@ -1,6 +1,6 @@
 /** Who reviews identities by a configuration: production without a provider verifies nobody, rather than everybody. */
-import type { Clock } from '../../clock.ts'
-import type { Config } from '../../config.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Config } from '../../config/read-config.ts'
 import type { IdentityReview } from '../identity-review.ts'
 import { noReview } from './none.ts'
 import { createSandboxReview } from './sandbox.ts'

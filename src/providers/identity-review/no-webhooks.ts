@@ -1,5 +1,5 @@
 /** For a provider that sends no webhooks: whoever sends one is not it. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { IdentityReview } from '../identity-review.ts'
 
 /** Takes no webhook. */

@@ -1,5 +1,5 @@
 /** Nobody reviews identities: then nobody is verified, rather than everybody. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { IdentityReview } from '../identity-review.ts'
 import { noWebhooks } from './no-webhooks.ts'
 

@@ -2,7 +2,7 @@
  * The sandbox's reviewer: the last name decides. `Pending` is decided after ten seconds, `Retry` and `Rejected` are what they
  * say, and everybody else is approved at once. May import the base and its port.
  */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { IdentityReview, Review } from '../identity-review.ts'
 import { noWebhooks } from './no-webhooks.ts'
 

@@ -5,7 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { WebhookDelivery } from '../card-processor.ts'
 import type { ReviewNotice } from '../identity-review.ts'
 

@@ -1,8 +1,8 @@
 /** Reviews by Sumsub: each request is signed with the app's secret. @see https://docs.sumsub.com/reference/authentication */
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import type { Clock } from '../../clock.ts'
-import { Failure } from '../../failure.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Failure } from '../../failures/failure.ts'
 import { callProvider, type ProviderAnswer } from '../http-client.ts'
 import type { Application, IdentityReview, Review } from '../identity-review.ts'
 import { readSumsubWebhook, verifySumsubWebhook } from './sumsub-webhook.ts'

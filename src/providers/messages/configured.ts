@@ -1,7 +1,8 @@
 /** The messages of a configuration. A channel without a provider is the outbox's in the sandbox, and is not offered in production. */
-import type { Config } from '../../config.ts'
-import type { NewId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
+
+import type { NewId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import type { Config } from '../../config/read-config.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Messages } from '../messages.ts'
 import { joinMessages } from './joined.ts'

@@ -1,5 +1,5 @@
 /** Several adapters as one: each channel is sent by the first that offers it. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Messages } from '../messages.ts'
 
 /** The messages port over others. With none of them nothing is offered. */

@@ -1,5 +1,5 @@
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
 
 /** How long a person is told to wait where the provider does not say, in seconds. */
 const RETRY_SECONDS = 60

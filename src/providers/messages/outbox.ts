@@ -1,5 +1,5 @@
 /** The sandbox's messages: nobody gets them, `GET /sandbox/outbox` shows them. */
-import type { NewId } from '../../ids.ts'
+import type { NewId } from '../../base/ids.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Messages } from '../messages.ts'
 

@@ -1,5 +1,5 @@
 /** E-mail over SMTP (`SMTP_URL`). @see https://www.rfc-editor.org/rfc/rfc5321 */
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
 import type { Messages } from '../messages.ts'
 import { messageNotSent } from './not-sent.ts'
 

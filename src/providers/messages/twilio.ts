@@ -1,7 +1,7 @@
 /** SMS by Twilio's Programmable Messaging. @see https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { Messages } from '../messages.ts'
 import { messageNotSent } from './not-sent.ts'

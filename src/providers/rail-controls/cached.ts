@@ -3,7 +3,7 @@
  * be stale for `ttlMs`: a rail that was switched off closes within that time on every instance.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { type RailControl, type RailControls, type RailId, railIds } from '../rail-controls.ts'
 
 /** How long answers are kept, in milliseconds. A failure is kept too, or an outage would be met by every single request. */

@@ -1,6 +1,6 @@
 /** Rail controls of a control plane elsewhere (`RAIL_CONTROLS_URL`): GET answers `{ rails: [{ id, enabled, reason? }] }`. */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { RailControls } from '../rail-controls.ts'
 import { controlsUnavailable } from './unavailable.ts'

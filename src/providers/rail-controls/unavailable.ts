@@ -1,4 +1,4 @@
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 
 /** Seconds that clients are asked to wait where nobody said how long. */
 const RETRY_SECONDS = 5

@@ -4,9 +4,10 @@
  * document that is not exactly what the bank publishes is no document.
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
-import type { RateTable } from '../../rate-table.ts'
+
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { RateTable } from '../../money/rate-table.ts'
 import { callProvider } from '../http-client.ts'
 import type { Rates } from '../rates.ts'
 

@@ -3,7 +3,7 @@
  * need no network. It is dated and honest about it (`asOf`), and for the sandbox it never counts as too old.
  * @see https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
  */
-import type { RateTable } from '../../rate-table.ts'
+import type { RateTable } from '../../money/rate-table.ts'
 import type { Rates } from '../rates.ts'
 
 /** The euro foreign exchange reference rates that the European Central Bank published on Friday, 28 June 2024. */

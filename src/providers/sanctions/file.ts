@@ -4,9 +4,9 @@
  */
 import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import { parseJson } from '../../json.ts'
-import type { Log } from '../../log.ts'
+import { parseJson } from '../../base/json.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { Sanctions, SanctionsList } from '../sanctions.ts'
 
 const text = z.string().trim().min(1).max(500)

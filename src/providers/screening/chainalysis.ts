@@ -4,9 +4,9 @@
  * @see https://www.chainalysis.com/free-cryptocurrency-sanctions-screening-tools/
  */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
-import type { Log } from '../../log.ts'
-import { rootCause } from '../../root-cause.ts'
+import type { Log } from '../../base/log.ts'
+import { Failure } from '../../failures/failure.ts'
+import { rootCause } from '../../failures/root-cause.ts'
 import type { Address } from '../chain.ts'
 import { callProvider, retryAfterOf } from '../http-client.ts'
 import type { AddressScreening } from '../screening.ts'

@@ -1,5 +1,5 @@
 /** No screening at all: production without a provider clears nobody. */
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { AddressScreening } from '../screening.ts'
 
 /** The screening port where nobody is there to be asked. */

@@ -1,6 +1,6 @@
 /** Across: `GET /swap/approval`. @see https://docs.across.to/api-reference/swap/approval/get */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money.ts'
+import { decimalOfUnits } from '../../money/money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
 import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
 

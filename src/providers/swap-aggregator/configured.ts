@@ -1,7 +1,7 @@
 /** The aggregators of a configuration, each behind a breaker; without any the sandbox has its own and production none. */
-import type { Clock } from '../../clock.ts'
-import type { Config } from '../../config.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Config } from '../../config/read-config.ts'
 import type { SwapAggregator } from '../swap-aggregator.ts'
 import { createAcross } from './across.ts'
 import { guardAggregator } from './guarded.ts'

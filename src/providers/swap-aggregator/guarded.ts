@@ -2,8 +2,8 @@
  * A circuit breaker before an aggregator: after some failures in a row nobody waits for it any more. Once it has rested, one
  * question is put to it that nobody waits for; its answer closes the circuit again.
  */
-import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { SwapAggregator, SwapAnswer, SwapRequest } from '../swap-aggregator.ts'
 
 /** When it opens and for how long. */

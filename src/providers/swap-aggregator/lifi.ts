@@ -1,6 +1,6 @@
 /** LI.FI: `GET /v1/quote`. @see https://docs.li.fi/api-reference/get-a-quote-for-a-token-transfer */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money.ts'
+import { decimalOfUnits } from '../../money/money.ts'
 import type { SwapAggregator, SwapRequest } from '../swap-aggregator.ts'
 import { ask, dollars, isEvmRoute, seconds, units } from './ask.ts'
 

@@ -2,9 +2,9 @@
  * The sandbox's aggregators: three that earn their money in different ways, so that who is cheapest depends on amount and route.
  * They reckon with the reference prices and answer at once.
  */
-import { decimalOfUnits } from '../../money.ts'
-import { least } from '../../shares.ts'
-import { type SwapChain, type SwapToken, worthInMicros } from '../../swap-tokens.ts'
+import { decimalOfUnits } from '../../money/money.ts'
+import { least } from '../../money/shares.ts'
+import { type SwapChain, type SwapToken, worthInMicros } from '../../money/swap-tokens.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from '../swap-aggregator.ts'
 
 /** How one earns. Dollars in millionths, shares in basis points (1/10,000). */

@@ -1,7 +1,7 @@
 /** 0x: `GET /cross-chain/quotes`, the best of those that it answers. @see https://0x.org/docs/api#tag/Cross-Chain */
 import { z } from 'zod'
-import { decimalOfUnits } from '../../money.ts'
-import { type SwapToken, swapTokenOf, worthInMicros } from '../../swap-tokens.ts'
+import { decimalOfUnits } from '../../money/money.ts'
+import { type SwapToken, swapTokenOf, worthInMicros } from '../../money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapRequest } from '../swap-aggregator.ts'
 import { ask, isEvmRoute, seconds, units } from './ask.ts'
 

@@ -17,7 +17,7 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import type { TracedAnswer, TracedRequest, Tracing } from '../tracing.ts'
 
 /** How long the last spans may take to be sent when the process ends. */

@@ -5,7 +5,7 @@
  * `GET {url}/transfers/{reference}` answers the same. Every other answer is none, and the question is asked again.
  */
 import { z } from 'zod'
-import { Failure } from '../../failure.ts'
+import { Failure } from '../../failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
 

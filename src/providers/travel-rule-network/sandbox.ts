@@ -2,7 +2,7 @@
  * The sandbox's other institutions: they answer after a second, by their name. One whose name begins with `Declining` declines,
  * one that begins with `Silent` never answers, and every other accepts. May import the base and its port.
  */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { TravelRuleAnswer, TravelRuleNetwork } from '../travel-rule-network.ts'
 
 /** How long they think. */

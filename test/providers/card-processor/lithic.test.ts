@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../../src/log.ts'
+import { silentLog } from '../../../src/base/log.ts'
 import { createLithicProcessor } from '../../../src/providers/card-processor/lithic.ts'
 import { cardReasons } from '../../../src/providers/card-processor.ts'
 

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { authenticateApiKey } from '../../../src/identity/api-keys.ts'
-import { authenticateSession } from '../../../src/identity/sessions.ts'
+import { authenticateApiKey } from '../../../src/identity/keys/api-keys.ts'
+import { authenticateSession } from '../../../src/identity/sessions/sessions.ts'
 import type { Services, Settings } from '../../../src/kernel/context.ts'
 import lock from '../../../tools/admin/accounts/lock.ts'
 import unlock from '../../../tools/admin/accounts/unlock.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { findAccount } from '../../../src/identity/store.ts'
 import { settleReviews } from '../../../src/jobs/settle-reviews.ts'
 import type { Services } from '../../../src/kernel/context.ts'

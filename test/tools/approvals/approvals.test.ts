@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
-import { finishApprovals } from '../../../src/kernel/run-approved.ts'
+import { createRunApproved, finishApprovals } from '../../../src/kernel/run-approved.ts'
 import { balances } from '../../../src/ledger/balances.ts'
 import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
@@ -36,8 +36,8 @@ onBothEngines('an approval', (database) => {
   let keyId: string
 
   beforeAll(async () => {
-    const operation = (name: string) => tools.find((tool) => tool.name === name)
-    services = await servicesOn(database(), { operation })
+    const runApproved = createRunApproved((name) => tools.find((tool) => tool.name === name))
+    services = await servicesOn(database(), { runApproved })
   })
   const registration = async () => ({
     name: 'Invoice bot',

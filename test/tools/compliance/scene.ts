@@ -1,10 +1,10 @@
 /** A guest with money, on a database: what they ask, and what the transfers of the AML tests look like. */
 import { z } from 'zod'
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
-import { newId } from '../../../src/ids.ts'
+import { newId } from '../../../src/base/ids.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
-import type { Stablecoin } from '../../../src/money.ts'
+import type { Stablecoin } from '../../../src/money/money.ts'
 import { bookDeposit } from '../../../src/wallets/open-wallet.ts'
 import guest from '../../../tools/auth/guest.ts'
 import travelRule from '../../../tools/compliance/travel-rule.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest'
-import { authenticateApiKey } from '../../../src/identity/api-keys.ts'
+import { authenticateApiKey } from '../../../src/identity/keys/api-keys.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import create from '../../../tools/developer/keys/create.ts'

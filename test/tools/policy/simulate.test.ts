@@ -5,6 +5,7 @@ import { replay } from '../../../policies/replay.ts'
 import { findKey } from '../../../src/identity/store.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
+import { createRunApproved } from '../../../src/kernel/run-approved.ts'
 import createKey from '../../../tools/agents/keys/create.ts'
 import pause from '../../../tools/agents/keys/pause.ts'
 import ownerGet from '../../../tools/agents/policy/get.ts'
@@ -164,8 +165,8 @@ onBothEngines('a simulated spend', (database) => {
   })
 
   it('is what it was where the policy is what it was: a pause and an approval are no matter of it', async () => {
-    const operation = (name: string) => tools.find((tool) => tool.name === name)
-    services = { ...services, operation }
+    const runApproved = createRunApproved((name) => tools.find((tool) => tool.name === name))
+    services = { ...services, runApproved }
     const told = await pay('45').catch((error: unknown) => error)
     const { approvalId } = z.object({ members: z.object({ approvalId: z.string() }) }).parse(told).members
     await (await signInAgain(services, owner.accountId)).call(decide, { id: approvalId, decision: 'approve' })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Principal } from '../../../src/base/principal.ts'
 import type { Services } from '../../../src/kernel/context.ts'
-import type { Principal } from '../../../src/principal.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
 import intentTool from '../../../tools/wallets/allowances/intent.ts'
 import list from '../../../tools/wallets/allowances/list.ts'

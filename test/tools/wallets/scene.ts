@@ -1,12 +1,12 @@
 /** Accounts with money and with signers of each kind, at a gateway's services without a transport. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
+import type { Principal } from '../../../src/base/principal.ts'
 import { findKey } from '../../../src/identity/store.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import type { Tool } from '../../../src/kernel/tool.ts'
 import { balances } from '../../../src/ledger/balances.ts'
-import type { Principal } from '../../../src/principal.ts'
 import { bookDeposit, demoFunds, openWallet } from '../../../src/wallets/open-wallet.ts'
 import { findWallet } from '../../../src/wallets/store.ts'
 import createAgent from '../../../tools/agents/keys/create.ts'

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Principal } from '../../../src/base/principal.ts'
 import { findKey, insertKey } from '../../../src/identity/store.ts'
 import { settlePending } from '../../../src/jobs/settle-pending.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
-import { runApproved } from '../../../src/kernel/run-approved.ts'
-import type { Principal } from '../../../src/principal.ts'
+import { createRunApproved } from '../../../src/kernel/run-approved.ts'
 import type { Chain } from '../../../src/providers/chain.ts'
 import { findApproval } from '../../../src/spending/approvals.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
@@ -23,8 +23,8 @@ onBothEngines('a signed transfer', (database) => {
   let services: Services
   let scene: ReturnType<typeof walletScene>
   beforeAll(async () => {
-    const operation = (name: string) => tools.find((tool) => tool.name === name)
-    services = await servicesOn(database(), { operation })
+    const runApproved = createRunApproved((name) => tools.find((tool) => tool.name === name))
+    services = await servicesOn(database(), { runApproved })
     scene = walletScene(services)
   })
   const pay = (as: Principal, input: object, changes: Partial<Context> = {}) =>
@@ -323,7 +323,7 @@ onBothEngines('a signed transfer', (database) => {
       now,
     })
     if (approval === undefined) throw new Error('the approval is gone')
-    const done = await runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
+    const done = await late.runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
     expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
     expect(await ask(inMinutes(22))).toEqual(done.answer)
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { lockAccount } from '../../../src/identity/locks.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'

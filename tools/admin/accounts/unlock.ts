@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { unlockAccount } from '../../../src/identity/locks.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'

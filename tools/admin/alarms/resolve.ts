@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { alarmDomains, resolveAlarm } from '../../../src/alarms/alarms.ts'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { decimalOf } from '../../../src/money.ts'
+import { decimalOf } from '../../../src/money/money.ts'
 import { openDebts } from '../../../src/spending/debts.ts'
 
 /** How many are shown. */

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { untrustedText, untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
 import { manuallyReviewedReasons } from '../../../src/compliance/kyc.ts'
 import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
-import { untrustedText, untrustedTextOrNull } from '../../../src/untrusted-text.ts'
 
 export default defineTool({
   name: 'admin.kyc.list',

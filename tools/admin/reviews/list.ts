@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { usdOfMicros } from '../../../policies/usd.ts'
+import { nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, pageMembers, pageOf } from '../../../src/page.ts'
 import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts'
 
 const statuses = ['open', 'released', 'blocked'] as const

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { untrustedText } from '../../../src/base/untrusted-text.ts'
 import { undecidedData } from '../../../src/compliance/listed-parties.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
-import { untrustedText } from '../../../src/untrusted-text.ts'
 
 export default defineTool({
   name: 'admin.travel_rules.list',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyChallenge } from '../../../src/identity/key-proof.ts'
+import { keyChallenge } from '../../../src/identity/keys/key-proof.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 

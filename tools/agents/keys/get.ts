@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
-import { agentKinds, findAnyKey } from '../../../src/identity/owned-keys.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { agentKinds, findAnyKey } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { agentKinds, listKeys } from '../../../src/identity/owned-keys.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { agentKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
 export default defineTool({

@@ -2,23 +2,23 @@ import { z } from 'zod'
 import { loosenings } from '../../../policies/loosening.ts'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { isScope } from '../../../policies/scopes.ts'
-import { Failure } from '../../../src/failure.ts'
-import { grantMembers, keyExpiry, requirePolicy } from '../../../src/identity/key-grant.ts'
-import { keyState } from '../../../src/identity/key-state.ts'
+import type { AccessKey } from '../../../src/base/principal.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { grantMembers, keyExpiry, requirePolicy } from '../../../src/identity/keys/key-grant.ts'
+import { keyState } from '../../../src/identity/keys/key-state.ts'
 import {
   agentKinds,
   changeKey,
   findOwnKey,
   type KeyChange,
   revokeKey,
-} from '../../../src/identity/owned-keys.ts'
+} from '../../../src/identity/keys/owned-keys.ts'
 import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import type { AccessKey } from '../../../src/principal.ts'
 import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 
 const change = z

@@ -1,8 +1,8 @@
-import { dailyBudgets, destinationBudgets } from '../../../src/identity/code-budgets.ts'
-import { codeRequest, codeSent, requireChannel } from '../../../src/identity/code-fields.ts'
-import { codeMessage } from '../../../src/identity/code-message.ts'
-import { destinationOf } from '../../../src/identity/destinations.ts'
-import { openCode } from '../../../src/identity/one-time-codes.ts'
+import { dailyBudgets, destinationBudgets } from '../../../src/identity/codes/code-budgets.ts'
+import { codeRequest, codeSent, requireChannel } from '../../../src/identity/codes/code-fields.ts'
+import { codeMessage } from '../../../src/identity/codes/code-message.ts'
+import { destinationOf } from '../../../src/identity/codes/destinations.ts'
+import { openCode } from '../../../src/identity/codes/one-time-codes.ts'
 import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 

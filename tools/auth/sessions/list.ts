@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { listSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
 export default defineTool({
   name: 'auth.sessions.list',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { developerKeyOf, developerKeyView } from '../../../src/identity/developer-key-view.ts'
-import { developerKinds, listKeys } from '../../../src/identity/owned-keys.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
+import { developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
 export default defineTool({
   name: 'developer.keys.list',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
-import { developerKinds, revokeKey } from '../../../src/identity/owned-keys.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { developerKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
 import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { orderView, viewOrder } from '../../../src/investing/order-view.ts'
 import { listOrders } from '../../../src/investing/store.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
 export default defineTool({
   name: 'investing.orders.list',

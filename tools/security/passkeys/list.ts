@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { findPasskeys } from '../../../src/identity/passkey-store.ts'
-import { passkeyView, viewPasskey } from '../../../src/identity/passkey-view.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
+import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey-view.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 
 export default defineTool({
   name: 'security.passkeys.list',

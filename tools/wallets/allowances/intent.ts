@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { allowanceAmount, usdMicrosOf } from '../../../policies/usd.ts'
-import { Failure } from '../../../src/failure.ts'
-import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/owned-keys.ts'
+import { Failure } from '../../../src/failures/failure.ts'
+import { agentKinds, developerKinds, findOwnKey } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import type { Connection } from '../../../src/storage/database.ts'
-import { intentView, makeAllowanceIntent } from '../../../src/wallets/make-intent.ts'
-import { requireOwnWallet } from '../../../src/wallets/set-allowance.ts'
+import { requireOwnWallet } from '../../../src/wallets/allowances/set-allowance.ts'
+import { intentView, makeAllowanceIntent } from '../../../src/wallets/signing/make-intent.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
 export default defineTool({

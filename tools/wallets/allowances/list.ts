@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { agentKinds, developerKinds, listKeys } from '../../../src/identity/owned-keys.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { agentKinds, developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
 import { CARDS_AGENT } from '../../../src/providers/chain.ts'
-import { allowanceView, viewAllowance } from '../../../src/wallets/allowance-view.ts'
+import { allowanceView, viewAllowance } from '../../../src/wallets/allowances/allowance-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
 /** Stands before every key in the order of pages. */

@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { noticeOwner } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { typedDataView } from '../../../src/wallets/make-intent.ts'
-import { provesSigner, signerChallenge } from '../../../src/wallets/signer-proof.ts'
-import { giveWallet, insertEoaSigner } from '../../../src/wallets/signer-store.ts'
-import { signerView, viewEoa } from '../../../src/wallets/signer-view.ts'
+import { typedDataView } from '../../../src/wallets/signing/make-intent.ts'
+import { provesSigner, signerChallenge } from '../../../src/wallets/signing/signer-proof.ts'
+import { giveWallet, insertEoaSigner } from '../../../src/wallets/signing/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/wallets/signing/signer-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
-import { evmAddress } from '../../../src/wallets/transfer-members.ts'
+import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
 
 const evmSignature = z
   .templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{130}$/)])

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { listKeys } from '../../../src/identity/owned-keys.ts'
-import { findPasskeys } from '../../../src/identity/passkey-store.ts'
+import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { listKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/page.ts'
-import { findEoaSigners } from '../../../src/wallets/signer-store.ts'
-import { signerView, viewEoa } from '../../../src/wallets/signer-view.ts'
+import { findEoaSigners } from '../../../src/wallets/signing/signer-store.ts'
+import { signerView, viewEoa } from '../../../src/wallets/signing/signer-view.ts'
 
 export default defineTool({
   name: 'wallets.signers.list',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { findOwnTransfer, transferView } from '../../../src/wallets/transfer-history.ts'
+import { findOwnTransfer, transferView } from '../../../src/wallets/transfers/transfer-history.ts'
 
 export default defineTool({
   name: 'wallets.transfers.get',

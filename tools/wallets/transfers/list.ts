@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import { pageMembers, pageOf } from '../../../src/base/page.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { stablecoins } from '../../../src/money.ts'
-import { pageMembers, pageOf } from '../../../src/page.ts'
-import { listTransfers, transferPage, transferStates } from '../../../src/wallets/transfer-history.ts'
-import { evmAddress } from '../../../src/wallets/transfer-members.ts'
+import { stablecoins } from '../../../src/money/money.ts'
+import {
+  listTransfers,
+  transferPage,
+  transferStates,
+} from '../../../src/wallets/transfers/transfer-history.ts'
+import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
 
 /** A moment that there have been transfers at. */
 const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be before 1970')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../../src/failure.ts'
+import { Failure } from '../../../src/failures/failure.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { purchasedAnswer } from '../../../src/payments/receipt.ts'
 import { findPayment } from '../../../src/payments/store.ts'

@@ -1,0 +1,38 @@
+/** Starting what takes its time: parts at once, and a failure that says whose it is. */
+import { rootCause } from '../failures/root-cause.ts'
+
+interface Closable {
+  close(): Promise<void>
+}
+
+/** A variable with the host that its URL names; the rest of a URL may be secret. */
+export function partOf(variable: string, url: string | null): string | undefined {
+  return url === null ? undefined : `${variable} (${new URL(url).host})`
+}
+
+/** Says which variable a part that cannot be had belongs to, and what lies at the bottom. */
+export async function naming<Part>(variable: string, part: Promise<Part>): Promise<Part> {
+  try {
+    return await part
+  } catch (cause) {
+    const [detail, root] = [cause instanceof Error ? cause.message : String(cause), rootCause(cause)]
+    const [first = ''] = detail.split('\n')
+    throw new Error(`${variable}: ${first}${root === detail ? '' : ` (${root.split('\n')[0]})`}`, { cause })
+  }
+}
+
+/** Starts two parts at once; where one fails, the other is closed before the failure goes on. */
+export async function startTogether<One extends Closable, Other extends Closable>(
+  startChain: () => Promise<One>,
+  openDatabase: () => Promise<Other>,
+): Promise<[One, Other]> {
+  const [chain, database] = await Promise.allSettled([startChain(), openDatabase()])
+  if (chain.status === 'fulfilled' && database.status === 'fulfilled') return [chain.value, database.value]
+  if (chain.status === 'fulfilled') await chain.value.close()
+  if (database.status === 'fulfilled') await database.value.close()
+  throw database.status === 'rejected'
+    ? database.reason
+    : chain.status === 'rejected'
+      ? chain.reason
+      : new Error('unreachable')
+}

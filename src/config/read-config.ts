@@ -1,0 +1,272 @@
+/** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { isAddressRange } from '../base/address-range.ts'
+import { logLevels } from '../base/log.ts'
+import { amountMismatch, decimalAmount, type Money, moneyOf } from '../money/money.ts'
+import { address, type CardConfig, cardsOf, cardVariables } from './cards.ts'
+import { type ComplianceConfig, complianceOf, complianceVariables } from './compliance.ts'
+import { type HttpConfig, httpOf, httpVariables } from './http.ts'
+import {
+  type IdentityProviderConfig,
+  identityProvidersOf,
+  providerNames,
+  providerVariablePrefix,
+} from './identity-providers.ts'
+import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './investing.ts'
+import { list } from './list.ts'
+import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './observability.ts'
+import { productionComplaints } from './production.ts'
+import { secretsFromFiles } from './secret-files.ts'
+
+const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
+const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => {
+  const misfit = amountMismatch(price, 'USDC')
+  if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
+}
+
+/** What already follows `/api/auth/`. */
+const takenNames: ReadonlySet<string> = new Set(
+  'webauthn otp guest logout session sessions recovery'.split(' '),
+)
+
+const environment = z.object({
+  MODE: z.enum(['sandbox', 'production']).default('sandbox'),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a number from 0 to 65535')
+    .transform(Number)
+    .refine((port) => port <= 65535, 'must be a number from 0 to 65535')
+    .default(8787),
+  PUBLIC_ORIGIN: url(/^https?$/)
+    .refine((text) => new URL(text).href === `${new URL(text).origin}/`, 'must be an origin and nothing more')
+    .optional(),
+  DATA_DIR: z.string().min(1).default('.bursar'),
+  DATABASE_URL: url(/^postgres(ql)?$/).optional(),
+  REDIS_URL: url(/^rediss?$/).optional(),
+  CHAIN: z.enum(['anvil', 'simulated']).default('anvil'),
+  CHAIN_RPC_URL: url(/^https?$/).optional(),
+  CHAIN_SPONSOR_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/)
+    .optional(),
+  CHAIN_OWNER_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/)
+    .optional(),
+  ANVIL_BIN: z.string().optional(),
+  X402_PAY_TO: address.optional(),
+  X402_FX_PRICE: decimalAmount.superRefine(refuseMisfit).default('0.01'),
+  X402_FACILITATOR_URL: url(/^https?$/).optional(),
+  RAIL_CONTROLS_URL: url(/^https?$/).optional(),
+  FX_RATES_URL: url(/^https?$/).optional(),
+  SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
+  DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
+  RP_ID: z
+    .string()
+    .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be a domain in lower case')
+    .refine((domain) => isIP(domain) === 0, 'must be a domain, not an address')
+    .optional(),
+  FOUNDER_ACCOUNT: z
+    .string()
+    .regex(/^acct_[0-9a-hjkmnp-tv-z]{26}$/, 'must be an account id (acct_…)')
+    .optional(),
+  GUEST_SESSIONS: z.enum(['on', 'off']).optional(),
+  SMTP_URL: url(/^smtps?$/).optional(),
+  SMTP_FROM: z.string().min(3).max(254).optional(),
+  TWILIO_ACCOUNT_SID: z
+    .string()
+    .regex(/^\w{1,64}$/)
+    .optional(),
+  TWILIO_AUTH_TOKEN: z.string().optional(),
+  TWILIO_FROM: z.string().optional(),
+  TWILIO_API_URL: url(/^https?$/).default('https://api.twilio.com'),
+  IDENTITY_PROVIDERS: list
+    .superRefine((names, context) => {
+      for (const name of names.filter((text) => !/^[a-z][a-z0-9-]{0,31}$/.test(text) || takenNames.has(text)))
+        context.addIssue({ code: 'custom', message: `"${name}" cannot be a provider's name` })
+    })
+    .optional(),
+  TRUSTED_PROXIES: list
+    .superRefine((entries, context) => {
+      for (const entry of entries.filter((text) => !isAddressRange(text)))
+        context.addIssue({ code: 'custom', message: `"${entry}" is not an address or CIDR` })
+    })
+    .prefault(''),
+  LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...complianceVariables,
+  ...investingVariables,
+  ...cardVariables,
+  ...httpVariables,
+  ...observabilityVariables,
+})
+
+/** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
+export type RateSettings = Readonly<Record<string, string>>
+
+/** Everything that the environment decides. */
+export interface Config
+  extends ComplianceConfig,
+    InvestingConfig,
+    CardConfig,
+    HttpConfig,
+    ObservabilityConfig {
+  readonly mode: 'sandbox' | 'production'
+  readonly host: string
+  readonly port: number
+  /** Scheme, host and port that clients use, without a trailing slash; null: made from host and port once bound. */
+  readonly publicOrigin: string | null
+  readonly dataDirectory: string
+  readonly databaseUrl: string | null
+  readonly redisUrl: string | null
+  readonly chain: {
+    readonly kind: 'anvil' | 'simulated' | 'rpc'
+    readonly rpcUrl: string | null
+    readonly sponsorKey: string | null
+    readonly ownerKey: string | null
+    readonly anvilBinary: string | null
+  }
+  readonly x402: {
+    readonly payTo: string | null
+    readonly price: Money
+    readonly facilitatorUrl: string | null
+  }
+  readonly railControlsUrl: string | null
+  /** Where the ECB's daily rates are fetched; null: the sandbox's snapshot, in production the bank itself. */
+  readonly fxRatesUrl: string | null
+  readonly sessionSecret: string | null
+  /** Seals what is stored of secrets and personal data. */
+  readonly dataKey: string | null
+  /** WebAuthn relying party; null: the host of the public origin. */
+  readonly rpId: string | null
+  readonly founderAccount: string | null
+  readonly guests: boolean
+  readonly smtp: { readonly url: string; readonly from: string } | null
+  readonly twilio: {
+    readonly url: string
+    readonly accountSid: string
+    readonly authToken: string
+    readonly from: string
+  } | null
+  readonly identityProviders: readonly IdentityProviderConfig[]
+  readonly trustedProxies: readonly string[]
+  readonly logLevel: (typeof logLevels)[number]
+  /** `RATE_…` variables as they were given. */
+  readonly rates: RateSettings
+}
+
+/**
+ * Reads the environment, secrets from the files that it names too.
+ * @param judge says what else is wrong: of variables that are not the base's to understand.
+ * @throws Error with one message that lists everything that is missing or wrong.
+ */
+export function readConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  judge: (config: Config) => readonly string[] = () => [],
+): Config {
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  )
+  const files = secretsFromFiles(set)
+  const given = { ...set, ...files.read }
+  const parsed = environment.safeParse(given)
+  const config = parsed.success ? configOf(parsed.data, given) : null
+  const wrong = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...files.complaints,
+    ...productionComplaints(given),
+    ...incomplete(given),
+    ...(config === null ? [] : judge(config)),
+  ]
+  if (config === null || wrong.length > 0)
+    throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
+  return config
+}
+
+function configOf(
+  settings: z.output<typeof environment>,
+  given: Readonly<Record<string, string | undefined>>,
+): Config {
+  return {
+    mode: settings.MODE,
+    host: settings.HOST,
+    port: settings.PORT,
+    publicOrigin: settings.PUBLIC_ORIGIN === undefined ? null : new URL(settings.PUBLIC_ORIGIN).origin,
+    dataDirectory: settings.DATA_DIR,
+    databaseUrl: settings.DATABASE_URL ?? null,
+    redisUrl: settings.REDIS_URL ?? null,
+    chain: {
+      kind: settings.CHAIN_RPC_URL === undefined ? settings.CHAIN : 'rpc',
+      rpcUrl: settings.CHAIN_RPC_URL ?? null,
+      sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
+      ownerKey: settings.CHAIN_OWNER_KEY ?? null,
+      anvilBinary: settings.ANVIL_BIN ?? null,
+    },
+    x402: {
+      payTo: settings.X402_PAY_TO ?? null,
+      price: moneyOf('USDC', settings.X402_FX_PRICE),
+      facilitatorUrl: settings.X402_FACILITATOR_URL ?? null,
+    },
+    railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
+    fxRatesUrl: settings.FX_RATES_URL ?? null,
+    sessionSecret: settings.SESSION_SECRET ?? null,
+    dataKey: settings.DATA_KEY ?? null,
+    rpId: settings.RP_ID ?? null,
+    founderAccount: settings.FOUNDER_ACCOUNT ?? null,
+    guests:
+      settings.GUEST_SESSIONS === undefined ? settings.MODE === 'sandbox' : settings.GUEST_SESSIONS === 'on',
+    smtp:
+      settings.SMTP_URL === undefined
+        ? null
+        : { url: settings.SMTP_URL, from: settings.SMTP_FROM ?? 'Bursar <no-reply@localhost>' },
+    twilio:
+      settings.TWILIO_ACCOUNT_SID === undefined
+        ? null
+        : {
+            url: settings.TWILIO_API_URL,
+            accountSid: settings.TWILIO_ACCOUNT_SID,
+            authToken: settings.TWILIO_AUTH_TOKEN ?? '',
+            from: settings.TWILIO_FROM ?? '',
+          },
+    identityProviders: identityProvidersOf(
+      given,
+      settings.IDENTITY_PROVIDERS ?? (settings.MODE === 'sandbox' ? ['google', 'apple'] : []),
+    ),
+    trustedProxies: settings.TRUSTED_PROXIES,
+    logLevel: settings.LOG_LEVEL,
+    ...complianceOf(settings),
+    ...investingOf(settings),
+    ...cardsOf(settings),
+    ...httpOf(settings),
+    ...observabilityOf(settings),
+    rates: Object.fromEntries(
+      Object.entries(given)
+        .filter(([name]) => name.startsWith('RATE_'))
+        .map(([name, value]) => [name, value ?? '']),
+    ),
+  }
+}
+
+/** What must be given together, or is given for nobody. */
+function incomplete(given: Readonly<Record<string, string | undefined>>): string[] {
+  const names = providerNames(given.IDENTITY_PROVIDERS ?? (given.MODE === 'production' ? '' : undefined))
+  const together = [
+    ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
+    ...investingGroups,
+    ...names.map((name) =>
+      ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET'].map((member) => `${providerVariablePrefix(name)}${member}`),
+    ),
+  ]
+  const isProduction = given.MODE === 'production'
+  const half = together.flatMap((group, at) => {
+    const absent = group.filter((name) => given[name] === undefined)
+    const isNeeded = absent.length < group.length || (at > investingGroups.length && isProduction)
+    return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} belong together`) : []
+  })
+  const issuers = names
+    .map((name) => `${providerVariablePrefix(name)}ISSUER`)
+    .filter((name) => given[name] !== undefined && !/^https?:\/\/[^?#]+$/.test(given[name] ?? ''))
+    .map((name) => `${name}: must be the https URL of an issuer`)
+  return [...half, ...issuers]
+}

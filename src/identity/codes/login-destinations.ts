@@ -1,0 +1,82 @@
+/** Which account a destination signs in. */
+import type { Account } from '../../base/principal.ts'
+import type { Channel } from '../../providers/messages.ts'
+import type { Connection } from '../../storage/database.ts'
+import { findAccount } from '../store.ts'
+import { unsealAddress } from './destinations.ts'
+
+/** The id of the account that a destination signs in. @param hash the destination's keyed hash. */
+export async function findOwnerId(database: Connection, hash: string): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('login_destination')
+    .select('account_id')
+    .where('destination_hash', '=', hash)
+    .executeTakeFirst()
+  return row?.account_id
+}
+
+/** The account that a destination signs in. @param hash the destination's keyed hash. */
+export async function findOwner(database: Connection, hash: string): Promise<Account | undefined> {
+  const id = await findOwnerId(database, hash)
+  return id === undefined ? undefined : findAccount(database, id)
+}
+
+/** Gives a destination to an account. @returns false where it belongs to one already. */
+export async function claimDestination(
+  database: Connection,
+  {
+    hash,
+    channel,
+    sealedAddress,
+    accountId,
+    at,
+  }: { hash: string; channel: Channel; sealedAddress: string; accountId: string; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .insertInto('login_destination')
+    .values({
+      destination_hash: hash,
+      account_id: accountId,
+      channel,
+      sealed_address: Buffer.from(sealedAddress, 'base64url'),
+      created_at: at,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('destination_hash')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The addresses of an account, opened: for messages to its owner alone. */
+export async function addressesOf(
+  { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
+  accountId: string,
+): Promise<{ channel: Channel; address: string }[]> {
+  const rows = await database.kysely
+    .selectFrom('login_destination')
+    .select(['destination_hash', 'channel', 'sealed_address'])
+    .where('account_id', '=', accountId)
+    .orderBy('created_at')
+    .execute()
+  return rows.map(({ destination_hash: hash, channel, sealed_address: sealed }) => ({
+    channel,
+    address: unsealAddress(settings, { hash, sealed }),
+  }))
+}
+
+/** Whether an account has an address to send codes to. */
+export async function hasSignInAddress(database: Connection, accountId: string): Promise<boolean> {
+  return (await destinationChannels(database, accountId)).length > 0
+}
+
+/** The channels that codes can reach an account by. */
+export async function destinationChannels(database: Connection, accountId: string): Promise<Channel[]> {
+  const rows = await database.kysely
+    .selectFrom('login_destination')
+    .select('channel')
+    .distinct()
+    .where('account_id', '=', accountId)
+    .orderBy('channel')
+    .execute()
+  return rows.map(({ channel }) => channel)
+}

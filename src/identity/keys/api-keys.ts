@@ -1,0 +1,70 @@
+/** Developer API keys: a secret shown once, kept as its SHA-256. The secret has 256 random bits, so a plain hash is enough. */
+import { createHash } from 'node:crypto'
+import type { Policy } from '../../../policies/policy.ts'
+import type { Scope } from '../../../policies/scopes.ts'
+import { type NewId, randomToken } from '../../base/ids.ts'
+import type { AccessKey, Principal } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { Connection } from '../../storage/database.ts'
+import { requireUnlocked } from '../accounts.ts'
+import { findKey, insertKey } from '../store.ts'
+import { policyHashOf } from './agent-keys.ts'
+
+/** How every API key starts. */
+export const API_KEY_PREFIX = 'bsk_'
+
+/** A new secret, and what is stored of it. */
+export function newApiKey(mode: 'sandbox' | 'production'): string {
+  return `${API_KEY_PREFIX}${mode === 'sandbox' ? 'sandbox' : 'live'}_${randomToken(32)}`
+}
+
+/** What is stored of an API key. */
+export function hashApiKey(secret: string): Uint8Array {
+  return createHash('sha256').update(secret).digest()
+}
+
+/** A developer's key, and its secret: shown once. */
+export async function createApiKey(
+  { database, newId, mode }: { database: Connection; newId: NewId; mode: 'sandbox' | 'production' },
+  grant: {
+    accountId: string
+    name: string
+    scopes: readonly Scope[]
+    policy: Policy | null
+    expiresAt: Date | null
+    at: Date
+  },
+): Promise<{ key: AccessKey; secret: string }> {
+  const secret = newApiKey(mode)
+  const key: AccessKey = {
+    id: newId('key', grant.at),
+    kind: 'developer',
+    name: grant.name,
+    thumbprint: null,
+    publicKey: null,
+    scopes: grant.scopes,
+    status: 'active',
+    policy: grant.policy,
+    policyVersion: 1,
+    policyHash: policyHashOf(grant.policy),
+    createdAt: grant.at,
+    expiresAt: grant.expiresAt,
+  }
+  await insertKey(database, grant.accountId, { ...key, secretHash: hashApiKey(secret) })
+  return { key, secret }
+}
+
+/** Who an API key acts for. @throws Failure `unknown_key`, `account_locked`. */
+export async function authenticateApiKey(
+  database: Connection,
+  secret: string,
+  now: Date,
+): Promise<Principal> {
+  const found = await findKey(database, { secretHash: hashApiKey(secret) })
+  if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
+    throw new Failure('unknown_key', 'The API key is not known, was revoked or has expired.', {
+      hint: 'Use a key that the owner has created and not revoked.',
+    })
+  requireUnlocked(found.account)
+  return { kind: 'key', account: found.account, key: found.key }
+}

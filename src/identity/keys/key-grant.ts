@@ -1,0 +1,51 @@
+/** What an owner grants a new key, an agent's or a developer's: a name, scopes, a spend policy and an end. */
+import { z } from 'zod'
+import { spendPolicy } from '../../../policies/policy.ts'
+import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
+import { Failure } from '../../failures/failure.ts'
+
+const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
+
+/** The members of a request for a key. */
+export const grantMembers = {
+  name: z.string().trim().min(1).max(80).describe('What the owner calls it.'),
+  scopes: z
+    .array(z.enum(scopeNames))
+    .max(32)
+    .transform((held) => [...new Set(held)])
+    .describe('What the key may do.'),
+  policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
+  expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
+}
+
+/** What a key lacks that could spend without a policy. */
+const NEEDS_POLICY = 'is required: these scopes can spend'
+
+/** Adds an issue where a key could spend without a policy. */
+export function refineGrant(
+  grant: { scopes: readonly Scope[]; policy?: unknown },
+  context: z.core.$RefinementCtx,
+): void {
+  if (lacksPolicy(grant)) context.addIssue({ code: 'custom', path: ['policy'], message: NEEDS_POLICY })
+}
+
+/** @throws Failure `invalid_request` where a key could spend without a policy. */
+export function requirePolicy(grant: { scopes: readonly Scope[]; policy: unknown }): void {
+  if (!lacksPolicy(grant)) return
+  throw new Failure('invalid_request', `policy: ${NEEDS_POLICY}`, {
+    issues: [{ path: 'policy', message: NEEDS_POLICY }],
+  })
+}
+
+function lacksPolicy({ scopes: held, policy }: { scopes: readonly Scope[]; policy?: unknown }): boolean {
+  return (policy === undefined || policy === null) && needsPolicy(held)
+}
+
+/** When a key ends; null: never. @throws Failure `invalid_request` where that is past. */
+export function keyExpiry({ expiresAt }: { expiresAt?: string | undefined }, now: Date): Date | null {
+  if (expiresAt === undefined) return null
+  const end = new Date(expiresAt)
+  if (end > now) return end
+  const message = 'is in the past'
+  throw new Failure('invalid_request', `expiresAt: ${message}`, { issues: [{ path: 'expiresAt', message }] })
+}

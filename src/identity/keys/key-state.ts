@@ -1,0 +1,27 @@
+/** The state of a key as the journal holds it: limits and status, never its name or a secret. */
+import { type Json, toJson } from '../../base/json.ts'
+import type { AccessKey } from '../../base/principal.ts'
+
+/** The state of a key. */
+export function keyState({
+  kind,
+  status,
+  scopes,
+  policy,
+  policyVersion,
+  policyHash,
+  expiresAt,
+}: Pick<
+  AccessKey,
+  'kind' | 'status' | 'scopes' | 'policy' | 'policyVersion' | 'policyHash' | 'expiresAt'
+>): Json {
+  return toJson({
+    kind,
+    status,
+    scopes,
+    policy: policy ?? null,
+    policyVersion,
+    policyHash,
+    expiresAt: expiresAt?.toISOString() ?? null,
+  })
+}

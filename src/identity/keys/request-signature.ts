@@ -1,0 +1,183 @@
+/** Agents' signed requests, checked. @see https://www.rfc-editor.org/rfc/rfc9421 */
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { promisify } from 'node:util'
+import { isSignatureError, verifySignature } from 'http-message-sig'
+import { LRUCache } from 'lru-cache'
+import { namesOfOrigin, nameUsed } from '../../base/origins.ts'
+import type { AccessKey, Account, Principal } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { Connection } from '../../storage/database.ts'
+import { requireUnlocked } from '../accounts.ts'
+import { findKey, spendNonce } from '../store.ts'
+import { fitsDigest } from './content-digest.ts'
+import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
+
+/** A request as it arrived: the raw target and every header line, in order. */
+export interface RawRequest {
+  readonly method: string
+  /** Path and query exactly as on the request line. */
+  readonly target: string
+  readonly fields: readonly { readonly name: string; readonly value: string }[]
+  readonly body: Uint8Array
+}
+
+/** How far a client's clock may be off. */
+const SKEW_SECONDS = 30
+/** How long a spent nonce is kept beyond its signature's end: far longer than a request can be under way. */
+const NONCE_MARGIN_SECONDS = 600
+/** Room for 16 random bytes in any common text form. */
+const SHORTEST_NONCE = 16
+const LONGEST_NONCE = 256
+
+// The callback form runs on the thread pool, so that both cores verify.
+const verifyEd25519 = promisify(
+  (
+    key: KeyObject,
+    data: Uint8Array,
+    signature: Uint8Array,
+    done: (error: Error | null, isValid: boolean) => void,
+  ) => verify(null, data, key, signature, done),
+)
+const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
+
+function publicKeyObject(x: string): KeyObject {
+  const known =
+    publicKeys.get(x) ?? createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
+  publicKeys.set(x, known)
+  return known
+}
+
+/**
+ * Who signed a request, after the signature, its digest, its times and its nonce held. The nonce is spent last.
+ * @param origin the configured origin: `@authority` must be one of its names, whatever the Host header says.
+ * @throws Failure `digest_mismatch`, `unknown_key`, `signature_invalid`, `signature_expired`, `signature_replayed`, `account_locked`.
+ */
+export async function authenticateSignature(
+  { database, origin }: { database: Connection; origin: string },
+  request: RawRequest,
+  now: Date,
+): Promise<Principal> {
+  const digest = headerOf(request, 'content-digest')
+  if (digest !== undefined && !fitsDigest(digest, request.body))
+    throw new Failure('digest_mismatch', 'The body is not the one that Content-Digest was made of.', {
+      hint: 'Make Content-Digest (sha-256 or sha-512) over the very bytes that are sent.',
+    })
+  const { found, parameters } = await verifyByAnyName(database, origin, request)
+  requireCurrent(parameters, now)
+  if (found.key.expiresAt !== null && found.key.expiresAt <= now) throw unknownKey()
+  requireUnlocked(found.account)
+  const expiresAt = new Date((parameters.expires + NONCE_MARGIN_SECONDS) * 1000)
+  if (!(await spendNonce(database, found.key.id, parameters.nonce, expiresAt)))
+    throw new Failure('signature_replayed', 'This signature was used before.', {
+      hint: 'Sign every request anew, with a new nonce.',
+    })
+  return { kind: 'key', account: found.account, key: found.key }
+}
+
+interface SignatureTimes {
+  readonly created: number
+  readonly expires: number
+  readonly nonce: string
+}
+
+/** Verifies for the name that the Host header uses, and then for the others: they all are one origin. */
+async function verifyByAnyName(database: Connection, origin: string, request: RawRequest) {
+  const used = nameUsed(origin, headerOf(request, 'host'))
+  const others = namesOfOrigin(origin).filter((name) => name !== used)
+  try {
+    return await verifyMessage(database, used, request)
+  } catch (error) {
+    for (const name of others) {
+      const verified = await verifyMessage(database, name, request).catch(() => undefined)
+      if (verified !== undefined) return verified
+    }
+    throw error
+  }
+}
+
+async function verifyMessage(database: Connection, origin: string, request: RawRequest) {
+  let found: { account: Account; key: AccessKey } | undefined
+  try {
+    const { parameters } = await verifySignature(
+      {
+        kind: 'request',
+        method: request.method,
+        targetUri: `${origin}${request.target}`,
+        fields: request.fields,
+      },
+      {
+        policy: {
+          algorithms: ['ed25519'],
+          requiredComponents: requiredComponents(request),
+          requiredParameters: ['created', 'expires', 'nonce', 'keyid', 'tag'],
+          // Times are judged by requireCurrent, which tells expired from invalid.
+          now: 0,
+          clockSkew: Number.MAX_SAFE_INTEGER,
+        },
+        resolveVerifier: async ({ parameters: { keyid = '' } }) => {
+          found = await findKey(database, { thumbprint: keyid })
+          if (found === undefined || found.key.publicKey === null) throw unknownKey()
+          const key = publicKeyObject(found.key.publicKey)
+          return { algorithm: 'ed25519', verify: (data, signature) => verifyEd25519(key, data, signature) }
+        },
+      },
+    )
+    const { created, expires, nonce, tag } = parameters
+    if (found === undefined || created === undefined || expires === undefined || nonce === undefined)
+      throw new Error('unreachable')
+    if (tag !== TAG) throw invalid(`its tag is not "${TAG}"`)
+    if (nonce.length < SHORTEST_NONCE || nonce.length > LONGEST_NONCE)
+      throw invalid('its nonce must have 16 bytes or more')
+    return { found, parameters: { created, expires, nonce } }
+  } catch (error) {
+    if (!isSignatureError(error)) throw error
+    if (error.code === 'ResolverFailed' && error.cause !== undefined) throw error.cause
+    throw invalid(error.message, origin)
+  }
+}
+
+function requiredComponents(request: RawRequest): string[] {
+  const hasBody = request.body.length > 0 || headerOf(request, 'content-digest') !== undefined
+  const hasIdempotencyKey = headerOf(request, 'idempotency-key') !== undefined
+  return [
+    ...COMPONENTS,
+    ...(hasBody ? ['content-digest'] : []),
+    ...(hasIdempotencyKey ? ['idempotency-key'] : []),
+  ]
+}
+
+function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
+  const seconds = now.getTime() / 1000
+  if (expires <= created || expires - created > MAX_SIGNATURE_SECONDS)
+    throw invalid(`it must expire after it was created, at most ${MAX_SIGNATURE_SECONDS} seconds later`)
+  if (created > seconds + SKEW_SECONDS || expires < seconds - SKEW_SECONDS)
+    throw new Failure(
+      'signature_expired',
+      `The signature holds from ${created} to ${expires}; it is ${Math.floor(seconds)}.`,
+      {
+        hint: `Sign anew, with a clock that is right to ${SKEW_SECONDS} seconds.`,
+      },
+    )
+}
+
+function headerOf(request: RawRequest, name: string): string | undefined {
+  const values = request.fields
+    .filter((field) => field.name.toLowerCase() === name)
+    .map((field) => field.value)
+  return values.length === 0 ? undefined : values.join(', ')
+}
+
+function unknownKey(): Failure {
+  return new Failure('unknown_key', 'The signing key is not known, was revoked or has expired.', {
+    hint: 'The owner registers it with POST /api/agents/keys; keyid is the RFC 7638 thumbprint of the public key.',
+  })
+}
+
+/** @param origin that is signed for, whatever name the host was reached by. */
+function invalid(why: string, origin?: string): Failure {
+  const named = origin === undefined ? '' : ` ("${new URL(origin).host}" here)`
+  const url = origin === undefined ? '' : ` with --url ${origin}, this gateway's PUBLIC_ORIGIN,`
+  return new Failure('signature_invalid', `The request signature does not hold: ${why}.`, {
+    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} do it for you.`,
+  })
+}

@@ -1,0 +1,199 @@
+/** Registering a passkey, for a new account or one more for an account. @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential */
+import { z } from 'zod'
+import type { NewId } from '../../base/ids.ts'
+import type { Account } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { Connection } from '../../storage/database.ts'
+import { createAccount } from '../accounts.ts'
+import { type Challenge, openChallenge, takeChallenge } from '../challenges.ts'
+import { type P256Point, pointOf } from './passkey-point.ts'
+import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
+import { findPasskey, findPasskeys, insertPasskey, type Passkey } from './passkey-store.ts'
+import { CHALLENGE_SECONDS, type PasskeyChallenge, type RelyingParty, webauthn } from './passkeys.ts'
+
+/** ES256 first: such a passkey can own a smart account. Then Ed25519 and RS256, by their COSE numbers. @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms */
+const ALGORITHMS = [-7, -8, -257]
+
+/** What to call a person who gave no name. */
+const NOBODY = 'Person'
+
+/** What a challenge remembers. @property accountId of the account that it is for, or that it will make. */
+const registration = z.object({ accountId: z.string(), displayName: z.string() })
+
+interface Parts {
+  readonly database: Connection
+  readonly newId: NewId
+  readonly settings: RelyingParty
+}
+
+/** Opens a challenge to make a passkey. @param account whom it is for; null: for a new account. */
+export async function registrationOptions(
+  parts: Parts,
+  {
+    account,
+    displayName = NOBODY,
+    at,
+  }: { account: Account | null; displayName?: string | undefined; at: Date },
+): Promise<PasskeyChallenge> {
+  const { generateRegistrationOptions } = await webauthn()
+  const known = account === null ? [] : await findPasskeys(parts.database, { accountId: account.id })
+  const facts = {
+    accountId: account?.id ?? parts.newId('acct', at),
+    displayName: account?.displayName ?? displayName,
+  }
+  const options = await generateRegistrationOptions({
+    rpName: 'Bursar',
+    rpID: parts.settings.rpId,
+    userName: facts.displayName,
+    userDisplayName: facts.displayName,
+    userID: new Uint8Array(Buffer.from(facts.accountId)),
+    timeout: CHALLENGE_SECONDS * 1000,
+    attestationType: 'none',
+    excludeCredentials: known.map(({ credentialId, transports }) => ({
+      id: credentialId,
+      transports: [...transports],
+    })),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    supportedAlgorithmIDs: ALGORITHMS,
+  })
+  const { id } = await openChallenge(parts, {
+    kind: 'passkey_register',
+    subject: options.challenge,
+    accountId: account?.id ?? null,
+    facts,
+    at,
+    seconds: CHALLENGE_SECONDS,
+  })
+  return { challengeId: id, publicKey: { ...options } }
+}
+
+/**
+ * Keeps the passkey that answers a challenge of {@link registrationOptions}, which is spent by it either way.
+ * @param account who is signed in; null: nobody is, and the passkey makes a new account.
+ * @returns the passkey and its account, and its point where the passkey can own a smart account.
+ * @throws Failure `unauthenticated` where the answer does not hold, `conflict` where the credential is known already; what
+ * was written stands.
+ */
+export async function registerPasskey(
+  parts: Parts,
+  {
+    credential,
+    challengeId,
+    account,
+    displayName,
+    at,
+  }: {
+    credential: RegistrationResponse
+    challengeId: string | undefined
+    account: Account | null
+    displayName: string | undefined
+    at: Date
+  },
+): Promise<{ account: Account; passkeyId: string; point: P256Point | null }> {
+  const challenge = await takeRegistration(parts.database, { credential, challengeId, account, at })
+  const made = await verify(parts.settings, { credential, subject: challenge.subject })
+  if ((await findPasskey(parts.database, made.credentialId)) !== undefined) throw isRegistered(true)
+  const facts = registration.parse(challenge.facts)
+  const owner =
+    account ??
+    (await createAccount(parts, {
+      id: facts.accountId,
+      displayName: displayName ?? facts.displayName,
+      guest: false,
+      at,
+    }))
+  const passkey = { ...made, id: parts.newId('pk', at), accountId: owner.id, createdAt: at, lastUsedAt: null }
+  // Registered twice at the same moment: nothing of this call may stand, least of all an account without a way in.
+  if (!(await insertPasskey(parts.database, passkey))) throw isRegistered(false)
+  return { account: owner, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
+}
+
+/** The challenge, if it is this caller's: one that was opened for an account is finished by that account, any other by nobody. */
+async function takeRegistration(
+  database: Connection,
+  {
+    credential,
+    challengeId,
+    account,
+    at,
+  }: {
+    credential: RegistrationResponse
+    challengeId: string | undefined
+    account: Account | null
+    at: Date
+  },
+): Promise<Challenge> {
+  const subject = readChallenge(credential.response.clientDataJSON)
+  if (subject === undefined) throw notRegistered()
+  const challenge = await takeChallenge(database, { kind: 'passkey_register', by: { subject }, now: at })
+  if (challenge === undefined || (challengeId ?? challenge.id) !== challenge.id) throw notRegistered()
+  if (challenge.accountId !== (account?.id ?? null)) throw notRegistered()
+  return challenge
+}
+
+async function verify(
+  { rpId, webOrigins }: RelyingParty,
+  { credential, subject }: { credential: RegistrationResponse; subject: string },
+): Promise<
+  Pick<Passkey, 'credentialId' | 'publicKey' | 'counter' | 'transports' | 'deviceType' | 'backedUp'>
+> {
+  const { verifyRegistrationResponse } = await webauthn()
+  const { clientDataJSON, attestationObject, transports = [] } = credential.response
+  if (await isCertified(attestationObject)) throw notRegistered()
+  const { verified, registrationInfo } = await verifyRegistrationResponse({
+    response: {
+      id: credential.id,
+      rawId: credential.rawId,
+      type: credential.type,
+      clientExtensionResults: {},
+      response: { clientDataJSON, attestationObject },
+    },
+    expectedChallenge: subject,
+    expectedOrigin: [...webOrigins],
+    expectedRPID: rpId,
+    requireUserVerification: true,
+    supportedAlgorithmIDs: ALGORITHMS,
+  }).catch((cause: unknown) => {
+    throw notRegistered(cause)
+  })
+  if (!verified) throw notRegistered()
+  const { credential: made, credentialDeviceType, credentialBackedUp } = registrationInfo
+  return {
+    credentialId: made.id,
+    publicKey: made.publicKey,
+    counter: made.counter,
+    transports,
+    deviceType: credentialDeviceType,
+    backedUp: credentialBackedUp,
+  }
+}
+
+/**
+ * Whether an attestation comes with certificates. None were asked for, and to judge them the library would fetch whatever
+ * revocation lists they name.
+ */
+async function isCertified(attestationObject: string): Promise<boolean> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
+  try {
+    const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
+    const format = attestation.get('fmt')
+    return format !== 'none' && (format !== 'packed' || attestation.get('attStmt').get('x5c') !== undefined)
+  } catch (cause) {
+    throw notRegistered(cause)
+  }
+}
+
+const hint =
+  'Get a new challenge with POST /api/auth/webauthn {"action":"register"} and answer it once, within five minutes and on the same session.'
+
+function notRegistered(cause?: unknown): Failure {
+  const members = { hint, isCommitted: true }
+  return new Failure('unauthenticated', 'The passkey was not registered.', members, { cause })
+}
+
+function isRegistered(isCommitted: boolean): Failure {
+  return new Failure('conflict', 'This passkey is registered already.', {
+    hint: 'Sign in with it: POST /api/auth/webauthn {"action":"login"}.',
+    isCommitted,
+  })
+}

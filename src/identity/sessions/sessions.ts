@@ -1,0 +1,154 @@
+/** Sessions of people: a short signed token over a row that can be revoked. @see https://www.rfc-editor.org/rfc/rfc7519 */
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { errors, jwtVerify, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { NewId } from '../../base/ids.ts'
+import type { Account, Principal, Session } from '../../base/principal.ts'
+import { Failure } from '../../failures/failure.ts'
+import type { Connection } from '../../storage/database.ts'
+import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
+import { findSession } from '../store.ts'
+
+/** The life of one token: 15 minutes. Renewed when under half is left. */
+const TOKEN_SECONDS = 15 * 60
+/** The life of a session, renewed or not: 12 hours. */
+const SESSION_SECONDS = 12 * 60 * 60
+const TYPE = 'bursar-session+jwt'
+
+/** What signing and checking tokens needs. @property origin issuer and audience. */
+export interface TokenSettings {
+  readonly sessionKey: Uint8Array
+  readonly origin: string
+}
+
+/** A session as it is handed to a person. */
+export interface IssuedSession {
+  readonly sessionToken: string
+  /** When the token ends; it is renewed before. */
+  readonly expiresAt: Date
+}
+
+// Importing a key costs as much as a verification: keep the objects, by the secret's bytes.
+const keyObjects = new LRUCache<string, KeyObject>({ max: 4 })
+
+function keyObject(secret: Uint8Array): KeyObject {
+  const name = Buffer.from(secret).toString('base64')
+  const known = keyObjects.get(name) ?? createSecretKey(secret)
+  keyObjects.set(name, known)
+  return known
+}
+
+/** How a person came in. */
+export type SessionMethod = 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'
+
+/** Opens a session for an account and signs its first token. */
+export async function openSession(
+  { database, newId, settings }: { database: Connection; newId: NewId; settings: TokenSettings },
+  { accountId, method, at }: { accountId: string; method: SessionMethod; at: Date },
+): Promise<IssuedSession> {
+  const sessionId = newId('sess', at)
+  const endsAt = new Date(at.getTime() + SESSION_SECONDS * 1000)
+  await database.kysely
+    .insertInto('session')
+    .values({
+      id: sessionId,
+      account_id: accountId,
+      method,
+      created_at: at,
+      expires_at: endsAt,
+      revoked_at: null,
+    })
+    .execute()
+  return signToken(settings, { accountId, sessionId, endsAt, at })
+}
+
+async function signToken(
+  settings: TokenSettings,
+  { accountId, sessionId, endsAt, at }: { accountId: string; sessionId: string; endsAt: Date; at: Date },
+): Promise<IssuedSession> {
+  const expiresAt = new Date(Math.min(at.getTime() + TOKEN_SECONDS * 1000, endsAt.getTime()))
+  const sessionToken = await new SignJWT({ sid: sessionId })
+    .setProtectedHeader({ alg: 'HS256', typ: TYPE })
+    .setSubject(accountId)
+    .setIssuer(settings.origin)
+    .setAudience(settings.origin)
+    .setIssuedAt(at)
+    .setExpirationTime(expiresAt)
+    .sign(keyObject(settings.sessionKey))
+  return { sessionToken, expiresAt }
+}
+
+/** A fresh token of a session that has just been shown to hold. */
+export function renewToken(
+  settings: TokenSettings,
+  { account, session, at }: { account: Account; session: Session; at: Date },
+): Promise<IssuedSession> {
+  return signToken(settings, {
+    accountId: account.id,
+    sessionId: session.id,
+    endsAt: session.expiresAt,
+    at,
+  })
+}
+
+/** A caller whose token held. @property renewed a fresh token, where the old one is past half its life. */
+export interface SessionCaller {
+  readonly principal: Extract<Principal, { kind: 'session' }>
+  readonly renewed: IssuedSession | null
+}
+
+/**
+ * Who a session token belongs to.
+ * @throws Failure `unauthenticated` where the token or its session does not hold, `account_locked`.
+ */
+export async function authenticateSession(
+  { database, settings }: { database: Connection; settings: TokenSettings & RoleSettings },
+  { token, tokenHolder }: { token: string; tokenHolder: Session['tokenHolder'] },
+  now: Date,
+): Promise<SessionCaller> {
+  const { accountId, sessionId, expiresAt } = await verifyToken(settings, token, now)
+  const found = await findSession(database, sessionId, now)
+  if (found === undefined || found.account.id !== accountId) throw notSignedIn('The session has ended.')
+  requireUnlocked(found.account)
+  const isHalfGone = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
+  const renewed = isHalfGone
+    ? await signToken(settings, { accountId, sessionId, endsAt: found.expiresAt, at: now })
+    : null
+  const account = { ...found.account, role: roleOf(found.account, settings) }
+  const { steppedUpAt } = found
+  const session = {
+    id: sessionId,
+    createdAt: found.createdAt,
+    steppedUpAt,
+    tokenHolder,
+    tokenExpiresAt: expiresAt,
+    expiresAt: found.expiresAt,
+  }
+  return { principal: { kind: 'session', account, session }, renewed }
+}
+
+async function verifyToken(settings: TokenSettings, token: string, now: Date) {
+  try {
+    const { payload } = await jwtVerify(token, keyObject(settings.sessionKey), {
+      algorithms: ['HS256'],
+      typ: TYPE,
+      issuer: settings.origin,
+      audience: settings.origin,
+      requiredClaims: ['sub', 'sid', 'exp'],
+      currentDate: now,
+    })
+    if (typeof payload.sub !== 'string' || typeof payload.sid !== 'string' || payload.exp === undefined)
+      throw notSignedIn('The session token is not one of ours.')
+    return { accountId: payload.sub, sessionId: payload.sid, expiresAt: new Date(payload.exp * 1000) }
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause
+    if (cause instanceof errors.JWTExpired) throw notSignedIn('The session token has expired.')
+    throw notSignedIn('The session token is not valid.')
+  }
+}
+
+function notSignedIn(detail: string): Failure {
+  return new Failure('unauthenticated', detail, {
+    hint: 'Sign in again; GET /sign-in shows every way in.',
+  })
+}

@@ -1,0 +1,30 @@
+/** What money is worth in US dollars: how a spend in any asset counts against a budget. */
+
+import { Failure } from '../failures/failure.ts'
+import { convertRoundingUp, crossRateUp, rateText } from './cross-rate.ts'
+import { currencyOf } from './currencies.ts'
+import { assetDecimals, type Money } from './money.ts'
+import type { RateTable } from './rate-table.ts'
+
+const MICRO_DIGITS = 6
+
+/** A value for a budget. @property usdMicros millionths of a US dollar. @property rate USD for one of the asset, a decimal string. */
+export interface UsdValue {
+  readonly usdMicros: bigint
+  readonly rate: string
+}
+
+/**
+ * Money's value at a table's rates, rounded up at every step, so that a budget never counts too little. Stablecoins of the
+ * dollar count as dollars. @throws Failure `rates_unavailable` where the table lacks the currency.
+ */
+export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue {
+  const [source, dollar] = [currencyOf(table, asset), currencyOf(table, 'USD')]
+  if (source === undefined || dollar === undefined)
+    throw new Failure('rates_unavailable', `There is no rate from ${asset} to USD.`, { retryAfter: 60 })
+  const rate = crossRateUp(source, dollar)
+  return {
+    usdMicros: convertRoundingUp(units, assetDecimals[asset], rate, MICRO_DIGITS),
+    rate: rateText(rate),
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Code of Safe, its 4337 module, its passkey signers and the EntryPoint. Their licence is the GPL's family: they are read from the installed
+ * packages when a chain must be set up, and no copy is kept here.
+ */
+import { createRequire } from 'node:module'
+import { z } from 'zod'
+import type { Hex } from '../../chain.ts'
+
+const require = createRequire(import.meta.url)
+
+const artifact = z.object({ bytecode: z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]+$/)]) })
+
+/** Creation code by contract. The module's still lacks its constructor argument, the EntryPoint. */
+export interface CreationCode {
+  readonly entryPoint: Hex
+  readonly safe: Hex
+  readonly proxyFactory: Hex
+  readonly module: Hex
+  readonly moduleSetup: Hex
+  readonly passkeySigners: Hex
+  readonly passkeyVerifier: Hex
+}
+
+/** Reads the creation code from the installed packages. @throws Error where a package is missing. */
+export function loadCreationCode(): CreationCode {
+  const load = (path: string): Hex => artifact.parse(require(path)).bytecode
+  const safe = '@safe-global/safe-contracts/build/artifacts/contracts'
+  const module = '@safe-global/safe-4337/build/artifacts/contracts'
+  const passkey = '@safe-global/safe-passkey/build/artifacts/contracts'
+  return {
+    entryPoint: load('@account-abstraction/contracts/artifacts/EntryPoint.json'),
+    safe: load(`${safe}/SafeL2.sol/SafeL2.json`),
+    proxyFactory: load(`${safe}/proxies/SafeProxyFactory.sol/SafeProxyFactory.json`),
+    module: load(`${module}/Safe4337Module.sol/Safe4337Module.json`),
+    moduleSetup: load(`${module}/SafeModuleSetup.sol/SafeModuleSetup.json`),
+    passkeySigners: load(`${passkey}/SafeWebAuthnSignerFactory.sol/SafeWebAuthnSignerFactory.json`),
+    passkeyVerifier: load(`${passkey}/verifiers/FCLP256Verifier.sol/FCLP256Verifier.json`),
+  }
+}

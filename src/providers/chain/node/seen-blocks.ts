@@ -1,0 +1,60 @@
+/** Blocks that evidence was read from, and whether the chain still has them. */
+import { BlockNotFoundError } from 'viem'
+import type { Block, Hex } from '../../chain.ts'
+import type { NodeClient } from '../rpc/client.ts'
+
+/** Blocks of one session. */
+export interface SeenBlocks {
+  /** Remembers the block of a receipt that was believed. */
+  note(receipt: { readonly blockNumber: bigint; readonly blockHash: Hex }): void
+  /** Whether any block that was noted since the last call, or the highest of those before, was replaced. */
+  areReplaced(): Promise<boolean>
+}
+
+/** Remembers nothing yet. */
+export function createSeenBlocks(client: NodeClient): SeenBlocks {
+  let unchecked = new Map<bigint, Set<Hex>>()
+  let highest: Block | undefined
+
+  return {
+    note({ blockNumber, blockHash }) {
+      const hashes = unchecked.get(blockNumber) ?? new Set()
+      unchecked.set(blockNumber, hashes.add(blockHash))
+    },
+    async areReplaced() {
+      const noted = unchecked
+      unchecked = new Map()
+      const blocks = [...noted].flatMap(([number, hashes]) => [...hashes].map((hash) => ({ number, hash })))
+      if (highest !== undefined) blocks.push(highest)
+      try {
+        const found = await Promise.all(blocks.map(({ number }) => readBlock(client, number)))
+        const isReplaced = blocks.some(({ hash }, index) => found[index]?.hash !== hash)
+        highest = isReplaced ? undefined : highestOf(blocks)
+        return isReplaced
+      } catch (error) {
+        // Asked again with the next call.
+        for (const [number, hashes] of noted)
+          unchecked.set(number, new Set([...hashes, ...(unchecked.get(number) ?? [])]))
+        throw error
+      }
+    },
+  }
+}
+
+/** A block of the chain; undefined where it has none of that number. */
+export async function readBlock(client: NodeClient, number: bigint): Promise<Block | undefined> {
+  try {
+    const { hash } = await client.getBlock({ blockNumber: number })
+    return { number, hash }
+  } catch (error) {
+    if (error instanceof BlockNotFoundError) return undefined
+    throw error
+  }
+}
+
+function highestOf(blocks: readonly Block[]): Block | undefined {
+  return blocks.reduce<Block | undefined>(
+    (highest, block) => (highest === undefined || block.number > highest.number ? block : highest),
+    undefined,
+  )
+}

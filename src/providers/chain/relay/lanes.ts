@@ -1,0 +1,162 @@
+/**
+ * The sponsor on a development node: many addresses, each with one transaction at a time. anvil can lose a transaction
+ * whose predecessor from the same address is mined while it arrives: it stays queued for ever, and all after it. Addresses
+ * cost nothing there, so no two transactions of one address ever meet.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { keccak256 } from 'viem'
+import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import type { Hex } from '../../chain.ts'
+import type { NodeClient } from '../rpc/client.ts'
+import { developmentFees, makeSponsor } from '../rpc/development-node.ts'
+import { baseSepolia } from '../rpc/networks.ts'
+import { awaitReceipt } from './receipts.ts'
+import {
+  type Relayer,
+  requireAcceptedByNode,
+  type SponsoredCall,
+  type SubmittedTransaction,
+} from './relayer.ts'
+
+/** How many transactions may be on their way at once. */
+const LANES = 32
+
+/** How long a caller waits for its transaction to be mined, unless it says otherwise. */
+const MINING_TIMEOUT_MS = 10_000
+
+/** How long a lane waits for its transaction before it asks the node for its nonce and is used again. */
+const LANE_TIMEOUT_MS = 15_000
+
+interface Lane {
+  readonly account: LocalAccount
+  /** What the next transaction is numbered; undefined where the node must be asked. */
+  nonce: number | undefined
+}
+
+/** A relayer for a development node. @param seed what the sponsor's keys are made from. */
+export function createLanes(client: NodeClient, seed: Hex): Relayer {
+  const accountOf = (index: number) =>
+    privateKeyToAccount(keccak256(`${seed}${index.toString(16).padStart(4, '0')}`))
+  const sponsor = accountOf(0)
+  const lanes: Lane[] = []
+  let forgotten = 0
+  const opened = async (account: LocalAccount) => {
+    const lane = await openLane(client, account)
+    lanes.push(lane)
+    return lane
+  }
+  const any = createPool(LANES, (index) => opened(accountOf(index + 1)))
+  const own = createPool(1, () => opened(sponsor))
+
+  async function sendThrough(
+    pool: Pool<Lane>,
+    call: SponsoredCall,
+    waitMs: number,
+  ): Promise<SubmittedTransaction> {
+    const lane = await pool.take()
+    try {
+      const nonce = lane.nonce ?? (await nonceOf(lane))
+      const epoch = forgotten
+      lane.nonce = undefined
+      const hash = await broadcast(client, lane.account, nonce, call)
+      const confirming = awaitReceipt(client, hash, LANE_TIMEOUT_MS).catch(() => undefined)
+      // The lane is busy until its transaction is mined; whoever asked need not wait for a node that takes its time.
+      void confirming.then((receipt) => {
+        if (receipt !== undefined && epoch === forgotten) lane.nonce = nonce + 1
+        pool.giveBack(lane)
+      })
+      return {
+        hash,
+        receipt: await Promise.race([confirming, sleep(waitMs, undefined, { ref: false })]),
+      }
+    } catch (error) {
+      pool.giveBack(lane)
+      throw error
+    }
+  }
+
+  // What is pending counts: after a reorganization a lost transaction leaves a gap, which the next one fills.
+  const nonceOf = ({ account: { address } }: Lane) =>
+    client.getTransactionCount({ address, blockTag: 'pending' })
+
+  return {
+    address: sponsor.address,
+    forget() {
+      forgotten += 1
+      for (const lane of lanes) lane.nonce = undefined
+    },
+    send: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(any, call, waitMs),
+    sendAsSponsor: (call, waitMs = MINING_TIMEOUT_MS) => sendThrough(own, call, waitMs),
+  }
+}
+
+async function openLane(client: NodeClient, account: LocalAccount): Promise<Lane> {
+  await makeSponsor(client, account.address)
+  return { account, nonce: undefined }
+}
+
+/** @returns the hash: it is broadcast, and whoever asked looks it up by that. */
+async function broadcast(
+  client: NodeClient,
+  account: LocalAccount,
+  nonce: number,
+  call: SponsoredCall,
+): Promise<Hex> {
+  const serializedTransaction = await account.signTransaction({
+    type: 'eip1559',
+    chainId: baseSepolia.id,
+    nonce,
+    ...call,
+    ...developmentFees,
+    value: call.value ?? 0n,
+  })
+  const hash = keccak256(serializedTransaction)
+  try {
+    await client.sendRawTransaction({ serializedTransaction })
+  } catch (error) {
+    await requireAcceptedByNode(client, hash, error)
+  }
+  return hash
+}
+
+interface Pool<Item> {
+  take(): Promise<Item>
+  giveBack(item: Item): void
+}
+
+/** Makes items as they are needed, up to a limit; whoever comes then waits for one to be given back. */
+function createPool<Item>(limit: number, make: (index: number) => Promise<Item>): Pool<Item> {
+  const free: Item[] = []
+  const waiting: (() => void)[] = []
+  let made = 0
+  // An index is never given twice, also where making failed: two lanes must not share a key.
+  let nextIndex = 0
+  const wakeOne = () => waiting.shift()?.()
+
+  async function makeOne(): Promise<Item> {
+    made += 1
+    nextIndex += 1
+    try {
+      return await make(nextIndex - 1)
+    } catch (error) {
+      made -= 1
+      wakeOne()
+      throw error
+    }
+  }
+
+  return {
+    async take() {
+      for (;;) {
+        const item = free.pop()
+        if (item !== undefined) return item
+        if (made < limit) return makeOne()
+        await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+    },
+    giveBack(item) {
+      free.push(item)
+      wakeOne()
+    },
+  }
+}

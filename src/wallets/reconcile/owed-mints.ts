@@ -1,0 +1,120 @@
+/**
+ * Sandbox: what the books are credited with is put on the chain after the commit. That it is owed is written down with the
+ * credit, so that a mint that fails is made up for, and one whose answer was lost is not made twice.
+ */
+import type { NewId } from '../../base/ids.ts'
+import type { Stablecoin } from '../../money/money.ts'
+import type { Address, Chain, Mint } from '../../providers/chain.ts'
+import type { Connection, Database, Statement } from '../../storage/database.ts'
+import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
+import { missingOnChain } from './level-chain.ts'
+
+/** A mint that is owed. */
+export interface OwedMint extends Mint {
+  readonly id: string
+}
+
+/** Writes down what is owed, in the transaction of the credit. */
+export async function oweMints(
+  { database, newId }: { database: Connection; newId: NewId },
+  { accountId, mints, at }: { accountId: string; mints: readonly Mint[]; at: Date },
+): Promise<OwedMint[]> {
+  const owed = mints.map((mint) => ({ ...mint, id: newId('evt', at) }))
+  const rows = owed.map(({ id, token, to, units }) => ({
+    id,
+    account_id: accountId,
+    token,
+    address: lowerCase(to),
+    units,
+    tried_at: at,
+  }))
+  if (rows.length > 0) await database.kysely.insertInto('owed_mint').values(rows).execute()
+  return owed
+}
+
+/** Mints what was just written down. @throws whatever the chain does: it stays owed. */
+export async function payMints(
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'mint'> },
+  owed: readonly OwedMint[],
+): Promise<void> {
+  await chain.mint(owed)
+  await forgetMints(
+    database,
+    owed.map(({ id }) => id),
+  )
+}
+
+interface Row {
+  readonly id: string
+  readonly account_id: string
+  readonly token: string
+  readonly address: string
+  readonly units: bigint
+}
+
+const claim: Statement = {
+  name: 'wallets_claim_mints',
+  text: `update owed_mint set tried_at = $2 where id in (
+      select id from owed_mint where tried_at < $1 order by tried_at limit $3 for update skip locked)
+    returning id, account_id, token, address, units`,
+}
+
+/** What is owed and nobody has in hand, by wallet and token. @param before when it was tried last. */
+export async function claimMints(
+  database: Connection,
+  { before, at, limit }: { before: Date; at: Date; limit: number },
+): Promise<OwedMintsOfWallet[]> {
+  const groups = new Map<string, OwedMintsOfWallet>()
+  for (const row of await database.call<Row>(claim, [before, at, limit])) {
+    const key = `${row.account_id} ${row.token}`
+    const group = groups.get(key)
+    groups.set(key, {
+      accountId: row.account_id,
+      address: addressOf(row.address),
+      token: stablecoinOf(row.token),
+      units: (group?.units ?? 0n) + row.units,
+      ids: [...(group?.ids ?? []), row.id],
+    })
+  }
+  return [...groups.values()]
+}
+
+/** What a wallet is owed of a token, from all its rows. @property address lower case. */
+export interface OwedMintsOfWallet {
+  readonly accountId: string
+  readonly address: Address
+  readonly token: Stablecoin
+  readonly units: bigint
+  readonly ids: readonly string[]
+}
+
+/** What an account's wallet is owed. */
+export async function owedTo(
+  database: Connection,
+  accountId: string,
+): Promise<readonly { token: Stablecoin; units: bigint }[]> {
+  const rows = await database.kysely
+    .selectFrom('owed_mint')
+    .select(['token', 'units'])
+    .where('account_id', '=', accountId)
+    .execute()
+  return rows.map(({ token, units }) => ({ token: stablecoinOf(token), units }))
+}
+
+/** Mints what is owed and really lacks on the chain. @returns units that were minted; null where it cannot be told yet. */
+export async function repayMint(
+  { database, chain }: { database: Database; chain: Chain },
+  { accountId, address, token, units, ids }: OwedMintsOfWallet,
+): Promise<bigint | null> {
+  const lacks = await missingOnChain({ database, chain }, { accountId, address })
+  if (lacks === null) return null
+  const lack = lacks.find((mint) => mint.token === token)?.units ?? 0n
+  const due = lack < units ? lack : units
+  if (due > 0n) await chain.mint([{ token, to: address, units: due }])
+  await forgetMints(database, ids)
+  return due
+}
+
+async function forgetMints(database: Connection, ids: readonly string[]): Promise<void> {
+  await database.kysely.deleteFrom('owed_mint').where('id', 'in', ids).execute()
+}

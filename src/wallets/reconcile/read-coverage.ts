@@ -1,0 +1,67 @@
+/** Reads what the chain lets cards take of a wallet that its owner holds. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { balances } from '../../ledger/balances.ts'
+import { stablecoins } from '../../money/money.ts'
+import { type Address, CARDS_AGENT, type Chain, type Wallet } from '../../providers/chain.ts'
+import type { Coverage } from '../../spending/coverage.ts'
+import type { Connection } from '../../storage/database.ts'
+import { findOwnedWallet } from '../store.ts'
+
+/** How long a purchase waits for the chain. Without an answer the wallet funds nothing. */
+const TIMEOUT_MS = 1_000
+
+/** What reading needs. */
+export interface CoverageParts {
+  readonly database: Connection
+  readonly chain: Pick<Chain, 'name' | 'allowanceOf' | 'allowancePrices' | 'balanceOf'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** @returns null where the account has no wallet of its owner's, or the chain does not answer in time. */
+export async function readCoverage(parts: CoverageParts, accountId: string): Promise<Coverage | null> {
+  const wallet = await findOwnedWallet(parts.database, accountId)
+  if (wallet === undefined || wallet.owner.kind === 'gateway') return null
+  const waiting = new AbortController()
+  const late = sleep(TIMEOUT_MS, null, { signal: waiting.signal }).catch(() => null)
+  const reading = read(parts, wallet).catch((err: unknown) => {
+    parts.log.warn({ err, accountId }, 'the chain cannot say what cards may spend of a wallet')
+    return null
+  })
+  const coverage = await Promise.race([reading, late])
+  waiting.abort()
+  return coverage
+}
+
+async function read(
+  { database, chain, clock }: CoverageParts,
+  wallet: Wallet & { readonly address: Address },
+): Promise<Coverage | null> {
+  const since = clock()
+  // Before the chain: what leaves the books later may be on the chain still, or not any more.
+  const booked = (await balances(database, wallet.accountId)).filter(({ place }) => place === chain.name)
+  const [allowance, ...onChain] = await Promise.all([
+    chain.allowanceOf(wallet, CARDS_AGENT),
+    ...stablecoins.map((token) => chain.balanceOf(token, wallet.address)),
+  ])
+  // One that it shares with agents is none of its own.
+  if (allowance === null || !allowance.isOwn) return null
+  const { dailyMicros, spentMicros, onceMicros } = allowance
+  const today = dailyMicros > spentMicros ? dailyMicros - spentMicros : 0n
+  return {
+    leftMicros: today + onceMicros,
+    since,
+    place: chain.name,
+    tokens: stablecoins.map((token, index) => {
+      const row = booked.find(({ asset }) => asset === token)
+      return {
+        token,
+        price: chain.allowancePrices[token],
+        onChain: onChain[index] ?? 0n,
+        booked: (row?.available ?? 0n) + (row?.held ?? 0n),
+      }
+    }),
+  }
+}

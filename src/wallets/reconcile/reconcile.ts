@@ -1,0 +1,195 @@
+/**
+ * Ledger and chain, compared wallet by wallet, both ways. A surplus is searched for its `Transfer` logs, and only what they
+ * show is credited. What the chain lacks is frozen. Pending transfers explain a difference as far as their own amounts go,
+ * never more: keeping something pending hides no loss.
+ */
+import { sql } from 'kysely'
+import type { NewId } from '../../base/ids.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
+import { least } from '../../money/shares.ts'
+import type { Connection } from '../../storage/database.ts'
+import { openRelaysTo } from '../relays/relay-store.ts'
+import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from '../store.ts'
+import { bookMovements, type MovementParts } from './book-movements.ts'
+import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
+import { owedTo } from './owed-mints.ts'
+import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
+
+/** What reconciling needs. */
+export interface ReconciliationDependencies extends MovementParts {
+  readonly newId: NewId
+}
+
+/** One token of a wallet, in smallest units. */
+export interface Position {
+  readonly token: Stablecoin
+  readonly booked: bigint
+  readonly onChain: bigint
+}
+
+/** How long a difference must stay before it is believed: nodes may answer from different blocks. */
+const BELIEVED_MS = 5_000
+
+/** How far back a surplus is searched for, in blocks. */
+const SEARCHED_BLOCKS = 50_000n
+
+/**
+ * Compares a wallet once, and acts on what differs.
+ * @param isEvident a log has shown that tokens left: then the difference need not stay to be believed.
+ * @returns where money is missing.
+ */
+export async function reconcileWallet(
+  parts: ReconciliationDependencies,
+  wallet: ReconciledWallet,
+  { isEvident = false }: { isEvident?: boolean } = {},
+): Promise<readonly Position[]> {
+  const { database, chain, clock } = parts
+  const before = await bookedOf(database, chain, wallet.accountId)
+  const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
+  // After the chain was read: what it had executed by then has a row that is open now, or is in the books.
+  const pending = await pendingOf(database, wallet)
+  const after = await bookedOf(database, chain, wallet.accountId)
+  const missing: Position[] = []
+  for (const [index, token] of stablecoins.entries()) {
+    const position = {
+      token,
+      before: before.get(token) ?? 0n,
+      after: after.get(token) ?? 0n,
+      onChain: onChain[index] ?? 0n,
+      leaving: pending.leaving.get(token) ?? 0n,
+      isArriving: pending.isArriving,
+    }
+    if (await isShort(parts, wallet, position, { isEvident, at: clock() }))
+      missing.push({ token, booked: position.after, onChain: position.onChain })
+  }
+  return missing
+}
+
+interface Compared {
+  readonly token: Stablecoin
+  readonly before: bigint
+  readonly after: bigint
+  readonly onChain: bigint
+  readonly leaving: bigint
+  readonly isArriving: boolean
+}
+
+/** @returns whether money is missing, and has been for a while. */
+async function isShort(
+  parts: ReconciliationDependencies,
+  wallet: ReconciledWallet,
+  { token, before, after, onChain, leaving, isArriving }: Compared,
+  { isEvident, at }: { isEvident: boolean; at: Date },
+): Promise<boolean> {
+  const place: ShortfallPlace = { accountId: wallet.accountId, token, place: parts.chain.name }
+  const lacks = least(before, after) - leaving - onChain
+  if (lacks > 0n) {
+    const seenAt = await firstSeen(parts.database, wallet, { token, booked: lacks + onChain, onChain }, at)
+    if (!isEvident && at.getTime() - seenAt.getTime() < BELIEVED_MS) return false
+    await freeze(parts, place, { onChain, leaving, units: lacks, at })
+    return true
+  }
+  const isSettled = before === after && leaving === 0n && !isArriving
+  if (!isSettled) return false
+  await noteCovered(parts, place, at)
+  if (onChain === after) {
+    await forget(parts.database, wallet.accountId, token)
+    return false
+  }
+  const seenAt = await firstSeen(parts.database, wallet, { token, booked: after, onChain }, at)
+  if (at.getTime() - seenAt.getTime() >= BELIEVED_MS)
+    await recover(parts, wallet, { place, surplus: onChain - after, at })
+  return false
+}
+
+/** Searches for the deposits behind a surplus; where there are none, frozen money is back. */
+async function recover(
+  parts: ReconciliationDependencies,
+  { accountId, address }: ReconciledWallet,
+  { place, surplus, at }: { place: ShortfallPlace; surplus: bigint; at: Date },
+): Promise<void> {
+  const { chain, database, log } = parts
+  const toBlock = await chain.blockNumber()
+  const fromBlock = toBlock > SEARCHED_BLOCKS ? toBlock - SEARCHED_BLOCKS : 0n
+  const before = await bookedOf(database, chain, accountId)
+  const found = await chain.findTransfers({ fromBlock, toBlock, to: address })
+  for (const hash of new Set(found.map(({ transactionHash }) => transactionHash)))
+    await bookMovements(parts, hash)
+  const after = await bookedOf(database, chain, accountId)
+  if (before.get(place.token) !== after.get(place.token)) return
+  const units = await thaw(parts, place, { units: surplus, at })
+  const amount = decimalOf({ asset: place.token, units: surplus })
+  const facts = { address, token: place.token, amount }
+  if (units > 0n) log.warn(facts, 'the chain holds again what was frozen')
+  else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
+}
+
+/** What may have moved already and is not booked yet. */
+async function pendingOf(
+  database: Connection,
+  { accountId, address }: ReconciledWallet,
+): Promise<{ leaving: ReadonlyMap<Stablecoin, bigint>; isArriving: boolean }> {
+  const transfers = await openTransfersOf(database, { accountId, address })
+  const leaving = new Map<Stablecoin, bigint>()
+  for (const { wallet, token, units } of transfers)
+    if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
+  // Sandbox: what is booked and not minted yet lacks on the chain as what left it would.
+  for (const { token, units } of await owedTo(database, accountId))
+    leaving.set(token, (leaving.get(token) ?? 0n) + units)
+  const isArriving =
+    transfers.some(({ destination }) => destination === lowerCase(address)) ||
+    (await openRelaysTo(database, address)).length > 0
+  return { leaving, isArriving }
+}
+
+/** Differences that stand, with their wallets: those that were seen last come first. */
+export async function findDrifts(
+  database: Connection,
+): Promise<readonly (ReconciledWallet & Position & { firstSeenAt: Date; lastSeenAt: Date })[]> {
+  const rows = await database.kysely
+    .selectFrom('wallet_drift')
+    .innerJoin('wallet', 'wallet.account_id', 'wallet_drift.account_id')
+    .selectAll('wallet_drift')
+    .select('wallet.address')
+    .orderBy('last_seen_at', 'desc')
+    .limit(200)
+    .execute()
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    address: addressOf(row.address),
+    token: stablecoinOf(row.token),
+    booked: row.booked,
+    onChain: row.on_chain,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+  }))
+}
+
+async function firstSeen(
+  database: Connection,
+  { accountId }: ReconciledWallet,
+  { token, booked, onChain }: Position,
+  at: Date,
+): Promise<Date> {
+  const { rows } = await sql<{ first_seen_at: Date }>`
+    insert into wallet_drift (account_id, token, booked, on_chain, first_seen_at, last_seen_at)
+    values (${accountId}, ${token}, ${booked}, ${onChain}, ${at}, ${at})
+    on conflict (account_id, token) do update set
+      booked = excluded.booked,
+      on_chain = excluded.on_chain,
+      last_seen_at = excluded.last_seen_at,
+      -- A difference in the other direction is a new one; its amount may change while it stands.
+      first_seen_at = case
+        when sign(wallet_drift.booked - wallet_drift.on_chain) = sign(excluded.booked - excluded.on_chain)
+        then wallet_drift.first_seen_at else excluded.first_seen_at end
+    returning first_seen_at`.execute(database.kysely)
+  return rows[0]?.first_seen_at ?? at
+}
+
+async function forget(database: Connection, accountId: string, token: Stablecoin): Promise<void> {
+  await database.kysely
+    .deleteFrom('wallet_drift')
+    .where('account_id', '=', accountId)
+    .where('token', '=', token)
+    .execute()
+}

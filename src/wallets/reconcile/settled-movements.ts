@@ -1,0 +1,45 @@
+/** Transfers on the chain that the gateway's own transfers and relays explain, told apart in one query for many. */
+import type { Chain, FoundTransfer, Hex } from '../../providers/chain.ts'
+import type { Connection, Statement } from '../../storage/database.ts'
+import { lowerCase, stablecoinOf } from '../store.ts'
+
+const statement: Statement = {
+  name: 'wallets_settled_movements',
+  text: `select t.transaction_hash, t.token, w.address as source, t.destination, t.units
+    from transfer t join wallet w on w.account_id = t.account_id
+    where t.state = 'confirmed' and t.transaction_hash = any($1)
+    union all
+    select transaction_hash, token, payer, destination, units
+    from relay where state = 'confirmed' and transaction_hash = any($1)`,
+}
+
+interface Row {
+  readonly transaction_hash: string
+  readonly token: string
+  readonly source: string
+  readonly destination: string
+  readonly units: bigint
+}
+
+/** The transactions among those found that moved something which no settled transfer or relay explains. */
+export async function findUnexplainedTransfers(
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'tokens'> },
+  found: readonly FoundTransfer[],
+): Promise<ReadonlySet<Hex>> {
+  const hashes = [...new Set(found.map(({ transactionHash }) => transactionHash))]
+  if (hashes.length === 0) return new Set()
+  const settled = new Map<string, number>()
+  for (const row of await database.call<Row>(statement, [hashes])) {
+    const token = lowerCase(chain.tokens[stablecoinOf(row.token)])
+    const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
+    settled.set(name, (settled.get(name) ?? 0) + 1)
+  }
+  const left = new Set<Hex>()
+  for (const { transactionHash, token, from, to, units } of found) {
+    const name = [transactionHash, token, from, to, units].join(' ')
+    const count = settled.get(name) ?? 0
+    if (count === 0) left.add(transactionHash)
+    else settled.set(name, count - 1)
+  }
+  return left
+}

@@ -1,0 +1,142 @@
+/**
+ * Shortfalls: money in the books that the chain no longer holds. What is available is frozen, so that nothing spends it;
+ * what is held cannot be, and is written down as uncovered. Frozen money is released where the chain holds it again.
+ */
+import { sql } from 'kysely'
+import type { NewId } from '../../base/ids.ts'
+import { available, frozen, held } from '../../ledger/accounts.ts'
+import { lockUnits } from '../../ledger/balances.ts'
+import { post } from '../../ledger/post.ts'
+import type { Stablecoin } from '../../money/money.ts'
+import { least } from '../../money/shares.ts'
+import type { Connection, Database } from '../../storage/database.ts'
+import { addressOf, stablecoinOf } from '../store.ts'
+
+/** Where a shortfall is booked. @property place of the wallet: its chain's name. */
+export interface ShortfallPlace {
+  readonly accountId: string
+  readonly token: Stablecoin
+  readonly place: string
+}
+
+/** What is needed to book one. */
+export interface ShortfallParts {
+  readonly database: Database
+  readonly newId: NewId
+}
+
+/**
+ * Freezes what the chain no longer holds.
+ * @param onChain what the wallet holds on the chain. @param leaving units of its open transfers, which the chain may have
+ * executed already. @param units what is certainly missing, at most.
+ */
+export async function freeze(
+  { database, newId }: ShortfallParts,
+  where: ShortfallPlace,
+  { onChain, leaving, units, at }: { onChain: bigint; leaving: bigint; units: bigint; at: Date },
+): Promise<void> {
+  const { accountId, token, place } = where
+  await database.transaction(async (connection) => {
+    const source = available(accountId, place)
+    const spendable = await lockUnits(connection, source, token)
+    const promised = await lockUnits(connection, held(accountId, place), token)
+    const lacks = spendable + promised - leaving - onChain
+    const missing = least(units, lacks > 0n ? lacks : 0n)
+    const moved = least(missing, spendable)
+    if (moved > 0n)
+      await post(connection, {
+        id: newId('tx', at),
+        kind: 'shortfall',
+        reference: accountId,
+        at,
+        postings: [{ source, destination: frozen(accountId, place), money: { asset: token, units: moved } }],
+      })
+    await note(connection, where, { uncovered: missing - moved, at })
+  })
+}
+
+/** Releases frozen money that the chain holds after all. @param units how much more it holds than the books. */
+export async function thaw(
+  { database, newId }: ShortfallParts,
+  where: ShortfallPlace,
+  { units, at }: { units: bigint; at: Date },
+): Promise<bigint> {
+  const { accountId, token, place } = where
+  return database.transaction(async (connection) => {
+    const source = frozen(accountId, place)
+    const moved = least(await lockUnits(connection, source, token), units)
+    if (moved === 0n) return 0n
+    await post(connection, {
+      id: newId('tx', at),
+      kind: 'shortfall_recovery',
+      reference: accountId,
+      at,
+      postings: [{ source, destination: available(accountId, place), money: { asset: token, units: moved } }],
+    })
+    await note(connection, where, { uncovered: 0n, at })
+    return moved
+  })
+}
+
+/** Notes that the chain covers what the books have available and held. */
+export async function noteCovered(
+  { database }: Pick<ShortfallParts, 'database'>,
+  { accountId, token }: ShortfallPlace,
+  at: Date,
+): Promise<void> {
+  const { kysely } = database
+  await kysely
+    .updateTable('wallet_shortfall')
+    .set({ uncovered: 0n, updated_at: at })
+    .where('account_id', '=', accountId)
+    .where('token', '=', token)
+    .where('uncovered', '>', 0n)
+    .execute()
+}
+
+/** Follows the ledger: a row stands while anything is frozen or uncovered. */
+async function note(
+  { kysely }: Connection,
+  { accountId, token, place }: ShortfallPlace,
+  { uncovered, at }: { uncovered: bigint; at: Date },
+): Promise<void> {
+  await sql`
+    insert into wallet_shortfall as s (account_id, token, frozen, uncovered, first_seen_at, updated_at)
+    select ${accountId}, ${token}, coalesce(max(b.units), 0), ${uncovered}, ${at}, ${at}
+    from balance b where b.account = ${frozen(accountId, place)} and b.asset = ${token}
+    on conflict (account_id, token) do update
+    set frozen = excluded.frozen, uncovered = excluded.uncovered, updated_at = excluded.updated_at`.execute(
+    kysely,
+  )
+}
+
+/** A shortfall that stands, in smallest units. @property address of the wallet, lower case. */
+export interface Shortfall {
+  readonly accountId: string
+  readonly address: `0x${string}`
+  readonly token: Stablecoin
+  readonly frozen: bigint
+  readonly uncovered: bigint
+  readonly firstSeenAt: Date
+}
+
+/** Shortfalls that stand, the latest first. */
+export async function findShortfalls({ kysely }: Connection): Promise<readonly Shortfall[]> {
+  const rows = await kysely
+    .selectFrom('wallet_shortfall')
+    .innerJoin('wallet', 'wallet.account_id', 'wallet_shortfall.account_id')
+    .selectAll('wallet_shortfall')
+    .select('wallet.address')
+    .where((eb) => eb.or([eb('frozen', '>', 0n), eb('uncovered', '>', 0n)]))
+    .orderBy('wallet_shortfall.updated_at', 'desc')
+    .limit(200)
+    .execute()
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    address: addressOf(row.address),
+    token: stablecoinOf(row.token),
+    frozen: row.frozen,
+    uncovered: row.uncovered,
+    firstSeenAt: row.first_seen_at,
+  }))
+}

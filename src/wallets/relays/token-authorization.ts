@@ -1,0 +1,232 @@
+/**
+ * Payments that a token's holder signs and anybody may carry to the chain: an EIP-3009 authorization, or an EIP-2612 permit
+ * for the sponsor, who then transfers. Both are judged here by the chain's own state, before any gas is spent.
+ * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
+ */
+import { recoverTypedDataAddress } from 'viem'
+import { z } from 'zod'
+import { signedPaymentTypes as types } from '../../base/signed-payment-types.ts'
+import { Failure } from '../../failures/failure.ts'
+import { decimalOf, type Stablecoin } from '../../money/money.ts'
+import { type Address, type Chain, type Hex, isRefusedCall } from '../../providers/chain.ts'
+import { lowerCase } from '../store.ts'
+import { authorizationAbi, isKeySignature, signedCall } from './payment-call.ts'
+import type { SignedPayment } from './signed-payment.ts'
+
+/** The tokens that have both: Tether has neither. */
+export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
+
+/** Chains whose tokens people sign for by mistake: the public ones of the same stablecoins. */
+const OTHER_CHAINS = [1, 10, 137, 8453, 42161, 11155111]
+
+/** How many of a payer's last permits a signature is compared with. */
+const OLD_PERMITS = 10n
+
+/** What judging needs of a chain. */
+export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
+
+/** Why a token would not take what was signed. `refused`: for a reason of its own, such as a payer that it has blocked. */
+export const rejections = [
+  'expired',
+  'not_yet_valid',
+  'nonce_used',
+  'signature',
+  'domain',
+  'balance',
+  'refused',
+] as const
+
+/** One of {@link rejections}. */
+export type Rejection = (typeof rejections)[number]
+
+/**
+ * Judges a payment as its token will. @param now the moment of the call.
+ * @throws Failure `authorization_rejected` with `reason`.
+ */
+export async function judgePayment(
+  chain: AuthorizationChain,
+  payment: SignedPayment,
+  now: Date,
+): Promise<void> {
+  const second = BigInt(Math.floor(now.getTime() / 1000))
+  const last = payment.kind === 'permit' ? payment.validBefore : payment.validBefore - 1n
+  if (second > last) throw rejected('expired', 'What was signed has expired.')
+  if (payment.kind === 'authorization' && second <= payment.validAfter)
+    throw rejected('not_yet_valid', 'What was signed is not valid yet.')
+  if (await isUsed(chain, payment)) throw used()
+  await requireSignature(chain, payment)
+  const { token, units, payer } = payment
+  const balance = await chain.balanceOf(token, payer)
+  if (balance >= units) return requireTaken(chain, payment, now)
+  const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
+  throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
+}
+
+/** Asks the token itself, which may know more than what is checked here. */
+async function requireTaken(chain: AuthorizationChain, payment: SignedPayment, now: Date): Promise<void> {
+  try {
+    await chain.signer.readContract(signedCall(chain, payment))
+  } catch (error) {
+    throw isRefusedCall(error) ? refusedByToken(payment, error.message, now) : error
+  }
+}
+
+/** What tokens say, in Circle's words and those of the interfaces. The first that fits counts. */
+const refusals: readonly (readonly [RegExp, Rejection])[] = [
+  [/used or cancell?ed/i, 'nonce_used'],
+  [/exceeds balance/i, 'balance'],
+  [/invalid signature/i, 'signature'],
+  // One word of ours for both: the clock tells which.
+  [/not yet valid/i, 'not_yet_valid'],
+  [/expired/i, 'expired'],
+]
+
+/** A token's refusal. @param words the token's own; each has others for the same. */
+export function refusedByToken(
+  { validBefore }: Pick<SignedPayment, 'validBefore'>,
+  words: string,
+  now: Date,
+): Failure {
+  const isLate = BigInt(Math.floor(now.getTime() / 1000)) >= validBefore
+  const found = refusals.find(([pattern]) => pattern.test(words))?.[1] ?? 'refused'
+  const reason = found === 'not_yet_valid' && isLate ? 'expired' : found
+  return rejected(reason, `The token refuses it: ${words}.`)
+}
+
+/** Whether the token has executed what was signed, or never will: it counts each nonce once. */
+export async function isUsed(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
+): Promise<boolean> {
+  if (kind === 'permit') return (await permitsOf(chain, token, payer)) !== BigInt(nonce)
+  const used = await read(chain, token, 'authorizationState', [payer, nonce])
+  return z.boolean().parse(used)
+}
+
+/** How many permits a token has taken from a payer: the nonce of the next. */
+export async function permitsOf(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
+  return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
+}
+
+/** What the sponsor may still take of a payer's tokens. */
+export async function sponsorAllowance(
+  chain: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  payer: Address,
+): Promise<bigint> {
+  return z.bigint().parse(await read(chain, token, 'allowance', [payer, chain.signer.address]))
+}
+
+function read(
+  { tokens, signer }: Pick<Chain, 'tokens' | 'signer'>,
+  token: Stablecoin,
+  functionName: string,
+  args: readonly unknown[] = [],
+): Promise<unknown> {
+  return signer.readContract({ address: tokens[token], abi: authorizationAbi, functionName, args })
+}
+
+async function requireSignature(chain: AuthorizationChain, payment: SignedPayment): Promise<void> {
+  const { token, payer, signature } = payment
+  if (!isKeySignature(signature) && !(await hasCode(chain, payer)))
+    throw rejected(
+      'signature',
+      'The signature is not one that tokens take of a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
+    )
+  const data = typedDataOf(chain, payment)
+  const domain = await domainOf(chain, token)
+  if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
+  // A signature that holds elsewhere was made by the payer, for another token or chain.
+  const others = await Promise.all(authorizingTokens.map((other) => domainOf(chain, other)))
+  const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId }))]
+  for (const other of elsewhere) {
+    const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
+    if (signer === undefined || lowerCase(signer) !== lowerCase(payer)) continue
+    throw rejected('domain', `The signature is for another domain than ${token} on ${chain.name}.`)
+  }
+  if (await isOldPermit(chain, payment, domain)) throw used()
+  throw rejected('signature', 'The signature is not the payer’s over these values.')
+}
+
+/** Whether the payer is a contract, which judges signatures itself (EIP-1271). */
+async function hasCode({ signer }: Pick<Chain, 'signer'>, address: Address): Promise<boolean> {
+  const code = await signer.getCode({ address })
+  return code !== undefined && code !== '0x'
+}
+
+/** Whether a permit is one of the payer's last ones: its number is not sent along, and is part of what is signed. */
+async function isOldPermit(
+  chain: AuthorizationChain,
+  payment: SignedPayment,
+  domain: Awaited<ReturnType<typeof domainOf>>,
+): Promise<boolean> {
+  const { kind, payer, signature } = payment
+  if (kind !== 'permit') return false
+  const next = BigInt(payment.nonce)
+  for (let back = 1n; back <= OLD_PERMITS && back <= next; back += 1n) {
+    const data = typedDataOf(chain, { ...payment, nonce: (next - back).toString() })
+    const signer = await recoverTypedDataAddress({ domain, ...data, signature }).catch(() => undefined)
+    if (signer !== undefined && lowerCase(signer) === lowerCase(payer)) return true
+  }
+  return false
+}
+
+function used(): Failure {
+  return rejected('nonce_used', 'What was signed was used or cancelled already.')
+}
+
+function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
+  const { units: value, payer, destination, nonce, validAfter, validBefore } = payment
+  if (payment.kind === 'permit') {
+    const message = {
+      owner: payer,
+      spender: signer.address,
+      value,
+      nonce: BigInt(nonce),
+      deadline: validBefore,
+    }
+    return { types, primaryType: 'Permit', message } as const
+  }
+  const message = { from: payer, to: destination, value, validAfter, validBefore, nonce: hexOf(nonce) }
+  return { types, primaryType: 'TransferWithAuthorization', message } as const
+}
+
+async function domainOf(chain: Pick<Chain, 'id' | 'tokens' | 'signer'>, token: Stablecoin) {
+  const [name, version] = await Promise.all([read(chain, token, 'name'), read(chain, token, 'version')])
+  return {
+    name: z.string().parse(name),
+    version: z.string().parse(version),
+    chainId: chain.id,
+    verifyingContract: chain.tokens[token],
+  }
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}
+
+const hints: Readonly<Record<Rejection, string>> = {
+  expired: 'Sign a new one with a later end.',
+  not_yet_valid: 'Send it again once it is valid.',
+  nonce_used: 'It was carried out already, or cancelled: sign a new one with another nonce.',
+  signature: 'Sign exactly the values that are sent, with the payer’s key.',
+  domain: 'Sign for the token’s own domain on this chain: its name(), version(), chain id and address.',
+  balance: 'Put the amount on the payer’s address first.',
+  refused: 'Ask the token’s issuer why it does not take it; sending it again does not help.',
+}
+
+const NOTHING_SENT = ' Nothing was sent and no gas was spent.'
+
+/** The refusal of what was signed, before anything was sent. */
+export function rejected(reason: Rejection, detail: string): Failure {
+  return rejectedLate(reason, `${detail}${NOTHING_SENT}`)
+}
+
+/** The refusal of what was signed, once its relay had begun. */
+export function rejectedLate(reason: Rejection, detail: string): Failure {
+  return new Failure('authorization_rejected', detail, { reason, hint: hints[reason] })
+}

@@ -1,0 +1,172 @@
+/** The rows of intents: what a signer signs, and the operation that it becomes. Each is used once. */
+import type { Selectable } from 'kysely'
+import { type Stablecoin, stablecoins } from '../../money/money.ts'
+import type { Address, Hex } from '../../providers/chain.ts'
+import type { Connection } from '../../storage/database.ts'
+import type { IntentTable } from '../../storage/schema-wallets.ts'
+
+/** How long an intent can be signed. */
+export const INTENT_LIFETIME_MS = 5 * 60_000
+
+/** How much longer the chain takes what was signed: a transfer that was sent at the last moment must still be mined. */
+const CHAIN_MS = 5 * 60_000
+
+/** Unused intents are kept as long as an approval can take, so that a call that waited for one still runs. */
+const KEPT_MS = 8 * 24 * 60 * 60_000
+
+/** What is paid. @property destination lower case. */
+export interface TransferFields {
+  readonly token: Stablecoin
+  readonly units: bigint
+  readonly destination: Address
+  readonly chain: string
+}
+
+/** What an agent may spend on chain. @property dailyMicros millionths of a US dollar a UTC day. */
+export interface AllowanceFields {
+  readonly agentId: string
+  readonly dailyMicros: bigint
+}
+
+/** An intent as it is stored. @property message the RFC 8785 JSON whose SHA-256 is `hash`. */
+export interface Intent {
+  readonly id: string
+  readonly accountId: string
+  /** The key that asked for it; null: a person did. Of an allowance: whose it is. */
+  readonly agentId: string | null
+  readonly message: string
+  readonly hash: Hex
+  readonly operationHash: Hex
+  readonly operationId: string
+  readonly transfer: TransferFields | null
+  readonly allowance: AllowanceFields | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  readonly usedAt: Date | null
+}
+
+/** Until when the chain executes what an intent names. */
+export function validUntilOf({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
+  return new Date(expiresAt.getTime() + CHAIN_MS)
+}
+
+/** Keeps a new intent. */
+export async function insertIntent(
+  database: Connection,
+  intent: Omit<Intent, 'usedAt'> & { chain: string },
+): Promise<void> {
+  await database.kysely
+    .insertInto('intent')
+    .values({
+      id: intent.id,
+      account_id: intent.accountId,
+      kind: intent.transfer === null ? 'allowance' : 'transfer',
+      message: intent.message,
+      hash: intent.hash,
+      operation_hash: intent.operationHash,
+      operation_id: intent.operationId,
+      token: intent.transfer?.token ?? null,
+      units: intent.transfer?.units ?? null,
+      destination: intent.transfer?.destination ?? null,
+      chain: intent.chain,
+      agent_id: intent.agentId,
+      daily_micros: intent.allowance?.dailyMicros ?? null,
+      created_at: intent.createdAt,
+      expires_at: intent.expiresAt,
+      used_at: null,
+    })
+    .execute()
+}
+
+/** One of an account's intents. */
+export async function findIntent(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<Intent | undefined> {
+  const row = await database.kysely
+    .selectFrom('intent')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : intentOf(row)
+}
+
+/** A caller's newest unused intent for the same payment that was open at a moment. @param keyId null: a person's. */
+export async function findOpenIntent(
+  database: Connection,
+  {
+    accountId,
+    keyId,
+    transfer,
+    at,
+  }: { accountId: string; keyId: string | null; transfer: TransferFields; at: Date },
+): Promise<Intent | undefined> {
+  const row = await database.kysely
+    .selectFrom('intent')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'transfer')
+    .where('used_at', 'is', null)
+    .where('agent_id', keyId === null ? 'is' : '=', keyId)
+    .where('token', '=', transfer.token)
+    .where('units', '=', transfer.units)
+    .where('destination', '=', transfer.destination)
+    .where('chain', '=', transfer.chain)
+    .where('created_at', '<=', at)
+    .where('expires_at', '>', at)
+    .orderBy('id', 'desc')
+    .executeTakeFirst()
+  return row === undefined ? undefined : intentOf(row)
+}
+
+/** Marks an intent as used. Doing it twice changes nothing. @returns whether it was not used before. */
+export async function useIntent(
+  database: Connection,
+  { id, at }: { id: string; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .updateTable('intent')
+    .set({ used_at: at })
+    .where('id', '=', id)
+    .where('used_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Forgets intents that can no longer be used. */
+export async function sweepIntents(database: Connection, now: Date): Promise<void> {
+  await database.kysely
+    .deleteFrom('intent')
+    .where('expires_at', '<', new Date(now.getTime() - KEPT_MS))
+    .execute()
+}
+
+function intentOf(row: Selectable<IntentTable>): Intent {
+  const token = stablecoins.find((symbol) => symbol === row.token)
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    agentId: row.agent_id,
+    message: row.message,
+    hash: hexOf(row.hash),
+    operationHash: hexOf(row.operation_hash),
+    operationId: row.operation_id,
+    transfer:
+      row.kind === 'transfer' && token !== undefined && row.units !== null && row.destination !== null
+        ? { token, units: row.units, destination: hexOf(row.destination), chain: row.chain }
+        : null,
+    allowance:
+      row.kind === 'allowance' && row.agent_id !== null && row.daily_micros !== null
+        ? { agentId: row.agent_id, dailyMicros: row.daily_micros }
+        : null,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    usedAt: row.used_at,
+  }
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.replace(/^0x/, '')}`
+}

@@ -1,0 +1,168 @@
+/** Intents: the very text that a person or an agent signs before money moves. It names the chain's operation by its hash. */
+import { createHash } from 'node:crypto'
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import type { NewId } from '../../base/ids.ts'
+import { canonicalJson } from '../../base/json.ts'
+import { decimalOf } from '../../money/money.ts'
+import type { Address, Chain, TypedData, Wallet, WalletCall } from '../../providers/chain.ts'
+import type { Connection } from '../../storage/database.ts'
+import {
+  type AllowanceFields,
+  INTENT_LIFETIME_MS,
+  insertIntent,
+  type TransferFields,
+  validUntilOf,
+} from './intent-store.ts'
+
+/** EIP-712 data as JSON. */
+export const typedDataView = z
+  .strictObject({
+    domain: z.record(z.string(), z.union([z.string(), z.number()])),
+    types: z.record(z.string(), z.array(z.strictObject({ name: z.string(), type: z.string() }))),
+    primaryType: z.string(),
+    message: z.record(z.string(), z.union([z.string(), z.number()])),
+  })
+  .describe('For an owner with an EVM key, EIP-712; integers are decimal strings.')
+
+/** An intent as its signer gets it. */
+export const intentView = z.strictObject({
+  intentId: z.string().describe('`int_…`; send it back with the signature.'),
+  intent: z
+    .record(z.string(), z.union([z.string(), z.number()]))
+    .describe('What is signed; its RFC 8785 JSON is what `hash` is of.'),
+  hash: z
+    .string()
+    .describe('SHA-256 of the intent’s RFC 8785 JSON, 0x hex. An agent signs these 32 bytes with Ed25519.'),
+  challenge: z.string().describe('The same bytes in base64url: the challenge for a passkey.'),
+  typedData: typedDataView,
+  expiresAt: z.string().describe('When it can no longer be used, ISO 8601 UTC.'),
+})
+
+/** {@link intentView}, as it is answered. */
+export type IntentView = z.input<typeof intentView>
+
+/** What making needs. */
+export interface IntentParts {
+  readonly database: Connection
+  readonly chain: Pick<Chain, 'name' | 'id' | 'operationOf'>
+  readonly newId: NewId
+}
+
+type OwnedWallet = Wallet & { readonly address: Address }
+
+/** Makes the intent of a payment. @param keyId of the key that asks; null: a person does. */
+export function makeTransferIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    keyId,
+    transfer,
+    at,
+  }: { wallet: OwnedWallet; keyId: string | null; transfer: TransferFields; at: Date },
+): Promise<IntentView> {
+  const { token, units, destination } = transfer
+  return makeIntent(parts, {
+    wallet,
+    at,
+    agentId: keyId,
+    operationId: parts.newId('tx', at),
+    call: { kind: 'transfer', token, to: destination, units },
+    content: {
+      kind: 'transfer',
+      amount: decimalOf({ asset: token, units }),
+      token,
+      destination: getAddress(destination),
+      ...(keyId === null ? {} : { keyId }),
+    },
+    transfer,
+    allowance: null,
+  })
+}
+
+/** Makes the intent by which an owner lets an agent spend. @param dailyMax the same amount in words: a decimal of US dollars. */
+export function makeAllowanceIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    allowance,
+    dailyMax,
+    at,
+  }: { wallet: OwnedWallet; allowance: AllowanceFields; dailyMax: string; at: Date },
+): Promise<IntentView> {
+  const { agentId } = allowance
+  return makeIntent(parts, {
+    wallet,
+    at,
+    agentId,
+    operationId: `allowance ${parts.newId('tx', at)}`,
+    call: { kind: 'allowance', ...allowance },
+    content: { kind: 'allowance', agentId, dailyMax, currency: 'USD' },
+    transfer: null,
+    allowance,
+  })
+}
+
+async function makeIntent(
+  { database, chain, newId }: IntentParts,
+  what: {
+    wallet: OwnedWallet
+    at: Date
+    agentId: string | null
+    operationId: string
+    call: WalletCall
+    content: Readonly<Record<string, string>>
+    transfer: TransferFields | null
+    allowance: AllowanceFields | null
+  },
+): Promise<IntentView> {
+  const { wallet, at, operationId, call, content, agentId, transfer, allowance } = what
+  const id = newId('int', at)
+  const expiresAt = new Date(at.getTime() + INTENT_LIFETIME_MS)
+  const validUntil = validUntilOf({ expiresAt })
+  const operation = chain.operationOf({ wallet, id: operationId, call, validUntil })
+  const intent = {
+    ...content,
+    intentId: id,
+    accountId: wallet.accountId,
+    wallet: getAddress(wallet.address),
+    chain: chain.name,
+    chainId: chain.id,
+    operationId,
+    operationHash: operation.hash,
+    expiresAt: expiresAt.toISOString(),
+  }
+  const message = canonicalJson(intent)
+  const digest = createHash('sha256').update(message).digest()
+  const hash = `0x${digest.toString('hex')}` as const
+  await insertIntent(database, {
+    id,
+    accountId: wallet.accountId,
+    agentId,
+    message,
+    hash,
+    operationHash: operation.hash,
+    operationId,
+    transfer,
+    allowance,
+    chain: chain.name,
+    createdAt: at,
+    expiresAt,
+  })
+  return {
+    intentId: id,
+    intent,
+    hash,
+    challenge: digest.toString('base64url'),
+    typedData: plain(operation.typedData),
+    expiresAt: expiresAt.toISOString(),
+  }
+}
+
+function plain({ domain, types, primaryType, message }: TypedData): IntentView['typedData'] {
+  const shown = Object.entries(types).map(([name, members]) => [
+    name,
+    members.map((member) => ({ ...member })),
+  ])
+  return { domain: { ...domain }, types: Object.fromEntries(shown), primaryType, message: { ...message } }
+}

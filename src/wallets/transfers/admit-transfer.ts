@@ -1,0 +1,206 @@
+/** Whether a transfer may be attempted at all: chain, wallet and AML. Reads only; runs before anything is reserved. */
+import type { AmlLimits } from '../../../policies/aml/limits.ts'
+import { type OutflowWindow, outflowRules, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
+import { screenAddress } from '../../../policies/aml/screen-address.ts'
+import { type Screening, worstOf } from '../../../policies/aml/screening.ts'
+import { bandBelow } from '../../../policies/aml/structuring.ts'
+import { screenTravelRule } from '../../../policies/aml/travel-rule-missing.ts'
+import { judgeTravelRule } from '../../../policies/travel-rule.ts'
+import { Failure, type FailureMembers } from '../../failures/failure.ts'
+import { decimalOf, type Money, type Stablecoin, stablecoinCurrency } from '../../money/money.ts'
+import { usdMicrosAt } from '../../money/usd-value.ts'
+import type { Address, Chain } from '../../providers/chain.ts'
+import type { Rates } from '../../providers/rates.ts'
+import type { AddressScreening } from '../../providers/screening.ts'
+import { exceededOutflows } from '../../spending/outflows.ts'
+import { applyReview, findReviewVerdict, REVIEW_HINT, reviewSubject } from '../../spending/reviews.ts'
+import type { Connection } from '../../storage/database.ts'
+import { lowerCase } from '../store.ts'
+import type { TransferParties } from './load-transfer-parties.ts'
+
+/** What is to be paid, to whom. */
+export interface TransferRequest {
+  readonly accountId: string
+  /** The key that asks; null: a person does. */
+  readonly keyId: string | null
+  readonly destination: Address
+  readonly chain: string
+  readonly money: Money & { readonly asset: Stablecoin }
+}
+
+/**
+ * What compliance knows of a transfer. @property blocked what the owner never pays, of the addresses that matter here.
+ * @property country of the account; null where it is not known. @property travelRuleId data on record for this very transfer.
+ */
+export interface ComplianceFacts {
+  readonly blocked: ReadonlySet<string>
+  readonly country: string | null
+  readonly travelRuleId: string | null
+  /** What the beneficiary's institution says of data that cannot go with it. */
+  readonly institution: 'silent' | 'declined' | null
+  /** Data of this destination that names somebody on a sanctions list; null: none does. */
+  readonly listedDataId: string | null
+}
+
+/** What admission needs. @property complianceFacts is read where compliance keeps it. */
+export interface Admission {
+  readonly database: Connection
+  readonly chain: Pick<Chain, 'name'>
+  readonly screening: AddressScreening
+  readonly rates: Rates
+  readonly settings: { readonly aml: AmlLimits }
+  readonly now: Date
+  readonly complianceFacts: (transfer: TransferRequest) => Promise<ComplianceFacts>
+}
+
+/** A screened transfer, and the Travel Rule data that must go with it. One that is not cleared must be denied. */
+export interface Admitted {
+  readonly travelRuleId: string | null
+  readonly aml: {
+    readonly screening: Screening
+    readonly subject: string
+    readonly releasedReview: string | null
+    readonly windows: readonly OutflowWindow[]
+    readonly refusal: (screening: Screening, recorded: Recorded) => Failure
+  }
+}
+
+/** The denial that was recorded. */
+type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
+
+/**
+ * Admits a transfer to its decision.
+ * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `screening_unavailable`, `rates_unavailable`.
+ */
+export async function admitTransfer(
+  admission: Admission,
+  asked: TransferRequest & { safeAddress: Address | undefined; ends: TransferParties },
+): Promise<Admitted> {
+  const { chain } = admission
+  if (asked.chain !== chain.name)
+    throw new Failure(
+      'chain_not_supported',
+      `This deployment does not transfer on "${asked.chain.slice(0, 40)}".`,
+      { hint: `Use "${chain.name}".` },
+    )
+  const { wallet, isOwnWallet } = asked.ends
+  if (
+    wallet === undefined ||
+    (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== wallet.address)
+  )
+    throw new Failure('not_found', 'The account has no such wallet.', {
+      hint: 'Leave out safeAddress, or take it from GET /api/wallets.',
+    })
+  const destination = lowerCase(asked.destination)
+  if (destination === wallet.address)
+    throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
+      issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
+    })
+  return screenTransfer(admission, { ...asked, destination }, { payer: wallet.address, isOwnWallet })
+}
+
+/** Asks the whole AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
+async function screenTransfer(
+  admission: Admission,
+  transfer: TransferRequest,
+  { payer, isOwnWallet }: { payer: string; isOwnWallet: boolean },
+): Promise<Admitted> {
+  const { database, screening, rates, settings, now } = admission
+  const { accountId, keyId, destination, chain, money } = transfer
+  const subject = reviewSubject({ keyId, category: 'transfer', money, chain, payer, payee: destination })
+  const [listed, facts, table, verdict] = await Promise.all([
+    screening.screen(destination),
+    admission.complianceFacts(transfer),
+    rates.latest(now),
+    findReviewVerdict(database, { accountId, subject, at: now }),
+  ])
+  const { usdMicros } = usdMicrosAt(table, money)
+  const value = { currency: stablecoinCurrency[money.asset], micros: money.units, usdMicros }
+  const { country, blocked, travelRuleId } = facts
+  const { velocity, structuring, thresholds } = settings.aml
+  const { isRequired, threshold, amount } = judgeTravelRule({ country, value, isOwnWallet }, thresholds)
+  const windows = outflowWindows(
+    { usdMicros, amount, isOwnWallet, isOnRecord: travelRuleId !== null },
+    { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
+  )
+  const found = worstOf([
+    listed,
+    screenAddress(destination, [{ name: 'owner', addresses: blocked }]),
+    ...(facts.listedDataId === null ? [] : [{ result: 'review' as const, lists: ['named_party'] }]),
+    ...outflowScreenings(
+      isOwnWallet || travelRuleId !== null ? ['velocity'] : outflowRules,
+      await exceededOutflows(database, { accountId, windows, at: now }),
+    ),
+    screenTravelRule({ isRequired, isOnRecord: travelRuleId !== null }),
+  ])
+  const reviewed = applyReview(found, verdict)
+  return {
+    travelRuleId,
+    aml: {
+      ...reviewed,
+      subject,
+      windows: waivedBy(reviewed.releasedReview === null ? [] : found.lists, windows),
+      refusal: (screening, recorded) => blockedBy(screening, { transfer, facts, recorded }),
+    },
+  }
+}
+
+/** The windows, counted and not judged where a person has released what they object to. */
+function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
+  return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
+}
+
+function outflowScreenings(
+  judged: readonly OutflowWindow['rule'][],
+  exceeded: readonly OutflowWindow['rule'][],
+): readonly Screening[] {
+  return judged.map((rule) => ({ result: exceeded.includes(rule) ? 'review' : 'clear', lists: [rule] }))
+}
+
+/** What was said before of the data that is asked for. */
+const told = {
+  nobody: '',
+  silent:
+    'The beneficiary’s institution was told just now: wait ten seconds for its answer, and send the transfer again. Otherwise: ',
+  declined:
+    'The beneficiary’s institution declined what was said of this address, and that holds until an institution accepts. Ask the beneficiary why, then name their institution as `vasp` of other data: ',
+}
+
+function blockedBy(
+  screening: Screening,
+  {
+    transfer: { destination, chain, money },
+    facts: { institution, listedDataId },
+    recorded,
+  }: { transfer: TransferRequest; facts: ComplianceFacts; recorded: Recorded },
+): Failure {
+  const { result, lists } = screening
+  const isMoney = lists.every((list) => /^(velocity|structuring|travel_rule)$/.test(list))
+  const amount = decimalOf(money)
+  const body = JSON.stringify({
+    amount,
+    token: money.asset,
+    destination,
+    chain,
+    beneficiary: { name: '…' },
+  })
+  const isReviewed =
+    result === 'review' && lists.some((list) => list !== 'travel_rule' && list !== 'named_party')
+  const asksForData = result === 'review' && isMoney && lists.some((list) => list !== 'velocity')
+  const hint = asksForData
+    ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
+    : result === 'review' && isMoney
+      ? 'More has left the account lately than is let through without a review. Send less, or later.'
+      : lists.includes('named_party')
+        ? `Who is paid there, or whom you named with them, may be on a sanctions list (${listedDataId}). Nothing goes to this destination until an administrator of the gateway has looked at it: ask the operator, or pay another destination.`
+        : 'Pay another destination; the account and its limits are not affected.'
+  return new Failure(
+    'aml_blocked',
+    `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} ${isMoney ? `the transfer of ${amount} ${money.asset}` : 'the destination'} (${lists.join(', ')}).`,
+    {
+      screening,
+      ...recorded,
+      hint: isReviewed ? `${hint} ${REVIEW_HINT}` : hint,
+    },
+  )
+}

@@ -1,0 +1,56 @@
+/** Books back a confirmed transfer that a reorganization took back and that the chain can never execute again. */
+import { available, external, held } from '../../ledger/accounts.ts'
+import { lockUnits } from '../../ledger/balances.ts'
+import { post } from '../../ledger/post.ts'
+import { least } from '../../money/shares.ts'
+import type { Chain } from '../../providers/chain.ts'
+import type { Connection } from '../../storage/database.ts'
+import { findWalletOwner, type Transfer } from '../store.ts'
+
+/**
+ * Gives the sender back what the chain left in their wallet, within the transaction of its database, once. A receiver here
+ * gives what they still have; the rest is a shortfall of theirs, which reconciliation freezes.
+ * @param isPromised the money was promised to somebody, as a card settlement's is: it stays held.
+ * @returns whether this call did it.
+ */
+export async function reverseTransfer(
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name'> },
+  transfer: Transfer,
+  { isPromised, at }: { isPromised: boolean; at: Date },
+): Promise<boolean> {
+  const { id, wallet, token: asset, units, destination } = transfer
+  const ended = await database.kysely
+    .updateTable('transfer')
+    .set({
+      state: 'failed',
+      failure: 'a reorganization of the chain took it back',
+      failure_code: 'provider_unavailable',
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .returning('id')
+    .executeTakeFirst()
+  if (ended === undefined) return false
+  const place = chain.name
+  const receiver = await findWalletOwner(database, destination)
+  const there = receiver === undefined ? 0n : await lockUnits(database, available(receiver, place), asset)
+  const given = least(there, units)
+  const back = isPromised ? held(wallet.accountId, place) : available(wallet.accountId, place)
+  const shares = [
+    ...(receiver === undefined || given === 0n ? [] : [{ source: available(receiver, place), units: given }]),
+    ...(given === units ? [] : [{ source: external(place), units: units - given }]),
+  ]
+  await post(database, {
+    id: `reversal:${id}`,
+    kind: 'transfer_reversal',
+    reference: id,
+    at,
+    postings: shares.map((share) => ({
+      source: share.source,
+      destination: back,
+      money: { asset, units: share.units },
+    })),
+  })
+  return true
+}

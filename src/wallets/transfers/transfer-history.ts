@@ -1,0 +1,160 @@
+/** Transfers as their account sees them: how each stands, and the list of them. */
+import { sql } from 'kysely'
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import { nextCursor, onePage, type Page } from '../../base/page.ts'
+import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
+import type { Address } from '../../providers/chain.ts'
+import type { Connection } from '../../storage/database.ts'
+import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
+
+/** Where a transfer can stand. */
+export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
+
+/** One transfer. */
+export const transferView = z.strictObject({
+  transferId: z.string().describe('`tx_…`'),
+  state: z
+    .enum(transferStates)
+    .describe(
+      '`reserved`, `submitted` and `settlement_pending` are under way; `confirmed` and `failed` are final.',
+    ),
+  token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
+  amount: z.string().describe('How much, as a decimal string of the token.'),
+  destination: z.string().describe('EVM address that is paid.'),
+  chain: z.string().describe('Chain by name.'),
+  transactionHash: z.string().nullable().describe('Hash of the transaction; null before it was broadcast.'),
+  authorization: z
+    .enum(['sandbox', 'passkey', 'eoa', 'agent', 'payer'])
+    .describe(
+      'Who signed for it; `sandbox`: the sandbox’s own key; `payer`: whoever’s money it is, carried by a gasless transfer.',
+    ),
+  decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
+  failure: z.string().nullable().describe('Why it failed; its money is free again.'),
+  createdAt: z.string().describe('ISO 8601 UTC.'),
+  updatedAt: z.string().describe('When it last moved on, ISO 8601 UTC.'),
+})
+
+/** {@link transferView}, as it is answered. */
+type TransferView = z.input<typeof transferView>
+
+/** A page of them. */
+export const transferPage = z.strictObject({
+  transfers: z.array(transferView).describe('This page of them.'),
+  nextCursor,
+})
+
+/** Which transfers are asked for. @property from the first moment. @property to the first moment after. */
+export interface TransferFilter {
+  readonly state?: TransferView['state'] | undefined
+  readonly asset?: Stablecoin | undefined
+  readonly destination?: Address | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+const relayColumns = [
+  'id',
+  'state',
+  'token',
+  'units',
+  'destination',
+  'chain',
+  'transaction_hash',
+  'decision_id',
+  'failure',
+  'created_at',
+  'updated_at',
+] as const
+
+const columns = [...relayColumns, 'signer'] as const
+
+/** An account's transfers, and those that it had carried for others, newest first. */
+export async function listTransfers(
+  database: Connection,
+  { accountId, filter, page }: { accountId: string; filter: TransferFilter; page: Page },
+): Promise<z.input<typeof transferPage>> {
+  const { state, asset, destination, from, to } = filter
+  let query = database.kysely
+    .selectFrom(
+      database.kysely
+        .selectFrom('transfer')
+        .select([...relayColumns, sql<TransferView['authorization']>`signer`.as('signer'), 'account_id'])
+        .unionAll(({ selectFrom }) =>
+          selectFrom('relay').select([
+            ...relayColumns,
+            sql<TransferView['authorization']>`'payer'::text`.as('signer'),
+            'account_id',
+          ]),
+        )
+        .as('either'),
+    )
+    .select(columns)
+    .where('account_id', '=', accountId)
+  if (page.after !== null) query = query.where('id', '<', page.after)
+  if (state !== undefined) query = query.where('state', '=', state)
+  if (asset !== undefined) query = query.where('token', '=', asset)
+  if (destination !== undefined) query = query.where('destination', '=', lowerCase(destination))
+  if (from !== undefined) query = query.where('created_at', '>=', new Date(from))
+  if (to !== undefined) query = query.where('created_at', '<', new Date(to))
+  const found = await query
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  const { rows, nextCursor: next } = onePage(found, page)
+  return { transfers: rows.map(shown), nextCursor: next }
+}
+
+/** One of an account's transfers, also one that it had carried for others, or undefined where it has no such. */
+export async function findOwnTransfer(
+  database: Connection,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<TransferView | undefined> {
+  const row = await database.kysely
+    .selectFrom('transfer')
+    .select(columns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  if (row !== undefined) return shown(row)
+  const relay = await database.kysely
+    .selectFrom('relay')
+    .select(relayColumns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return relay === undefined ? undefined : shown({ ...relay, signer: 'payer' })
+}
+
+interface Row {
+  readonly id: string
+  readonly state: TransferView['state']
+  readonly token: string
+  readonly units: bigint
+  readonly destination: string
+  readonly chain: string
+  readonly transaction_hash: string | null
+  readonly signer: TransferView['authorization']
+  readonly decision_id: string
+  readonly failure: string | null
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+function shown(row: Row): TransferView {
+  const token = stablecoinOf(row.token)
+  return {
+    transferId: row.id,
+    state: row.state,
+    token,
+    amount: decimalOf({ asset: token, units: row.units }),
+    destination: getAddress(addressOf(row.destination)),
+    chain: row.chain,
+    transactionHash: row.transaction_hash,
+    authorization: row.signer,
+    decisionId: row.decision_id,
+    failure: row.failure,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}

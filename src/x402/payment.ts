@@ -1,0 +1,218 @@
+/** A payment as a client sent it, of either generation, and whether it is the one that was asked for. Never logged. */
+import { z } from 'zod'
+import { signedPaymentTypes } from '../base/signed-payment-types.ts'
+import { Failure } from '../failures/failure.ts'
+import type { Chain, Hex } from '../providers/chain.ts'
+import { echoedPaymentExtensions } from './extensions.ts'
+import { requirementV2, type Terms } from './terms.ts'
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
+const wholeNumber = z.string().regex(/^\d{1,78}$/)
+const bytes32 = z.string().regex(/^0x[0-9a-fA-F]{64}$/)
+
+/** @see https://eips.ethereum.org/EIPS/eip-3009 */
+const signedTransfer = z.strictObject({
+  signature: z
+    .string()
+    .max(10_000)
+    .regex(/^0x(?:[0-9a-fA-F]{2})+$/),
+  authorization: z.strictObject({
+    from: address,
+    to: address,
+    value: wholeNumber,
+    validAfter: wholeNumber,
+    validBefore: wholeNumber,
+    nonce: bytes32,
+  }),
+})
+
+const method = { scheme: z.string(), network: z.string() }
+const envelopeV1 = z.strictObject({ x402Version: z.literal(1), ...method, payload: z.unknown() })
+const envelopeV2 = z.strictObject({
+  x402Version: z.literal(2),
+  accepted: z.object({
+    ...method,
+    amount: z.string().optional(),
+    asset: z.string().optional(),
+    payTo: z.string().optional(),
+  }),
+  payload: z.unknown(),
+  resource: z.unknown().optional(),
+  extensions: echoedPaymentExtensions.optional(),
+})
+
+/** The headers that a payment comes in, by generation. */
+const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
+
+/** Which x402 a client speaks. */
+type Generation = keyof typeof headers
+
+/** One payment, as far as it was validated: nothing else of what the client sent is passed on. */
+export interface Payment {
+  readonly generation: Generation
+  readonly header: (typeof headers)[Generation]
+  readonly scheme: string
+  readonly network: string
+  /** The terms that a v2 client says it accepted; v1 clients say none. */
+  readonly accepted: { readonly amount?: string; readonly asset?: string; readonly payTo?: string } | null
+  /** The signed EIP-3009 transfer; null where the payment is of another kind, which never fits. */
+  readonly transfer: z.output<typeof signedTransfer> | null
+  /** What the client calls its purchase. */
+  readonly identifier: string | null
+  /** The locked offer that it gives back. */
+  readonly lock: string | null
+}
+
+/** What can be asked for its headers. */
+export interface PayableRequest {
+  readonly req: {
+    readonly method: string
+    readonly path: string
+    header(name: string): string | undefined
+  }
+}
+
+/**
+ * The payment of a request, or null where it has none. @param place what its client calls the place of a payment; absent: the header.
+ * @throws Failure `ambiguous_credentials` with both headers, `invalid_request` where it cannot be decoded.
+ */
+export function paymentOf({ req }: PayableRequest, place?: string): Payment | null {
+  const [one, two] = [req.header(headers[1]), req.header(headers[2])]
+  if (one !== undefined && two !== undefined)
+    throw new Failure('ambiguous_credentials', `Both ${headers[1]} and ${headers[2]} were sent.`, {
+      hint: 'Send one payment, in the header of the x402 generation that you speak.',
+    })
+  if (two !== undefined) return decodeV2(two, place)
+  return one === undefined ? null : decodeV1(one, place)
+}
+
+function decodeV1(encoded: string, place: string = headers[1]): Payment {
+  const refused = () => undecodable(1, place)
+  const { scheme, network, payload } = parsed(envelopeV1, encoded, refused)
+  const parts = { generation: 1, scheme, network, accepted: null, identifier: null, lock: null } as const
+  return paymentWith(parts, payload, refused)
+}
+
+function decodeV2(encoded: string, place: string = headers[2]): Payment {
+  const refused = () => undecodable(2, place)
+  const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, refused)
+  const { scheme, network, ...said } = accepted
+  const identifier = extensions['payment-identifier']?.info.id ?? null
+  const lock = extensions['quote-lock']?.info.token ?? null
+  const parts = { generation: 2, scheme, network, accepted: stated(said), identifier, lock } as const
+  return paymentWith(parts, payload, refused)
+}
+
+function stated({
+  amount,
+  asset,
+  payTo,
+}: {
+  amount?: string | undefined
+  asset?: string | undefined
+  payTo?: string | undefined
+}) {
+  return {
+    ...(amount === undefined ? {} : { amount }),
+    ...(asset === undefined ? {} : { asset }),
+    ...(payTo === undefined ? {} : { payTo }),
+  }
+}
+
+function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, refused: () => Failure): Envelope {
+  const json = BASE64.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : ''
+  const result = envelope.safeParse(jsonOf(json))
+  if (!result.success) throw refused()
+  return result.data
+}
+
+function paymentWith(
+  parts: Omit<Payment, 'header' | 'transfer'>,
+  payload: unknown,
+  refused: () => Failure,
+): Payment {
+  const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
+  const transfer = signedTransfer.safeParse(payload)
+  if (isEvm && !transfer.success) throw refused()
+  return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function undecodable(generation: Generation, place: string): Failure {
+  const isHeader = place === headers[generation]
+  const where = isHeader ? `The ${place} header` : place
+  const form = isHeader ? 'base64 of the JSON of a payment' : 'a payment'
+  return new Failure('invalid_request', `${where} holds no x402 v${generation} payment.`, {
+    issues: [{ path: place, message: `must be ${form} with a signed EIP-3009 transfer` }],
+    hint: 'Let an x402 client make the payment from the 402 challenge.',
+  })
+}
+
+/** Why a payment is not the one that was asked for, in the words of x402, or undefined where it is. Times and the signature are the facilitator's. */
+export function paymentMismatch(
+  { generation, scheme, network, transfer, accepted }: Payment,
+  terms: Terms,
+): string | undefined {
+  if (scheme !== 'exact') return 'unsupported_scheme'
+  if (network !== (generation === 1 ? terms.network.v1 : terms.network.v2)) return 'invalid_network'
+  if (transfer === null) return 'invalid_payload'
+  const { to, value } = transfer.authorization
+  if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'
+  if (BigInt(value) !== terms.units) return 'invalid_exact_evm_payload_authorization_value_mismatch'
+  return accepted === null || isAccepted(accepted, terms) ? undefined : MISMATCH
+}
+
+const MISMATCH = 'payment_does_not_match_the_challenge'
+
+function isAccepted({ amount, asset, payTo }: NonNullable<Payment['accepted']>, terms: Terms): boolean {
+  const isSame = (one: string | undefined, other: string) => one?.toLowerCase() === other.toLowerCase()
+  return amount === terms.units.toString() && isSame(asset, terms.asset) && isSame(payTo, terms.payTo)
+}
+
+/** Whether a transfer is signed by its payer, who may be a contract (EIP-1271). @throws where the chain cannot be asked. */
+export function isSignedByPayer(
+  { id, signer }: Pick<Chain, 'id' | 'signer'>,
+  { network, asset }: Terms,
+  { authorization, signature }: NonNullable<Payment['transfer']>,
+): Promise<boolean> {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const [address, payee, uniqueNonce, bytes] = [from, to, nonce, signature].map(hexOf)
+  if (address === undefined || bytes === undefined) return Promise.resolve(false)
+  return signer.verifyTypedData({
+    address,
+    domain: { ...network.domain, chainId: id, verifyingContract: asset },
+    types: signedPaymentTypes,
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      from: address,
+      to: payee,
+      value: BigInt(value),
+      validAfter: BigInt(validAfter),
+      validBefore: BigInt(validBefore),
+      nonce: uniqueNonce,
+    },
+    signature: bytes,
+  })
+}
+
+function hexOf(text: string): Hex {
+  return `0x${text.slice(2)}`
+}
+
+/** The value of a payment's header for the stock middleware of its generation, built from what was validated alone. */
+export function encodedFor({ generation, network, transfer }: Payment, terms: Terms): string {
+  const envelope =
+    generation === 1
+      ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
+      : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
+  return Buffer.from(JSON.stringify(envelope)).toString('base64')
+}

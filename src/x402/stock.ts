@@ -1,0 +1,91 @@
+/**
+ * The stock middlewares of both generations, each on an app of its own that sees one static path and one payment header:
+ * no Host, no browser, no path that fails to decode can change what they do.
+ */
+import type { FacilitatorClient } from '@x402/core/server'
+import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { paymentMiddleware as paymentMiddlewareV2, x402ResourceServer } from '@x402/hono'
+import { type Handler, Hono } from 'hono'
+import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
+import { assetDecimals } from '../money/money.ts'
+import type { Attempts } from './attempt.ts'
+import { encodedFor, type Payment } from './payment.ts'
+import type { PrivateFacilitator } from './private-facilitator.ts'
+import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
+
+/** Runs a payment through the middleware of its generation: verify, deliver, settle. */
+export type StockMiddlewares = (payment: Payment) => Promise<Response>
+
+/** Mounts both middlewares around the delivery of whatever attempt is under way. */
+export function mountStockMiddlewares(parts: {
+  readonly terms: Terms
+  readonly facilitator: FacilitatorClient
+  readonly listener: PrivateFacilitator
+  readonly attempts: Attempts
+}): StockMiddlewares {
+  const { terms, attempts } = parts
+  const deliver = deliverOf(attempts)
+  const apps = {
+    1: new Hono().use(terms.path, middlewareV1(parts)).get(terms.path, deliver),
+    2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
+  }
+  return async (payment) => {
+    const encoded = encodedFor(payment, withPrice(terms, attempts.current().units))
+    return apps[payment.generation].fetch(
+      new Request(terms.resource, { headers: { [payment.header]: encoded } }),
+    )
+  }
+}
+
+function middlewareV1({ terms, listener }: { readonly terms: Terms; readonly listener: PrivateFacilitator }) {
+  const { description, maxTimeoutSeconds, mimeType } = requirementV1(terms)
+  const price = {
+    amount: terms.units.toString(),
+    asset: { address: terms.asset, decimals: assetDecimals.USDC, eip712: terms.network.domain },
+  }
+  const config = { description, maxTimeoutSeconds, mimeType, resource: terms.resource }
+  return paymentMiddlewareV1(
+    terms.payTo,
+    { [`GET ${terms.path}`]: { price, network: terms.network.v1, config } },
+    {
+      url: listener.url,
+      createAuthHeaders: async () => {
+        const headers = listener.headers()
+        return { verify: headers, settle: headers, supported: headers }
+      },
+    },
+  )
+}
+
+function middlewareV2({
+  terms,
+  facilitator,
+  attempts,
+}: {
+  readonly terms: Terms
+  readonly facilitator: FacilitatorClient
+  readonly attempts: Attempts
+}) {
+  const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
+  const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
+  // A locked offer keeps its price, whatever the price of the moment is.
+  const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
+  const accepts = { scheme, network, payTo, maxTimeoutSeconds, price }
+  const { resource, description } = terms
+  const route = { accepts, resource, description, mimeType: 'application/json' }
+  return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)
+}
+
+/** The middlewares settle after this, and only where it answers below 400. */
+function deliverOf(attempts: Attempts): Handler {
+  return async (c) => {
+    const attempt = attempts.current()
+    try {
+      attempt.delivered = await attempt.deliver()
+      return c.json({})
+    } catch (thrown) {
+      attempt.deliveryError = { thrown }
+      return c.json({}, 500)
+    }
+  }
+}

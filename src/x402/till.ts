@@ -1,0 +1,58 @@
+/** Reads what became of one run through a stock middleware. The ledger of payments goes around it: `payment-deduplication.ts`. */
+import { Failure } from '../failures/failure.ts'
+import type { Attempt } from './attempt.ts'
+import type { Payment } from './payment.ts'
+
+/** What became of it. `pending`: it may have been taken, so it must never be asked for again. */
+export type SettlementAttempt =
+  | { readonly status: 'paid'; readonly transaction: string | null; readonly receipt: string }
+  /** @property isSent the facilitator was asked to settle it. @property transaction that it names all the same. */
+  | {
+      readonly status: 'refused'
+      readonly reason: string
+      readonly isSent: boolean
+      readonly transaction: string | null
+    }
+  | { readonly status: 'pending'; readonly transaction: string | null }
+
+/** Failures to settle after which nobody knows whether a transaction is on its way. */
+const openEnds: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected_settle_error'])
+
+/** The headers that receipts go in, by generation. */
+export const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
+
+/** @throws Failure `facilitator_unavailable` where certainly nothing was sent, and whatever delivering threw. */
+export function toSettlementAttempt(
+  attempt: Attempt,
+  { generation }: Pick<Payment, 'generation'>,
+  response: Response,
+): SettlementAttempt {
+  const { deliveryError, settling, settlement, verification } = attempt
+  if (deliveryError !== null) throw deliveryError.thrown
+  if (settlement?.success === true) {
+    const receipt = response.headers.get(receiptHeaders[generation])
+    if (receipt !== null) return { status: 'paid', transaction: settlement.transaction || null, receipt }
+  }
+  const transaction = settlement?.transaction || attempt.transaction
+  const isOpen = settlement?.success === true || openEnds.has(settlement?.errorReason ?? '')
+  if (attempt.isUnknown || isOpen) return { status: 'pending', transaction }
+  if (attempt.isUnreachable) throw facilitatorUnavailable()
+  const reason = settlement?.errorReason ?? verification?.invalidReason
+  return {
+    status: 'refused',
+    reason: reason ?? 'payment_does_not_match_the_challenge',
+    isSent: settling !== null,
+    transaction: transaction || null,
+  }
+}
+
+function facilitatorUnavailable(): Failure {
+  return new Failure(
+    'facilitator_unavailable',
+    'The payment could not be checked or sent; nothing was charged.',
+    {
+      retryAfter: 5,
+      hint: 'Send the same payment again after Retry-After seconds.',
+    },
+  )
+}

@@ -1,0 +1,322 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/read-config.ts'
+
+const production = {
+  MODE: 'production',
+  PUBLIC_ORIGIN: 'https://bursar.example',
+  DATABASE_URL: 'postgres://bursar@db.example/bursar',
+  CHAIN_RPC_URL: 'https://rpc.example',
+  CHAIN_SPONSOR_KEY: `0x${'1'.repeat(64)}`,
+  CHAIN_OWNER_KEY: `0x${'2'.repeat(64)}`,
+  X402_PAY_TO: `0x${'2'.repeat(40)}`,
+  SESSION_SECRET: 's'.repeat(32),
+  DATA_KEY: 'd'.repeat(32),
+  LITHIC_WEBHOOK_SECRET: `whsec_${'c'.repeat(32)}`,
+  BRIDGE_WEBHOOK_PUBLIC_KEY: String(
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'pem', type: 'spki' }),
+  ),
+}
+
+/** The lines under the heading of what a bad configuration is told. */
+function complaintsOf(env: Record<string, string | undefined>): string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    const [heading, ...lines] = String(error instanceof Error ? error.message : error).split('\n')
+    expect(heading).toBe('The configuration is not valid:')
+    return lines.map((line) => line.trim())
+  }
+  return []
+}
+
+describe('the configuration', () => {
+  it('reads who screens, by which list, and who we are', () => {
+    const lei = '5493001KJTIIGC8Y1R12'
+    const { screening, sanctionsList, aml, vasp } = readConfig({
+      SCREENING_API_KEY: 'key',
+      SANCTIONS_LIST: '/etc/list.json',
+      AML_VELOCITY: '1/1',
+      VASP_NAME: 'Example Bank',
+      VASP_LEI: lei,
+    })
+    expect({ screening, sanctionsList, aml, vasp }).toEqual({
+      screening: { url: 'https://public.chainalysis.com', apiKey: 'key' },
+      sanctionsList: '/etc/list.json',
+      aml: { velocity: '1/1', structuring: null, thresholds: null },
+      vasp: { name: 'Example Bank', lei },
+    })
+    const url = 'http://127.0.0.1:9000/screening'
+    expect(readConfig({ SCREENING_URL: url }).screening).toEqual({ url, apiKey: null })
+    expect(
+      complaintsOf({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) }),
+    ).toEqual([
+      expect.stringMatching(/^SCREENING_URL: /),
+      'SCREENING_API_KEY: must be visible ASCII',
+      expect.stringMatching(/^VASP_LEI: must be a Legal Entity Identifier/),
+    ])
+  })
+
+  it('has a default for everything in the sandbox', () => {
+    expect(readConfig({})).toEqual({
+      mode: 'sandbox',
+      host: '127.0.0.1',
+      port: 8787,
+      publicOrigin: null,
+      dataDirectory: '.bursar',
+      databaseUrl: null,
+      redisUrl: null,
+      chain: { kind: 'anvil', rpcUrl: null, sponsorKey: null, ownerKey: null, anvilBinary: null },
+      x402: { payTo: null, price: { asset: 'USDC', units: 10_000n }, facilitatorUrl: null },
+      railControlsUrl: null,
+      fxRatesUrl: null,
+      sessionSecret: null,
+      dataKey: null,
+      rpId: null,
+      founderAccount: null,
+      guests: true,
+      smtp: null,
+      twilio: null,
+      identityProviders: ['google', 'apple'].map((name) => ({
+        name,
+        issuer: null,
+        clientId: null,
+        clientSecret: null,
+        scope: null,
+      })),
+      trustedProxies: [],
+      logLevel: 'info',
+      marketHours: 'always',
+      alpaca: null,
+      swapAggregators: null,
+      rates: {},
+      sanctionsList: null,
+      screening: null,
+      cards: {
+        url: 'https://api.lithic.com',
+        apiKey: null,
+        webhookSecret: null,
+        previous: null,
+        treasury: null,
+      },
+      banking: {
+        url: 'https://api.bridge.xyz',
+        apiKey: null,
+        webhookPublicKey: null,
+        accountsPerCurrency: 1,
+      },
+      aml: { velocity: null, structuring: null, thresholds: null },
+      travelRule: null,
+      kycLimits: null,
+      keepAliveSeconds: 65,
+      metricsToken: null,
+      tracesTo: null,
+      sumsub: null,
+      vasp: { name: 'Bursar', lei: null },
+    })
+  })
+
+  it('takes an empty variable as one that is not set', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '', MODE: undefined, RATE_FX: '' })).toEqual(readConfig({}))
+  })
+
+  it('ignores what is not ours', () => {
+    expect(readConfig({ PATH: '/bin', HOME: '/root', npm_config_loglevel: 'x' })).toEqual(readConfig({}))
+  })
+
+  it('reads what is given', () => {
+    const config = readConfig({
+      ...production,
+      PORT: '0',
+      PUBLIC_ORIGIN: 'https://Bursar.Example:443/',
+      X402_FX_PRICE: '1.50',
+      TRUSTED_PROXIES: ' 10.0.0.0/8, ::1 ,',
+      RATE_FX: '5/1',
+    })
+    expect(config).toMatchObject({
+      mode: 'production',
+      port: 0,
+      publicOrigin: 'https://bursar.example',
+      chain: { kind: 'rpc' },
+      x402: { price: { asset: 'USDC', units: 1_500_000n } },
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      rates: { RATE_FX: '5/1' },
+    })
+  })
+
+  it('has demo sessions and identity providers in production only where they are named', () => {
+    expect(readConfig(production)).toMatchObject({ guests: false, identityProviders: [] })
+    expect(readConfig({ ...production, GUEST_SESSIONS: 'on' }).guests).toBe(true)
+    expect(readConfig({ GUEST_SESSIONS: 'off' }).guests).toBe(false)
+    const client = { OIDC_MY_IDP_ISSUER: 'https://id.example', OIDC_MY_IDP_CLIENT_ID: 'a' }
+    const named = { ...production, IDENTITY_PROVIDERS: 'my-idp', ...client }
+    expect(complaintsOf(named)).toEqual([
+      'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET belong together',
+    ])
+    expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
+      { name: 'my-idp', issuer: 'https://id.example', clientId: 'a', clientSecret: 'b', scope: null },
+    ])
+  })
+
+  it('names what belongs together', () => {
+    expect(complaintsOf({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
+      'TWILIO_AUTH_TOKEN',
+      'TWILIO_FROM',
+    ])
+    expect(complaintsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
+      'SMTP_FROM: missing, and SMTP_URL needs it',
+    ])
+  })
+
+  it('names what Alpaca’s API needs together, in any mode', () => {
+    for (const mode of [{}, production])
+      expect(complaintsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
+        'ALPACA_API_SECRET',
+        'ALPACA_ACCOUNT_ID',
+      ])
+    const all = { ALPACA_API_KEY: 'key', ALPACA_API_SECRET: 'secret', ALPACA_ACCOUNT_ID: 'acc-1' }
+    expect(readConfig(all).alpaca).toMatchObject({
+      apiKey: 'key',
+      url: 'https://broker-api.alpaca.markets',
+      owner: null,
+    })
+    const owner = 'acct_01h455vb4pex5vsknk084sn02q'
+    expect(readConfig({ ...all, ALPACA_ACCOUNT_OWNER: owner }).alpaca).toMatchObject({ owner })
+    expect(complaintsOf({ ...all, ALPACA_ACCOUNT_OWNER: 'me' })[0]).toContain('ALPACA_ACCOUNT_OWNER')
+  })
+
+  it('knows the aggregators that it is to ask, with their keys', () => {
+    const env = { SWAP_AGGREGATORS: 'lifi, 0x', ZEROX_API_KEY: 'key', LIFI_URL: 'http://127.0.0.1:1/' }
+    expect(readConfig(env).swapAggregators).toEqual([
+      { name: 'lifi', url: 'http://127.0.0.1:1', apiKey: null },
+      { name: '0x', url: 'https://api.0x.org', apiKey: 'key' },
+    ])
+  })
+
+  it('names everything that production lacks, at once', () => {
+    const { MODE, ...needed } = production
+    expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
+    expect(complaintsOf(production)).toEqual([])
+    const { SESSION_SECRET: _, ...rest } = production
+    expect(complaintsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+  })
+
+  it('names what contradicts production', () => {
+    const complaints = complaintsOf({
+      ...production,
+      PUBLIC_ORIGIN: 'http://bursar.example',
+      DATA_KEY: production.SESSION_SECRET,
+      CHAIN_OWNER_KEY: production.CHAIN_SPONSOR_KEY.toUpperCase().replace('0X', '0x'),
+      CHAIN: 'anvil',
+      SANDBOX_MARKET_HOURS: 'nyse',
+    })
+    expect(complaints.map((line) => line.split(':')[0])).toEqual([
+      'PUBLIC_ORIGIN',
+      'DATA_KEY',
+      'CHAIN_OWNER_KEY',
+      'CHAIN',
+      'SANDBOX_MARKET_HOURS',
+    ])
+    expect(complaintsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+  })
+
+  it('reads secrets from files, and never both ways', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bursar-config-'))
+    try {
+      const path = join(directory, 'secret')
+      writeFileSync(path, `${'f'.repeat(40)}\n`)
+      const { SESSION_SECRET: _, ...rest } = production
+      expect(readConfig({ ...rest, SESSION_SECRET_FILE: path }).sessionSecret).toBe('f'.repeat(40))
+      expect(complaintsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
+        'SESSION_SECRET_FILE: SESSION_SECRET is set as well; one of them must go',
+      ])
+      const [gone, ...others] = complaintsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
+      expect(gone).toMatch(/^SESSION_SECRET_FILE: ENOENT/)
+      expect(others).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  it('adds what others find wrong', () => {
+    const { SESSION_SECRET: _, ...rest } = production
+    expect(() =>
+      readConfig({ ...rest, RATE_FX: 'many' }, ({ rates }) => [`rates: ${rates.RATE_FX}`]),
+    ).toThrow(/SESSION_SECRET: missing.*\n.*rates: many/)
+  })
+
+  it('names what is wrong and what is missing in one message', () => {
+    const { SESSION_SECRET: _, X402_PAY_TO: __, ...rest } = production
+    const complaints = complaintsOf({
+      ...rest,
+      PORT: 'eighty',
+      LOG_LEVEL: 'loud',
+      DATABASE_URL: 'mysql://db.example',
+      PUBLIC_ORIGIN: 'https://bursar.example/api',
+      X402_FX_PRICE: '0.0000001',
+    })
+    expect(complaints.map((line) => line.split(':')[0]).sort()).toEqual([
+      'DATABASE_URL',
+      'LOG_LEVEL',
+      'PORT',
+      'PUBLIC_ORIGIN',
+      'SESSION_SECRET',
+      'X402_FX_PRICE',
+      'X402_PAY_TO',
+    ])
+  })
+
+  it.each([
+    ['MODE', 'staging'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', '0x50'],
+    ['PORT', '1e3'],
+    ['PUBLIC_ORIGIN', 'bursar.example'],
+    ['PUBLIC_ORIGIN', 'ftp://bursar.example'],
+    ['PUBLIC_ORIGIN', 'https://bursar.example/?a'],
+    ['PUBLIC_ORIGIN', 'https://ada:pw@bursar.example'],
+    ['DATABASE_URL', 'http://db.example'],
+    ['REDIS_URL', 'localhost:6379'],
+    ['CHAIN', 'mainnet'],
+    ['CHAIN_RPC_URL', 'ws://rpc.example'],
+    ['CHAIN_SPONSOR_KEY', '0x1234'],
+    ['X402_PAY_TO', '0x1234'],
+    ['X402_FX_PRICE', '0'],
+    ['X402_FX_PRICE', '1e-2'],
+    ['X402_FX_PRICE', '-1'],
+    ['X402_FX_PRICE', '0.0000001'],
+    ['SESSION_SECRET', 'short'],
+    ['LOG_LEVEL', 'verbose'],
+    ['DATA_KEY', 'short'],
+    ['SANDBOX_MARKET_HOURS', 'sometimes'],
+    ['ALPACA_URL', 'alpaca.example'],
+    ['RELAY_URL', 'relay.example'],
+    ['RP_ID', '127.0.0.1'],
+    ['RP_ID', 'https://bursar.example'],
+    ['FOUNDER_ACCOUNT', 'ada@example.com'],
+    ['GUEST_SESSIONS', 'yes'],
+    ['SMTP_URL', 'mail.example'],
+    ['IDENTITY_PROVIDERS', 'google,Guest!'],
+    ['IDENTITY_PROVIDERS', 'guest'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, proxy.example'],
+    ['TRUSTED_PROXIES', '10.0.0.0/'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '::/129'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
+    ['TRUSTED_PROXIES', '10.0.0.0/-1'],
+  ])('refuses %s=%s, naming the variable', (name, value) => {
+    const complaints = complaintsOf({ [name]: value })
+    expect(complaints).toHaveLength(1)
+    expect(complaints[0]).toMatch(new RegExp(`^${name}: `))
+  })
+
+  it('never repeats a secret’s value', () => {
+    const secret = 'hunter2-hunter2'
+    expect(complaintsOf({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
+  })
+})

@@ -1,0 +1,27 @@
+/** How long what the authorization server gives out lives, in the words of its library. */
+import { errors, interactionPolicy } from 'oidc-provider'
+import { expect, it } from 'vitest'
+import { oauthConfiguration } from '../../../src/http/authorization-server/configuration.ts'
+import { tokenJwkOf } from '../../../src/identity/oauth/oauth-tokens.ts'
+
+it('gives codes a minute, access tokens ten, and no grant more than a year however often it is refreshed', async () => {
+  const configuration = oauthConfiguration({
+    origin: 'https://bursar.example',
+    consentPath: '/oauth/consent',
+    storage: () => {
+      throw new Error('nothing is stored')
+    },
+    cookieKey: 'a key of thirty-two letters or so',
+    signingKey: await tokenJwkOf(Buffer.from('a data key of thirty-two letters')),
+    library: { interactionPolicy, errors },
+    isLive: async () => true,
+  })
+  const days = (count: number) => count * 24 * 60 * 60
+  expect(configuration.ttl).toMatchObject({
+    AuthorizationCode: 60,
+    AccessToken: 600,
+    RefreshToken: days(30),
+    Grant: days(365),
+  })
+  expect(configuration.rotateRefreshToken).toBe(true)
+})

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { defaultAmlLimits } from '../../../policies/aml/limits.ts'
+import { defaultKycLimits } from '../../../policies/kyc.ts'
+import { failures } from '../../../src/failures/failure.ts'
+import { openApiDocument } from '../../../src/http/openapi/document.ts'
+import { pathsOf } from '../../../src/http/tool-paths.ts'
+import { catalogueOf } from '../../../src/kernel/catalogue.ts'
+import { defineTool } from '../../../src/kernel/tool.ts'
+import { tools } from '../../../tools/index.ts'
+import { origin } from '../../kernel/scene.ts'
+
+const settings = {
+  mode: 'sandbox',
+  origin,
+  fxPrice: { asset: 'USDC', units: 1n },
+  x402PayTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+  trustedProxies: [],
+  rateLimits: new Map(),
+  sessionKey: new Uint8Array(),
+  dataKey: new Uint8Array(),
+  rpId: 'bursar.example',
+  webOrigins: [origin],
+  founderAccount: null,
+  guests: true,
+  aml: defaultAmlLimits,
+  kycLimits: defaultKycLimits.sandbox,
+  vasp: { name: 'Bursar', lei: null },
+  cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  accountsPerCurrency: 1,
+  metricsToken: null,
+} as const
+
+const schema = z.record(z.string(), z.unknown())
+const content = z.record(z.string(), z.object({ schema, example: z.unknown().optional() }))
+const operation = z.object({
+  operationId: z.string().min(1),
+  tags: z.array(z.string()).min(1),
+  summary: z.string().min(1),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  parameters: z.array(
+    z.object({ name: z.string(), in: z.enum(['query', 'path', 'header']), required: z.boolean(), schema }),
+  ),
+  requestBody: z.object({ required: z.literal(true), content }).optional(),
+  responses: z.record(
+    z.string().regex(/^[2-5]\d\d$/),
+    z.object({ description: z.string().min(1), content: content.optional() }),
+  ),
+})
+const document = z.object({
+  openapi: z.string().regex(/^3\.1\.\d$/),
+  info: z.object({ title: z.literal('Bursar'), version: z.literal('0.1.0'), description: z.string() }),
+  servers: z.tuple([z.object({ url: z.literal(origin) })]),
+  paths: z.record(
+    z.string().startsWith('/'),
+    z.partialRecord(z.enum(['get', 'post', 'put', 'patch', 'delete']), operation),
+  ),
+  components: z.object({ schemas: schema, securitySchemes: schema }),
+})
+
+const provider = {
+  authorizationUrl: async () => '',
+  identify: async () => Promise.reject(new Error('never asked')),
+}
+const providers = new Map([
+  ['google', provider],
+  ['apple', provider],
+])
+const described = (of: typeof tools = tools) => {
+  const written: unknown = JSON.parse(
+    JSON.stringify(openApiDocument(catalogueOf(of, settings), { settings, identityProviders: providers })),
+  )
+  return { written, parsed: document.parse(written) }
+}
+
+/** Where a tool is served. */
+const served = (tool: (typeof tools)[number]) =>
+  pathsOf(tool, { identityProviders: providers }).map((path) => ({
+    ...path,
+    method: tool.route.split(' ')[0] ?? '',
+  }))
+
+/** Every `$ref` below a value. */
+function refsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === '$ref' && typeof member === 'string' ? [member] : refsIn(member),
+  )
+}
+
+function resolve(root: unknown, ref: string): unknown {
+  return ref
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce<unknown>(
+      (at, name) =>
+        typeof at === 'object' && at !== null
+          ? Object.entries(at).find(([key]) => key === name)?.[1]
+          : undefined,
+      root,
+    )
+}
+
+describe('the OpenAPI document', () => {
+  it('has every tool at its route, under its name, once', () => {
+    const { paths } = described().parsed
+    const found = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`,
+      ),
+    )
+    const expected = tools.flatMap((tool) =>
+      served(tool).map(({ method, at, name }) => `${method} ${at} ${name}`),
+    )
+    const webhooks = ['lithic', 'bridge', 'sumsub'].map((one) => `POST /api/webhooks/${one} webhooks.${one}`)
+    expect(found.sort()).toEqual([...expected, ...webhooks].sort())
+    expect(found).toEqual(
+      expect.arrayContaining([
+        'POST /api/auth/apple auth.identity_provider.apple',
+        'POST /api/auth/google auth.identity_provider.google',
+      ]),
+    )
+  })
+
+  it('points at nothing that is not there', () => {
+    const { written } = described()
+    const refs = refsIn(written)
+    expect(refs.length).toBeGreaterThan(10)
+    for (const ref of refs) expect([ref, resolve(written, ref)]).not.toEqual([ref, undefined])
+    const { components, paths } = described().parsed
+    for (const { security } of Object.values(paths).flatMap((methods) => Object.values(methods)))
+      for (const name of security.flatMap(Object.keys))
+        expect(Object.keys(components.securitySchemes)).toContain(name)
+  })
+
+  it('names for every operation what it can fail with, by status and code', () => {
+    const { paths } = described().parsed
+    for (const [tool, { method, at }] of tools.flatMap((tool) =>
+      served(tool).map((path) => [tool, path] as const),
+    )) {
+      const responses =
+        Object.entries(paths[at] ?? {}).find(([name]) => name === method.toLowerCase())?.[1]?.responses ?? {}
+      for (const code of [...tool.failures, 'invalid_request', 'internal'] as const)
+        expect([tool.name, responses[String(failures[code].status)]?.description]).toEqual([
+          tool.name,
+          expect.stringContaining(`\`${code}\``),
+        ])
+    }
+  })
+
+  it('tells of a path parameter in the path, and not again in the body', () => {
+    const rename = defineTool({
+      name: 'notes.rename',
+      title: 'Rename',
+      summary: 'Rename a note.',
+      route: 'PATCH /api/notes/{id}',
+      who: 'account',
+      scopes: [],
+      effect: 'write',
+      mcp: false,
+      input: z.strictObject({ id: z.string(), name: z.string() }),
+      output: z.strictObject({}),
+      failures: [],
+      example: { id: 'n_1', name: 'x' },
+      run: async () => ({}),
+    })
+    const { patch } = described([rename]).parsed.paths['/api/notes/{id}'] ?? {}
+    expect(patch?.parameters).toContainEqual({
+      name: 'id',
+      in: 'path',
+      required: true,
+      schema: { type: 'string' },
+    })
+    expect(patch?.requestBody?.content['application/json']).toEqual({
+      schema: {
+        type: 'object',
+        properties: { name: { type: 'string' } },
+        required: ['name'],
+        additionalProperties: false,
+      },
+      example: { name: 'x' },
+    })
+  })
+})

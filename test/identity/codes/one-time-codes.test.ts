@@ -1,0 +1,456 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { newId } from '../../../src/base/ids.ts'
+import { createAccount } from '../../../src/identity/accounts.ts'
+import { destinationOf } from '../../../src/identity/codes/destinations.ts'
+import { findAccount } from '../../../src/identity/store.ts'
+import { createOutboxMessages } from '../../../src/providers/messages/outbox.ts'
+import { createRedisRateLimiter } from '../../../src/providers/rate-limiter/redis.ts'
+import type { Database } from '../../../src/storage/database.ts'
+import { onBothEngines } from '../../engines.ts'
+import { newPerson, noon } from '../../kernel/scene.ts'
+import {
+  codeScene,
+  everythingIn,
+  failuresOf,
+  generous,
+  inSeconds,
+  limitsOf,
+  newMailbox,
+  otherThan,
+} from '../code-scene.ts'
+
+const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
+
+onBothEngines('a one-time code', (database) => {
+  it('signs a new mailbox in to a new account with a wallet, and from then on to the same', async () => {
+    const { start, verify } = await codeScene(database())
+    const mailbox = newMailbox()
+    const first = await verify(await start(mailbox))
+    expect(first.account).toMatchObject({ displayName: 'a•••@example.com', guest: false })
+    const wallet = await database()
+      .kysely.selectFrom('wallet')
+      .select('address')
+      .where('account_id', '=', first.account.id)
+      .execute()
+    expect(wallet).toHaveLength(1)
+    const again = await verify(await start(`  ${mailbox.toUpperCase()} `, inSeconds(61)), {
+      now: inSeconds(62),
+    })
+    expect(again.account.id).toBe(first.account.id)
+  })
+
+  it('knows a phone number however it is written', async () => {
+    const { start, verify, sent } = await codeScene(database())
+    const first = await verify(await start('+49 1512 3456789'))
+    expect(first.account.displayName).toBe('+49•••89')
+    const again = await verify(await start('+4915123456789'))
+    expect(again.account.id).toBe(first.account.id)
+    expect(sent.map(({ destination }) => destination)).toEqual(['+4915123456789', '+4915123456789'])
+    const methods = await database()
+      .kysely.selectFrom('session')
+      .select('method')
+      .where('account_id', '=', first.account.id)
+      .execute()
+    expect(methods).toEqual([{ method: 'sms' }, { method: 'sms' }])
+  })
+
+  it('says what it is for and how long, never in the subject, and binds an SMS to our pages', async () => {
+    const { start, sent } = await codeScene(database())
+    const { code } = await start(newMailbox())
+    await start('+4915123456780')
+    const [mail, sms] = sent
+    expect(mail?.text).toMatch(
+      new RegExp(`^${code} is your Bursar sign-in code\\..*10 minutes.*Never share it`),
+    )
+    expect(mail?.subject).not.toContain(code)
+    expect(sms?.text.split('\n').at(-1)).toBe(`@bursar.example #${sms?.code}`)
+    expect(sms?.text.length).toBeLessThanOrEqual(160)
+  })
+
+  it('is gone after five wrong tries, even for who knows it', async () => {
+    const { start, verify } = await codeScene(database())
+    const given = await start(newMailbox())
+    for (let wrong = 0; wrong < 5; wrong += 1)
+      await expect(verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+    await expect(verify(given)).rejects.toMatchObject(refused)
+  })
+
+  it('is compared five times at most, however many guess at once', async () => {
+    const { start, verify, person } = await codeScene(database())
+    const mailbox = newMailbox()
+    await person(mailbox)
+    const given = await start(mailbox)
+    const guesses = Array.from({ length: 20 }, () => verify({ ...given, code: otherThan(given.code) }))
+    const outcomes = await Promise.allSettled(guesses)
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
+    const { tries } = await database()
+      .kysely.selectFrom('challenge')
+      .select('tries')
+      .where('id', '=', given.challengeId)
+      .executeTakeFirstOrThrow()
+    expect(tries).toBe(5)
+  })
+
+  it('lets one in where it is shown twice at once', async () => {
+    const { start, verify } = await codeScene(database())
+    const given = await start(newMailbox())
+    const outcomes = await Promise.allSettled([verify(given), verify(given), verify(given)])
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    await expect(verify(given)).rejects.toMatchObject(refused)
+  })
+
+  it('ends with the next one, also where two are asked for at once', async () => {
+    const { start, verify } = await codeScene(database())
+    const mailbox = newMailbox()
+    const old = await start(mailbox)
+    const fresh = await start(mailbox)
+    await expect(verify(old)).rejects.toMatchObject(refused)
+    await expect(verify(fresh)).resolves.toMatchObject({ account: { guest: false } })
+    await Promise.all(Array.from({ length: 8 }, () => start(mailbox)))
+    const { hash } = await destinationOf(
+      { dataKey: Buffer.from('a data key of thirty-two letters') },
+      { channel: 'email', destination: mailbox },
+    )
+    const open = await database()
+      .kysely.selectFrom('challenge')
+      .select('id')
+      .where('subject', '=', hash)
+      .execute()
+    expect(open).toHaveLength(1)
+  })
+
+  it('ends after ten minutes, to the second', async () => {
+    const { start, verify } = await codeScene(database())
+    const [one, other] = [await start(newMailbox()), await start(newMailbox())]
+    expect(one.answer.expiresAt).toBe(inSeconds(600).toISOString())
+    await expect(verify(one, { now: inSeconds(599) })).resolves.toBeDefined()
+    await expect(verify(other, { now: inSeconds(600) })).rejects.toMatchObject(refused)
+  })
+
+  it('of one challenge, kind or destination is none of another', async () => {
+    const { start, verify, complete } = await codeScene(database())
+    const [one, other] = [await start(newMailbox()), await start(newMailbox())]
+    if (one.code === other.code) return
+    await expect(verify({ ...one, code: other.code })).rejects.toMatchObject(refused)
+    await expect(complete(one)).rejects.toMatchObject(refused)
+    await expect(verify({ ...one, challengeId: 'chal_01k00000000000000000000000' })).rejects.toMatchObject(
+      refused,
+    )
+    await expect(verify(one)).resolves.toBeDefined()
+  })
+
+  it('locks no account, however many wrong codes strangers show', async () => {
+    const { start, verify, person } = await codeScene(database())
+    const mailbox = newMailbox()
+    const { id } = await person(mailbox)
+    for (let round = 0; round < 3; round += 1) {
+      const given = await start(mailbox)
+      for (let tries = 0; tries < 5; tries += 1)
+        await expect(verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+    }
+    expect((await findAccount(database(), id))?.status).toBe('active')
+    expect(await failuresOf(database(), id)).toBe(0)
+    await expect(verify(await start(mailbox))).resolves.toMatchObject({ account: { id } })
+  })
+
+  it('tells nobody who has an account: same answers, same messages, same limits', async () => {
+    const { start, verify, person, sent } = await codeScene(database(), { rateLimits: limitsOf() })
+    const [known, unknown] = [newMailbox(), newMailbox()]
+    await person(known)
+    const told = async (mailbox: string) => {
+      const given = await start(mailbox)
+      const wrong = await verify({ ...given, code: otherThan(given.code) }).catch((error: unknown) => error)
+      const soon = await start(mailbox).catch((error: unknown) => error)
+      const { challengeId: _, ...answer } = given.answer
+      return { answer, wrong, soon }
+    }
+    expect(await told(known)).toEqual(await told(unknown))
+    const [one, other] = sent
+    expect(sent).toHaveLength(2)
+    expect({ ...one, destination: '', code: '', text: one?.text.slice(6) }).toEqual({
+      ...other,
+      destination: '',
+      code: '',
+      text: other?.text.slice(6),
+    })
+  })
+
+  it('asks the database the same for a wrong code, whoever it is for', async () => {
+    const asked: string[] = []
+    const watched: Database = {
+      ...database(),
+      transaction: (work) =>
+        database().transaction((connection) =>
+          work({
+            ...connection,
+            kysely: connection.kysely.withPlugin({
+              transformQuery: ({ node }) => {
+                asked.push(node.kind)
+                return node
+              },
+              transformResult: async ({ result }) => result,
+            }),
+          }),
+        ),
+    }
+    const { start, person } = await codeScene(database())
+    const guess = await codeScene(watched)
+    const [known, unknown] = [newMailbox(), newMailbox()]
+    await person(known)
+    const queriesFor = async (mailbox: string) => {
+      const given = await start(mailbox)
+      asked.length = 0
+      await expect(guess.verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+      return [...asked]
+    }
+    const queries = await queriesFor(known)
+    expect(queries.length).toBeGreaterThan(0)
+    expect(await queriesFor(unknown)).toEqual(queries)
+  })
+
+  it('is stored nowhere, and neither is where it went, but for the sandbox’s outbox', async () => {
+    const messages = createOutboxMessages({ database: database(), newId })
+    const { start, verify, recover } = await codeScene(database(), { messages })
+    const [mailbox, phone] = [newMailbox(), '+4915123456781']
+    const first = await start(mailbox)
+    const outbox = await database()
+      .kysely.selectFrom('sandbox_message')
+      .select(['code', 'destination'])
+      .where('destination', '=', mailbox)
+      .execute()
+    const code = outbox[0]?.code ?? ''
+    expect(await everythingIn(database(), ['sandbox_message'])).not.toContain(`"${code}"`)
+    await verify({ ...first, code })
+    await start(phone)
+    await recover(mailbox)
+    await start(mailbox)
+    const everything = await everythingIn(database(), ['sandbox_message'])
+    expect(everything).toContain('a•••@example.com')
+    for (const secret of [mailbox, mailbox.slice(0, mailbox.indexOf('@')), phone, phone.slice(1)])
+      expect(everything).not.toContain(secret)
+    const { facts } = await database()
+      .kysely.selectFrom('challenge')
+      .select('facts')
+      .where('id', '=', (await start(phone)).challengeId)
+      .executeTakeFirstOrThrow()
+    expect(facts).toEqual({
+      channel: 'sms',
+      codeHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      masked: '+49•••81',
+      sealedAddress: expect.stringMatching(/^[\w-]{40,}$/),
+    })
+  })
+
+  it('that could not be sent is told so, and the next one is good', async () => {
+    const down = await codeScene(database(), {
+      messages: { channels: ['email'], send: () => Promise.reject(new Error('down')) },
+    })
+    const mailbox = newMailbox()
+    await expect(down.start(mailbox)).rejects.toThrow('down')
+    const { start, verify } = await codeScene(database())
+    await expect(verify(await start(mailbox))).resolves.toBeDefined()
+  })
+})
+
+onBothEngines('a destination', (database) => {
+  it('is added to who is signed in and asks for it, and signs in there', async () => {
+    const { start, verify } = await codeScene(database())
+    const mailbox = newMailbox()
+    const ada = await newPerson(database())
+    const linked = await verify(await start(mailbox), { principal: ada, link: true })
+    expect(linked.account.id).toBe(ada.account.id)
+    const { sid } = z
+      .object({ sid: z.string() })
+      .parse(JSON.parse(Buffer.from(linked.sessionToken.split('.')[1] ?? '', 'base64url').toString()))
+    expect(sid).toBe(ada.session.id)
+    expect((await verify(await start(mailbox))).account.id).toBe(ada.account.id)
+    const again = await verify(await start(mailbox), { principal: ada, link: true })
+    expect(again.account.id).toBe(ada.account.id)
+  })
+
+  it('is never added by a session alone', async () => {
+    const { start, verify } = await codeScene(database())
+    const planted = await newPerson(database())
+    const { account } = await verify(await start(newMailbox()), { principal: planted })
+    expect(account.id).not.toBe(planted.account.id)
+  })
+
+  it('is added without a session by nobody, and uses no try up', async () => {
+    const { start, verify } = await codeScene(database())
+    const given = await start(newMailbox())
+    for (let tries = 0; tries < 6; tries += 1)
+      await expect(verify(given, { link: true })).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(verify(given)).resolves.toBeDefined()
+  })
+
+  it('of another account stays there, and still signs in there by the same code', async () => {
+    const { start, verify, person } = await codeScene(database())
+    const mailbox = newMailbox()
+    const owner = await person(mailbox)
+    const given = await start(mailbox)
+    const other = await newPerson(database())
+    await expect(verify(given, { principal: other, link: true })).rejects.toMatchObject({ code: 'conflict' })
+    expect((await verify(given)).account.id).toBe(owner.id)
+  })
+
+  it('is not added to a guest', async () => {
+    const { start, verify } = await codeScene(database())
+    const ada = await newPerson(database())
+    const guest = await createAccount(
+      { database: database(), newId },
+      { displayName: 'Guest', guest: true, at: noon },
+    )
+    await expect(
+      verify(await start(newMailbox()), { principal: { ...ada, account: guest }, link: true }),
+    ).rejects.toMatchObject({ code: 'conflict', members: { hint: expect.any(String) } })
+  })
+
+  it('is added only with a fresh second factor where one is enrolled', async () => {
+    const { start, verify } = await codeScene(database())
+    const given = await start(newMailbox())
+    const ada = await newPerson(database())
+    const enrolled = { ...ada, account: { ...ada.account, mfaEnrolled: true } }
+    await expect(verify(given, { principal: enrolled, link: true })).rejects.toMatchObject({
+      code: 'step_up_required',
+    })
+    const steppedUp = { ...enrolled, session: { ...ada.session, steppedUpAt: noon } }
+    await expect(verify(given, { principal: steppedUp, link: true })).resolves.toMatchObject({
+      account: { id: ada.account.id },
+    })
+  })
+})
+
+onBothEngines('asking for a code', (database) => {
+  it('is refused within 60 s, with the seconds to wait, and not after', async () => {
+    const { start } = await codeScene(database(), { rateLimits: limitsOf() })
+    const mailbox = newMailbox()
+    expect((await start(mailbox)).answer.resendAfter).toBe(60)
+    for (const seconds of [30, 40, 59])
+      await expect(start(mailbox, inSeconds(seconds))).rejects.toMatchObject({
+        code: 'rate_limited',
+        members: { retryAfter: 60 - seconds },
+      })
+    await expect(start(mailbox, inSeconds(60))).resolves.toBeDefined()
+  })
+
+  it('is refused the sixth time in an hour, and told so beforehand', async () => {
+    const { start } = await codeScene(database(), { rateLimits: limitsOf() })
+    const mailbox = newMailbox()
+    const waits: number[] = []
+    for (let minute = 0; minute < 5; minute += 1)
+      waits.push((await start(mailbox, inSeconds(minute * 60))).answer.resendAfter)
+    expect(waits).toEqual([60, 60, 60, 60, 3600 - 240])
+    for (const seconds of [300, 400, 3540])
+      await expect(start(mailbox, inSeconds(seconds))).rejects.toMatchObject({
+        code: 'rate_limited',
+        members: { retryAfter: 3600 - seconds },
+      })
+    await expect(start(newMailbox(), inSeconds(300))).resolves.toBeDefined()
+    await expect(start(mailbox, inSeconds(3600))).resolves.toBeDefined()
+  })
+
+  it('is capped for each country and in all', async () => {
+    const rateLimits = limitsOf({
+      otp_country: { count: 2, seconds: 86_400 },
+      otp_total: { count: 4, seconds: 86_400 },
+    })
+    const { start, sent } = await codeScene(database(), { rateLimits })
+    await start('+4915123456782')
+    await start('+4915123456783')
+    await expect(start('+4915123456784')).rejects.toMatchObject({ code: 'rate_limited' })
+    await start('+33612345678')
+    await start(newMailbox())
+    await expect(start(newMailbox())).rejects.toMatchObject({ code: 'rate_limited' })
+    expect(sent).toHaveLength(4)
+  })
+
+  it('cannot keep a cap closed past its UTC day, however stubborn', async () => {
+    const rateLimits = limitsOf({
+      otp_country: { count: 1, seconds: 86_400 },
+      otp_total: { count: 2, seconds: 86_400 },
+      otp_resend: { count: 1000, seconds: 60 },
+      otp_destination: { count: 1000, seconds: 3600 },
+    })
+    const { start } = await codeScene(database(), { rateLimits })
+    const [phone, mailbox] = ['+4915123456785', newMailbox()]
+    await start(phone)
+    await start(mailbox)
+    const midnight = new Date('2026-11-21T00:00:00.000Z')
+    for (let hour = 1; hour < 12; hour += 1)
+      for (const destination of [phone, mailbox])
+        await expect(start(destination, inSeconds(hour * 3600))).rejects.toMatchObject({
+          code: 'rate_limited',
+          members: { retryAfter: (12 - hour) * 3600 },
+        })
+    await expect(start(phone, new Date(midnight.getTime() - 1))).rejects.toMatchObject({
+      members: { retryAfter: 1 },
+    })
+    await expect(start(phone, midnight)).resolves.toBeDefined()
+    await expect(start(mailbox, midnight)).resolves.toBeDefined()
+  })
+
+  it('sends nothing where the limits cannot be read', async () => {
+    const rateLimiter = createRedisRateLimiter('redis://127.0.0.1:9')
+    const { start, sent } = await codeScene(database(), { rateLimits: generous, rateLimiter })
+    await expect(start(newMailbox())).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(sent).toEqual([])
+    await rateLimiter.close()
+  })
+
+  it.each([
+    'ada',
+    'ada@example',
+    'a@b@example.com',
+    'ada@example.com\r\nBcc: eve@example.com',
+    'ada@example.com, eve@example.com',
+    `${'a'.repeat(250)}@example.com`,
+    '"ada eve"@example.com',
+  ])('is refused for the mailbox %j', async (destination) => {
+    const { start, sent } = await codeScene(database())
+    await expect(start(destination)).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: { issues: [{ path: 'destination' }] },
+    })
+    expect(sent).toEqual([])
+  })
+
+  it.each([
+    '4915123456789',
+    '015123456789',
+    '+49',
+    '+491',
+    '+1234567890123456789',
+    '+49 1512 3456789 ext. 5',
+    '+abc',
+  ])('is refused for the phone number %j', async (destination) => {
+    const { start, sent } = await codeScene(database())
+    await expect(start(destination)).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: { issues: [{ path: 'destination' }] },
+    })
+    expect(sent).toEqual([])
+  })
+
+  it('is refused by a channel that is not offered', async () => {
+    const { start } = await codeScene(database(), { messages: { channels: ['email'], send: async () => {} } })
+    await expect(start('+4915123456789')).rejects.toMatchObject({
+      code: 'invalid_request',
+      members: { issues: [{ path: 'channel', message: 'must be email here' }] },
+    })
+  })
+})
+
+describe('a destination’s hash', () => {
+  it('belongs to the deployment’s key and the channel', async () => {
+    const mail = { channel: 'email', destination: 'Ada@Example.com ' } as const
+    const [one, same, other] = await Promise.all([
+      destinationOf({ dataKey: Buffer.from('one') }, mail),
+      destinationOf({ dataKey: Buffer.from('one') }, { ...mail, destination: 'ada@example.com' }),
+      destinationOf({ dataKey: Buffer.from('other') }, mail),
+    ])
+    expect(one).toEqual(same)
+    expect(one.hash).not.toBe(other.hash)
+    expect(one.hash).toMatch(/^[0-9a-f]{64}$/)
+  })
+})

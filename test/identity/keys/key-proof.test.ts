@@ -1,0 +1,28 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { keyChallenge, provesKey } from '../../../src/identity/keys/key-proof.ts'
+
+const secret = Buffer.alloc(32, 7)
+const at = new Date('2026-11-20T12:00:01.000Z')
+const minutesLater = (minutes: number) => new Date(at.getTime() + minutes * 60_000)
+const { privateKey } = generateKeyPairSync('ed25519')
+const publicKey = privateKey.export({ format: 'jwk' }).x ?? ''
+const signed = (text: string) => sign(null, Buffer.from(text), privateKey).toString('base64url')
+
+it('takes a proof over the account’s own challenge until it expires', () => {
+  const { challenge, expiresAt } = keyChallenge(secret, 'acct_1', at)
+  const proof = signed(challenge)
+  for (const minutes of [0, 4, 9])
+    expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof, at: minutesLater(minutes) })).toBe(true)
+  expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof, at: expiresAt })).toBe(false)
+})
+
+it('refuses another account’s challenge, another key and anything else that is signed', () => {
+  const { challenge } = keyChallenge(secret, 'acct_1', at)
+  const other = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }).x ?? ''
+  expect(provesKey(secret, { accountId: 'acct_2', publicKey, proof: signed(challenge), at })).toBe(false)
+  expect(provesKey(secret, { accountId: 'acct_1', publicKey: other, proof: signed(challenge), at })).toBe(
+    false,
+  )
+  expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof: signed('challenge'), at })).toBe(false)
+})

@@ -1,0 +1,221 @@
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { beforeAll, expect, it } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { silentLog } from '../../../src/base/log.ts'
+import { createReconcile } from '../../../src/jobs/reconcile.ts'
+import { createWatchChain } from '../../../src/jobs/watch-chain.ts'
+import { balances } from '../../../src/ledger/balances.ts'
+import { trialBalance } from '../../../src/ledger/trial-balance.ts'
+import { createSimulatedChain } from '../../../src/providers/chain/simulated/simulated.ts'
+import type { Address, Chain } from '../../../src/providers/chain.ts'
+import { levelChain } from '../../../src/wallets/reconcile/level-chain.ts'
+import {
+  findDrifts,
+  type ReconciliationDependencies,
+  reconcileWallet,
+} from '../../../src/wallets/reconcile/reconcile.ts'
+import { findShortfalls } from '../../../src/wallets/reconcile/shortfall.ts'
+import { signedCall } from '../../../src/wallets/relays/payment-call.ts'
+import { findTransferOfDecision, lowerCase } from '../../../src/wallets/store.ts'
+import { resumeTransfer } from '../../../src/wallets/transfers/resume-transfer.ts'
+import { sendTransfer, type TransferDependencies } from '../../../src/wallets/transfers/send-transfer.ts'
+import { transferOf } from '../../contracts/chain.ts'
+import { onBothEngines } from '../../engines.ts'
+import { signAuthorization } from '../../tools/transfers/signed-payments.ts'
+import { booksOf, openFundedAccount, orderOf, sendingOn, stranger } from '../scene.ts'
+
+const full = 1_000_000_000n
+const running = new AbortController().signal
+
+onBothEngines('ledger and chain', (database) => {
+  const payer = privateKeyToAccount(generatePrivateKey())
+  let chain: Chain
+  let sending: TransferDependencies & ReconciliationDependencies
+  let watch: (signal: AbortSignal) => Promise<void>
+  beforeAll(async () => {
+    chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
+    sending = sendingOn(database(), chain)
+    await chain.mint([{ token: 'USDC', to: payer.address, units: full }])
+    watch = createWatchChain(sending)
+    await watch(running)
+  })
+  const inSeconds = (seconds: number) => ({
+    ...sending,
+    clock: () => new Date(systemClock().getTime() + seconds * 1_000),
+  })
+  const open = async () => {
+    const { accountId, address } = await openFundedAccount(sending)
+    return { accountId, address: lowerCase(address) }
+  }
+  /** A stranger pays a wallet without asking the gateway. */
+  const payStraight = async (to: Address, units: bigint) => {
+    const {
+      from,
+      to: destination,
+      value,
+      validAfter,
+      validBefore,
+      ...signed
+    } = await signAuthorization(chain, payer, { to, value: units })
+    const payment = { ...signed, payer: from, destination, units: BigInt(value) }
+    const times = { validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) }
+    await chain.signer.writeContract(
+      signedCall(chain, { ...payment, ...times, kind: 'authorization', token: 'USDC' }),
+    )
+  }
+  const frozenOf = async (accountId: string) =>
+    (await balances(database(), accountId)).find(({ asset }) => asset === 'USDC')?.frozen
+
+  it('credits a deposit straight onto a wallet once, however many gateways read the chain', async () => {
+    const wallet = await open()
+    await payStraight(wallet.address, 25n)
+    await Promise.all([watch(running), createWatchChain(sending)(running), watch(running)])
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
+    await watch(running)
+    await reconcileWallet(inSeconds(0), wallet)
+    await reconcileWallet(inSeconds(20), wallet)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+
+  it('finds the log of a deposit that the search has passed, and credits it once', async () => {
+    const wallet = await open()
+    const deaf = createWatchChain({ ...sending, chain: { ...chain, findTransfers: async () => [] } })
+    await payStraight(wallet.address, 26n)
+    await deaf(running)
+    await watch(running)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    await reconcileWallet(sending, wallet)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    await Promise.all([6, 7, 8].map((seconds) => reconcileWallet(inSeconds(seconds), wallet)))
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 26n, held: 0n })
+  })
+
+  it('credits nothing for a balance that no log explains', async () => {
+    const wallet = await open()
+    const generous: Chain = {
+      ...chain,
+      balanceOf: async (token, address) => (await chain.balanceOf(token, address)) + 900n,
+    }
+    for (const seconds of [0, 6, 12])
+      await reconcileWallet({ ...inSeconds(seconds), chain: generous }, wallet)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await findDrifts(database())).toContainEqual(
+      expect.objectContaining({ ...wallet, booked: full, onChain: full + 900n }),
+    )
+    await reconcileWallet(inSeconds(18), wallet)
+  })
+
+  it('does not take money for a deposit that is pending between wallets of ours', async () => {
+    const [from, payee] = [await open(), await open()]
+    const order = await orderOf(sending, {
+      accountId: from.accountId,
+      units: 9n,
+      destination: payee.address,
+    })
+    const deaf: Chain = {
+      ...chain,
+      submit: async (operation) => {
+        await chain.submit(operation)
+        throw new Error('the connection was lost after the broadcast')
+      },
+    }
+    await expect(sendTransfer({ ...sending, chain: deaf }, order)).rejects.toMatchObject({
+      code: 'settlement_pending',
+    })
+    await watch(running)
+    for (const later of [sending, inSeconds(30), inSeconds(60)])
+      for (const wallet of [from, payee]) expect(await reconcileWallet(later, wallet)).toEqual([])
+    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full, held: 0n })
+    // A chain that kept what it has executed is not brought up for it either.
+    expect(await levelChain({ database: database(), chain })).toBe(0)
+    const transfer = await findTransferOfDecision(database(), order.decisionId)
+    if (transfer !== undefined) await resumeTransfer(sending, transfer)
+    await watch(running)
+    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
+    expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
+  })
+
+  it('books what an owner moved away by an operation of their own, at once and once', async () => {
+    const [wallet, payee] = [await open(), await open()]
+    await chain.submit(transferOf(wallet.accountId, payee.address, 40n))
+    await Promise.all([watch(running), createWatchChain(sending)(running)])
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
+    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 40n, held: 0n })
+    for (const seconds of [0, 6, 12])
+      for (const each of [wallet, payee]) expect(await reconcileWallet(inSeconds(seconds), each)).toEqual([])
+    expect(await frozenOf(wallet.accountId)).toBe(0n)
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+
+  it('freezes what the chain no longer holds, raises the alarm once, and thaws it when it is back', async () => {
+    const wallet = await open()
+    let lost = 40n
+    const lossy: Chain = {
+      ...chain,
+      balanceOf: async (token, address) => {
+        const units = await chain.balanceOf(token, address)
+        return token === 'USDC' && lowerCase(address) === wallet.address ? units - lost : units
+      },
+    }
+    const at = (seconds: number) => ({ ...inSeconds(seconds), chain: lossy })
+    expect(await reconcileWallet(at(0), wallet)).toEqual([])
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await reconcileWallet(at(6), wallet)).toEqual([
+      { token: 'USDC', booked: full, onChain: full - 40n },
+    ])
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
+    expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 40n, uncovered: 0n }])
+    lost = 50n
+    const alarms: object[] = []
+    const log = { ...silentLog, error: (facts: object) => void alarms.push(facts) }
+    const round = createReconcile({ ...at(12), log })
+    for (let times = 0; times < 3; times += 1) await round(running)
+    const later = createReconcile({ ...at(20), log })
+    for (let times = 0; times < 3; times += 1) await later(running)
+    expect(alarms.filter((facts) => 'address' in facts && facts.address === wallet.address)).toHaveLength(1)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 50n, held: 0n })
+    lost = 0n
+    for (const seconds of [30, 36]) await reconcileWallet(at(seconds), wallet)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await findShortfalls(database())).toEqual([])
+    expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
+  })
+
+  it('freezes behind pending transfers too, but never what they may have moved themselves', async () => {
+    const wallet = await open()
+    await orderOf(sending, { accountId: wallet.accountId, units: 300n })
+    const order = await orderOf(sending, { accountId: wallet.accountId, units: full - 400n })
+    const deaf: Chain = {
+      ...chain,
+      submit: async (operation) => {
+        await chain.submit(operation)
+        throw new Error('the connection was lost after the broadcast')
+      },
+    }
+    await sendTransfer({ ...sending, chain: deaf }, order).catch(() => undefined)
+    // 400 are left on the chain, 300 of them held; the owner takes 250.
+    await chain.submit(transferOf(wallet.accountId, stranger, 250n))
+    for (const seconds of [0, 6]) await reconcileWallet(inSeconds(seconds), wallet)
+    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: 0n, held: full - 100n })
+    expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 100n, uncovered: 150n }])
+  })
+
+  it('books back what a reorganization took, also where the processes that noticed it died', async () => {
+    const { accountId } = await open()
+    await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    await watch(running)
+    const processAt = (seconds: number, changes: Partial<Chain>) =>
+      createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
+    const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
+    await processAt(0, { executionOf: executionOf('pending'), areBlocksReplaced: async () => true })(running)
+    // The next one searches on, so that the cursor tells nothing of the transfer any more, and dies as well.
+    await payStraight(stranger, 1n)
+    await processAt(120, { executionOf: executionOf('pending') })(running)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    await processAt(240, { executionOf: executionOf('absent') })(running)
+    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await trialBalance(database())).toMatchObject({ balanced: true })
+  })
+})
