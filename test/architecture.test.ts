@@ -183,9 +183,9 @@ describe('the import table', () => {
 
   it('calls providers through one client', () => {
     const callers = files.filter(
-      (file) => file.startsWith('src/providers/') && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
+      (file) => /^src\/(base|providers)\//.test(file) && /(?<![.\w])fetch\(/.test(readFileSync(file, 'utf8')),
     )
-    expect(callers).toEqual(['src/providers/chain/rpc/transport.ts', 'src/providers/http-client.ts'])
+    expect(callers).toEqual(['src/base/fetch-within.ts'])
   })
 
   it('reads the clock and makes randomness in one place each', () => {

@@ -2,7 +2,7 @@
  * The one client for providers' HTTP APIs. Every call has a checked URL, a time limit that covers the body, and a size limit;
  * a redirect is an error, because it would carry our credentials elsewhere.
  */
-import { textOf } from '../base/read-body.ts'
+import { fetchWithin } from '../base/fetch-within.ts'
 
 /** More than any provider's answer that is not said to be larger. */
 const MAX_ANSWER_BYTES = 1024 * 1024
@@ -42,19 +42,11 @@ export async function callProvider({
   maxBytes = MAX_ANSWER_BYTES,
   signal,
 }: ProviderCall): Promise<ProviderAnswer> {
-  const late = AbortSignal.timeout(timeoutMs)
-  const response = await fetch(checkedUrl(url), {
-    method,
-    headers,
-    body,
-    redirect: 'error',
-    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
-  })
-  const text = await textOf(response, maxBytes).catch((error: unknown) => {
-    // The status of a refusal says enough.
-    if (response.ok) throw error
-    return ''
-  })
+  const { response, text } = await fetchWithin(
+    checkedUrl(url),
+    { method, headers, body, redirect: 'error' },
+    { timeoutMs, maxBytes, signal },
+  )
   return { status: response.status, ok: response.ok, headers: response.headers, text }
 }
 

@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { callProvider } from '../../src/providers/http-client.ts'
@@ -9,6 +11,9 @@ import { createEcbRates } from '../../src/providers/rates/ecb.ts'
 import { createHttpTravelRule } from '../../src/providers/travel-rule-network/http.ts'
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
 describe('calls to providers', () => {
   let url = ''
@@ -20,6 +25,10 @@ describe('calls to providers', () => {
     '/large-refusal': (response) =>
       void response.writeHead(503, { 'retry-after': '7' }).end('x'.repeat(2_000)),
     '/slow-body': (response) => void response.writeHead(200).write('{'),
+    '/byte-by-byte': (response) => {
+      const timer = setInterval(() => response.write('x'), 20)
+      response.on('close', () => clearInterval(timer))
+    },
     '/endless/transfers/one': (response) => {
       response.writeHead(200)
       const more = () => {
@@ -42,6 +51,16 @@ describe('calls to providers', () => {
   afterAll(() => {
     server.closeAllConnections()
     server.close()
+  })
+
+  it.each(['/byte-by-byte', '/never'])('end in time at %s, even after garbage collection', async (path) => {
+    const collecting = setInterval(collectGarbage, 25)
+    try {
+      const call = callProvider({ url: `${url}${path}`, timeoutMs: 500 })
+      await expect(call).rejects.toMatchObject({ name: 'TimeoutError' })
+    } finally {
+      clearInterval(collecting)
+    }
   })
 
   it('answer whole, with the status and the headers', async () => {

@@ -11,7 +11,7 @@ import {
   TimeoutError,
 } from 'viem'
 import { z } from 'zod'
-import { textOf } from '../../../base/read-body.ts'
+import { fetchWithin } from '../../../base/fetch-within.ts'
 
 /** Where to, and how many calls may travel together: 1 for nodes that take no batches. */
 export interface TransportOptions {
@@ -87,14 +87,16 @@ async function post(
   const [only] = bodies
   const body = { ...only, batch: bodies.length }
   try {
-    const response = await fetch(address, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(batchSize === 1 ? only : bodies),
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    const text = await textOf(response, LARGEST_BYTES)
+    const { response, text } = await fetchWithin(
+      address,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(batchSize === 1 ? only : bodies),
+        redirect: 'error',
+      },
+      { timeoutMs, maxBytes: LARGEST_BYTES },
+    )
     if (!response.ok)
       throw new HttpRequestError({ body, details: text.slice(0, 200), status: response.status, url })
     const parsed: unknown = JSON.parse(text)
