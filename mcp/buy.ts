@@ -2,6 +2,7 @@
  * What is sold, over MCP: the owner's money pays, or the caller by itself. One idempotency key buys once, however it is
  * paid for: whoever comes with it again is told what was bought, or how that stands.
  */
+
 import { violationOf } from '../policies/decision.ts'
 import { Failure } from '../src/failures/failure.ts'
 import type { Services } from '../src/kernel/context.ts'
@@ -9,15 +10,10 @@ import { requireRail } from '../src/kernel/gates/rail.ts'
 import { requireScope } from '../src/kernel/gates/scope.ts'
 import { purchaseOf } from '../src/kernel/purchase.ts'
 import type { Tool } from '../src/kernel/tool.ts'
+import type { Seller } from '../src/x402/sale.ts'
 import type { McpCaller } from './caller.ts'
 import type { ToolResult } from './result.ts'
-import {
-  findEarlierPurchase,
-  type McpPurchase,
-  requiredPayment,
-  type Seller,
-  sellThroughMcp,
-} from './x402.ts'
+import { findEarlierPurchase, type McpPurchase, requiredPayment, sellThroughMcp } from './x402.ts'
 
 /** A call of what is sold. */
 interface SoldCall {

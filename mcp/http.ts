@@ -1,4 +1,5 @@
 /** MCP over Streamable HTTP: who may ask, and which era of the protocol answers. What outlives a request is in the shared store. */
+
 import type { Server as Server2025 } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Server as Server2026, ServerNotifier } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -8,13 +9,13 @@ import type { Principal } from '../src/base/principal.ts'
 import { Failure } from '../src/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Services } from '../src/kernel/context.ts'
+import type { Seller } from '../src/x402/sale.ts'
 import { createApprovals } from './approval.ts'
 import type { McpCaller } from './caller.ts'
 import { malformed } from './malformed.ts'
 import { createOffer, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
-import type { Seller } from './x402.ts'
 
 /** A request after the way in that all paths share. */
 export interface McpRequest {

@@ -2,6 +2,7 @@
  * What `/mcp` offers, whatever era of the protocol asks: the same tools as REST as far as the key's scopes reach, what an
  * agent reads before it spends, and prompts. JSON Schemas were converted once at start.
  */
+
 import { showDecisions } from '../src/audit/show-decisions.ts'
 import { Failure } from '../src/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
@@ -10,6 +11,7 @@ import { countRequest, requireWithinLimit } from '../src/kernel/gates/rate.ts'
 import { missingScopes, requireScope } from '../src/kernel/gates/scope.ts'
 import { run } from '../src/kernel/run.ts'
 import type { Tool } from '../src/kernel/tool.ts'
+import type { Seller } from '../src/x402/sale.ts'
 import { type Buyer, createBuyer } from './buy.ts'
 import type { McpCaller } from './caller.ts'
 import { splitArguments } from './idempotency-key.ts'
@@ -18,7 +20,7 @@ import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
 import { untrustedMembers } from './untrusted-members.ts'
-import { paymentIn, type Seller } from './x402.ts'
+import { paymentIn } from './x402.ts'
 
 /** A resource as clients see it. */
 export interface ListedResource {

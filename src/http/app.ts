@@ -10,6 +10,7 @@ import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import { countRequest, refundRequest, requireWithinLimit } from '../kernel/gates/rate.ts'
+import type { ListedSeller } from '../x402/sale.ts'
 import { authenticate, callerOf } from './authenticate.ts'
 import {
   AUTHORIZATION_METADATA,
@@ -31,7 +32,7 @@ import {
   readBody,
   requirePlainRequest,
 } from './request.ts'
-import { type RateLimitDependencies, routeTool, type Seller } from './route.ts'
+import { type RateLimitDependencies, routeTool } from './route.ts'
 import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
@@ -51,7 +52,7 @@ export interface AppParts {
   readonly catalogue: readonly CatalogueEntry[]
   readonly services: Services
   /** Sells tools by x402. */
-  readonly seller: Seller
+  readonly seller: ListedSeller
   /** Other transports by path, such as `/mcp`; they take GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
   /** Whether the process was told to end: then it is not ready any more. */

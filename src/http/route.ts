@@ -7,23 +7,12 @@ import type { Services } from '../kernel/context.ts'
 import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
+import type { Seller } from '../x402/sale.ts'
 import { callerOf, refuseForeignPage, sessionCookie } from './authenticate.ts'
 import { csvAnswer } from './csv.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
-
-/** What somebody wants to buy: the decoded input, and how it is made. */
-interface Wanted {
-  readonly input: unknown
-  readonly deliver: () => Promise<Record<string, unknown>>
-}
-
-/** Sells one delivery to anybody who pays the challenge. */
-export interface Seller {
-  /** What is sold, for whoever lists it. */
-  readonly discovery: Readonly<Record<string, unknown>>
-  sell(c: HttpContext, wanted: Wanted): Promise<Response>
-}
+import { isPaid, PAYMENT_HEADERS, saleResponse, sentPaymentOf } from './x402.ts'
 
 /**
  * How a limit holds. @property isMetered it says that it is paid for: it is counted apart, and not at all once it has paid, so
@@ -87,10 +76,6 @@ function routePath(
   })
 }
 
-function isPaid(c: HttpContext): boolean {
-  return c.req.header('x-payment') !== undefined || c.req.header('payment-signature') !== undefined
-}
-
 /** Only what the payment is to blame for stays counted against whoever sends it. */
 async function sellMetered(
   tool: Tool,
@@ -123,7 +108,9 @@ async function sell(
   const { principal } = c.get('caller')
   const { sell: make, input } = call
   const deliver = () => make({ ...callFacts(services, c), principal, afterCommit: () => {} })
-  return seller.sell(c, { input, deliver })
+  const payment = sentPaymentOf(c)
+  const route = `${c.req.method} ${c.req.path}`
+  return saleResponse(await seller.sell({ route, input, payment, paymentPlace: PAYMENT_HEADERS, deliver }))
 }
 
 function callFacts(services: Services, c: HttpContext) {

@@ -1,12 +1,13 @@
 /** What the gateway tells anybody about itself at well-known places. @see https://www.rfc-editor.org/rfc/rfc8615 */
+
 import type { Hono } from 'hono'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
 import { nameUsed } from '../base/origins.ts'
 import { scopes } from '../identity/keys/grantable.ts'
 import { issuerOf, resourceOf } from '../identity/oauth/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
+import type { ListedSeller } from '../x402/sale.ts'
 import type { Env } from './request.ts'
-import type { Seller } from './route.ts'
 
 /** Where clients read who may let them in at `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
@@ -15,7 +16,7 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 export function routeWellKnown(
   app: Hono<Env>,
   { settings }: Pick<Services, 'settings'>,
-  { discovery }: Pick<Seller, 'discovery'>,
+  { discovery }: Pick<ListedSeller, 'discovery'>,
 ): void {
   const { origin } = settings
   // Clients take the metadata only where it names the resource as they do.

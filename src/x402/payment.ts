@@ -4,9 +4,8 @@ import { signedPaymentTypes } from '../base/signed-payment-types.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Chain, Hex } from '../providers/chain.ts'
 import { echoedPaymentExtensions } from './extensions.ts'
+import type { Generation, SentPayment } from './sale.ts'
 import { requirementV2, type Terms } from './terms.ts'
-
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
 const wholeNumber = z.string().regex(/^\d{1,78}$/)
@@ -43,11 +42,7 @@ const envelopeV2 = z.strictObject({
   extensions: echoedPaymentExtensions.optional(),
 })
 
-/** The headers that a payment comes in, by generation. */
 const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
-
-/** Which x402 a client speaks. */
-type Generation = keyof typeof headers
 
 /** One payment, as far as it was validated: nothing else of what the client sent is passed on. */
 export interface Payment {
@@ -65,39 +60,21 @@ export interface Payment {
   readonly lock: string | null
 }
 
-/** What can be asked for its headers. */
-export interface PayableRequest {
-  readonly req: {
-    readonly method: string
-    readonly path: string
-    header(name: string): string | undefined
-  }
+/** Validates a payment. @throws Failure `invalid_request` where it is not one of its generation. */
+export function decodePayment(sent: SentPayment): Payment {
+  return sent.generation === 1 ? decodeV1(sent) : decodeV2(sent)
 }
 
-/**
- * The payment of a request, or null where it has none. @param place what its client calls the place of a payment; absent: the header.
- * @throws Failure `ambiguous_credentials` with both headers, `invalid_request` where it cannot be decoded.
- */
-export function paymentOf({ req }: PayableRequest, place?: string): Payment | null {
-  const [one, two] = [req.header(headers[1]), req.header(headers[2])]
-  if (one !== undefined && two !== undefined)
-    throw new Failure('ambiguous_credentials', `Both ${headers[1]} and ${headers[2]} were sent.`, {
-      hint: 'Send one payment, in the header of the x402 generation that you speak.',
-    })
-  if (two !== undefined) return decodeV2(two, place)
-  return one === undefined ? null : decodeV1(one, place)
-}
-
-function decodeV1(encoded: string, place: string = headers[1]): Payment {
-  const refused = () => undecodable(1, place)
-  const { scheme, network, payload } = parsed(envelopeV1, encoded, refused)
+function decodeV1(sent: SentPayment): Payment {
+  const refused = () => undecodable(sent)
+  const { scheme, network, payload } = parsed(envelopeV1, sent, refused)
   const parts = { generation: 1, scheme, network, accepted: null, identifier: null, lock: null } as const
   return paymentWith(parts, payload, refused)
 }
 
-function decodeV2(encoded: string, place: string = headers[2]): Payment {
-  const refused = () => undecodable(2, place)
-  const { accepted, payload, extensions = {} } = parsed(envelopeV2, encoded, refused)
+function decodeV2(sent: SentPayment): Payment {
+  const refused = () => undecodable(sent)
+  const { accepted, payload, extensions = {} } = parsed(envelopeV2, sent, refused)
   const { scheme, network, ...said } = accepted
   const identifier = extensions['payment-identifier']?.info.id ?? null
   const lock = extensions['quote-lock']?.info.token ?? null
@@ -121,9 +98,12 @@ function stated({
   }
 }
 
-function parsed<Envelope>(envelope: z.ZodType<Envelope>, encoded: string, refused: () => Failure): Envelope {
-  const json = BASE64.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : ''
-  const result = envelope.safeParse(jsonOf(json))
+function parsed<Envelope>(
+  envelope: z.ZodType<Envelope>,
+  { payload }: SentPayment,
+  refused: () => Failure,
+): Envelope {
+  const result = envelope.safeParse(payload)
   if (!result.success) throw refused()
   return result.data
 }
@@ -139,19 +119,8 @@ function paymentWith(
   return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function undecodable(generation: Generation, place: string): Failure {
-  const isHeader = place === headers[generation]
-  const where = isHeader ? `The ${place} header` : place
-  const form = isHeader ? 'base64 of the JSON of a payment' : 'a payment'
-  return new Failure('invalid_request', `${where} holds no x402 v${generation} payment.`, {
+function undecodable({ generation, place, form }: SentPayment): Failure {
+  return new Failure('invalid_request', `${place} holds no x402 v${generation} payment.`, {
     issues: [{ path: place, message: `must be ${form} with a signed EIP-3009 transfer` }],
     hint: 'Let an x402 client make the payment from the 402 challenge.',
   })

@@ -21,39 +21,15 @@ import { discoveryOf } from './discovery.ts'
 import { createFacilitator } from './facilitator.ts'
 import { lockOffer, unlockOffer } from './lock.ts'
 import type { Order } from './order.ts'
-import { isSignedByPayer, type PayableRequest, type Payment, paymentMismatch, paymentOf } from './payment.ts'
+import { decodePayment, isSignedByPayer, type Payment, paymentMismatch } from './payment.ts'
 import { createPaymentDeduplication, type Outcome } from './payment-deduplication.ts'
 import { servePrivately } from './private-facilitator.ts'
+import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from './sale.ts'
 import { mountStockMiddlewares } from './stock.ts'
 import { type TermsInput, termsOf, withPrice } from './terms.ts'
 
-/** Makes what is sold. */
-type Deliver = () => Promise<Record<string, unknown>>
-
-/** What somebody wants to buy. */
-export interface PurchaseRequest {
-  /** The decoded input: however it is spelled, it is the same purchase. */
-  readonly input: unknown
-  /** Makes what is sold; runs before any challenge and before any settlement. */
-  readonly deliver: Deliver
-  /** The idempotency key that it is bought under, where it has one. */
-  readonly purchase?: StoredPurchase
-  /** What its client calls the place of a payment, where that is no header. */
-  readonly paymentPlace?: string
-}
-
-/** Sells deliveries for payments. */
-export interface Paywall {
-  /** What is sold and for how much, for whoever lists it. */
-  readonly discovery: Readonly<Record<string, unknown>>
-  /**
-   * Answers a request for what is sold: the challenge, or what was bought with `payment` beside it.
-   * @throws Failure `ambiguous_credentials`, `invalid_request`, `payment_reused`, `facilitator_unavailable`,
-   * `settlement_pending`, `idempotency_key_reused`, `idempotency_in_progress`, and what `deliver` throws.
-   */
-  sell(context: PayableRequest, wanted: PurchaseRequest): Promise<Response>
-  /** What was bought under an idempotency key; null: nothing was. @throws Failure `settlement_pending`, `idempotency_key_reused`. */
-  recall(purchase: StoredPurchase): Promise<Response | null>
+/** A seller with the private listener that its settlements go over. */
+export interface Paywall extends ListedSeller {
   close(): Promise<void>
 }
 
@@ -107,24 +83,28 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const lock = lockOffer(dataKey, request, { units: terms.units, answer }, clock())
     return challengeWith(reason, lock)
   }
-  const answerTo = (outcome: Outcome): Response => {
+  const answerTo = (outcome: Outcome): PaidOutcome | ChallengeOutcome => {
     if (outcome.status === 'pending') throw settlementPending(outcome, pollPath)
     if (outcome.status === 'refused') return challengeWith(outcome.reason, null)
     const { payment } = outcome
-    const headers = { [payment.receipt_header]: payment.receipt ?? '', 'Cache-Control': 'no-store' }
-    return Response.json(purchasedAnswer(payment), { headers })
+    return {
+      status: 'paid',
+      answer: purchasedAnswer(payment),
+      receipt: payment.receipt ?? '',
+      receiptHeader: payment.receipt_header,
+    }
   }
   /** The answer of a payment that was sent before, or else. */
-  const answerBefore = async (order: Order | null, otherwise: () => Promise<Response>) => {
+  const answerBefore = async (order: Order | null, otherwise: () => Promise<ChallengeOutcome>) => {
     const before = order === null ? null : await once.recall(order)
     return before === null ? otherwise() : answerTo(before)
   }
-  const sellFor = async (payment: Payment, request: string, wanted: PurchaseRequest): Promise<Response> => {
-    const { deliver, purchase = null } = wanted
+  const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
+    const { deliver, purchase } = sale
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? terms.units
     const misfit = paymentMismatch(payment, withPrice(terms, units))
-    const order = orderOf(payment, request, purchase)
+    const order = orderOf(payment, request, purchase ?? null)
     if (order === null || misfit !== undefined)
       return answerBefore(order, async () => challenge(misfit ?? 'invalid_payload', request, await deliver()))
     const offer = locked ?? (await offered(units, deliver))
@@ -137,24 +117,23 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
   return {
     discovery: discoveryOf(terms, example),
-    sell: async (context, wanted) => {
-      const { paymentPlace, deliver } = wanted
-      const request = requestOf(context, wanted)
-      const payment = paymentOf(context, paymentPlace)
-      if (payment !== null) return sellFor(payment, request, wanted)
-      const place = paymentPlace ?? 'X-PAYMENT or PAYMENT-SIGNATURE header'
-      return challenge(`${place} is required`, request, await deliver())
+    sell: async (sale) => {
+      const request = requestOf(sale)
+      if (sale.payment !== null) return sellFor(decodePayment(sale.payment), request, sale)
+      return challenge(`${sale.paymentPlace} is required`, request, await sale.deliver())
     },
     recall: async (purchase) => {
       const outcome = await once.recallPurchase(purchase)
-      return outcome === null || outcome.status === 'refused' ? null : answerTo(outcome)
+      if (outcome === null || outcome.status === 'refused') return null
+      const answer = answerTo(outcome)
+      return answer.status === 'paid' ? answer : null
     },
     close: () => listener.close(),
   }
 }
 
 /** What is sold at the moment, or why it cannot be. */
-async function offered(units: bigint, deliver: Deliver) {
+async function offered(units: bigint, deliver: SaleRequest['deliver']) {
   try {
     return { units, answer: await deliver() }
   } catch (thrown) {
@@ -163,10 +142,10 @@ async function offered(units: bigint, deliver: Deliver) {
 }
 
 /** What a payment is for: method, path and input, whatever the order and the spelling of its members. */
-function requestOf({ req }: PayableRequest, { input }: Pick<PurchaseRequest, 'input'>): string {
+function requestOf({ route, input }: Pick<SaleRequest, 'route' | 'input'>): string {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : []
   const query = members.map(([name, value]) => `${name}=${encodeURIComponent(plainOf(String(value)))}`)
-  return `${req.method} ${req.path}?${query.sort().join('&')}`
+  return `${route}?${query.sort().join('&')}`
 }
 
 /** The same decimal without needless zeros: `100.00` is `100`. */

@@ -14,8 +14,7 @@ onBothEngines('a key that pays by itself', (database) => {
     let sales = 0
     const sell = async () => {
       sales += 1
-      const terms = Buffer.from('{"x402Version":2}').toString('base64')
-      return new Response('{}', { status: 402, headers: { 'payment-required': terms } })
+      return { status: 'payment_required' as const, v1: '{}', v2: '{"x402Version":2}' }
     }
     const offer = createOffer(catalogueOf(tools, services.settings), services, {
       sell,

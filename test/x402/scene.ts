@@ -11,6 +11,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { problemResponse } from '../../src/http/problem.ts'
+import { PAYMENT_HEADERS, saleResponse, sentPaymentOf } from '../../src/http/x402.ts'
 import type { Chain } from '../../src/providers/chain.ts'
 import { noMetrics } from '../../src/providers/metrics.ts'
 import { noTracing } from '../../src/providers/tracing.ts'
@@ -65,11 +66,12 @@ export async function openShop(chain: Chain, parts: Partial<PaywallParts> = {}):
     const input = Object.fromEntries(Object.entries(c.req.queries()).map(([name, all]) => [name, all.join()]))
     const deliver = () => shop.deliver()
     const key = c.req.header('idempotency-key')
-    if (key === undefined) return paywall.sell(c, { input, deliver })
+    const payment = sentPaymentOf(c)
+    const sale = { route: `GET ${path}`, input, deliver, payment, paymentPlace: PAYMENT_HEADERS }
+    if (key === undefined) return saleResponse(await paywall.sell(sale))
     const purchase = { principal: 'key_1', key, fingerprint: JSON.stringify(input) }
-    const isPaid = c.req.header('x-payment') ?? c.req.header('payment-signature')
-    const bought = isPaid === undefined ? await paywall.recall(purchase) : null
-    return bought ?? paywall.sell(c, { input, deliver, purchase })
+    const bought = payment === null ? await paywall.recall(purchase) : null
+    return saleResponse(bought ?? (await paywall.sell({ ...sale, purchase })))
   })
   app.onError((error) => problemResponse(error, { requestId: 'req_test', instance: path, log: silentLog }))
   const { server, port } = await listen(app)
