@@ -1,14 +1,10 @@
 /** A purchase as the spend engine is asked for it. */
 
-import { needsApproval } from '../../policies/approval.ts'
-import { noPolicy } from '../../policies/decision.ts'
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy } from '../../policies/policy.ts'
-import { usdMicrosOf } from '../../policies/usd.ts'
 import type { NewId } from '../base/ids.ts'
-import type { Violation } from '../failures/failure.ts'
-import { decimalOf } from '../money/money.ts'
 import type { CardAuthorization } from '../providers/card-processor.ts'
+import { buildSpendRequest, type PlannedSpend, policyFacts } from '../spending/build-spend-request.ts'
 import { BANK } from '../spending/sources.ts'
 import type { SpendRequest } from '../spending/spend-request.ts'
 import type { Funding } from './fundings.ts'
@@ -37,63 +33,31 @@ export function spendOf(
   const { key } = card
   const policy = key === null ? null : policyOf(key)
   const usdMicros = units * 10_000n
-  const counterparty = merchant.id === '' ? null : `merchant:${merchant.id}`
-  const violationsFrom = ({ asset, chain }: Pick<Funding, 'asset' | 'chain'>): readonly Violation[] => {
-    if (key === null) return []
-    if (policy === null) return [noPolicy]
-    const facts = {
-      category: 'card',
-      asset,
-      usdMicros,
-      chain,
-      counterparty,
-      mcc: merchant.mcc,
-      symbol: null,
-    } as const
-    return evaluate(policy, facts, now)
-  }
-  const allowed = all.filter((funding) => violationsFrom(funding).length === 0)
-  const [first = { asset: 'USD', chain: null } as const] = all
-  const violations = allowed.length > 0 ? [] : violationsFrom(first)
-  const spend: SpendRequest = {
-    decisionId: newId('dec', now),
-    accountId: card.accountId,
-    key:
-      key === null
-        ? null
-        : {
-            id: key.id,
-            policyVersion: key.policyVersion,
-            limits: {
-              dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
-              dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
-            },
-          },
-    policyHash: key?.policyHash ?? null,
-    operation: 'cards.authorize',
-    facts: {
-      category: 'card',
-      amount: decimalOf({ asset: 'USD', units }),
-      asset: first.asset,
-      usdRate: '1',
-      usdMicros: usdMicros.toString(),
-      chain: first.chain,
-      counterparty,
-      mcc: merchant.mcc,
-      symbol: null,
-      approvalId: null,
-      found: { cardId: card.id, merchant: merchant.name },
-    },
-    violations,
+  const purchase = ({ asset, chain }: Pick<Funding, 'asset' | 'chain'>): PlannedSpend => ({
+    category: 'card',
     money: { asset: 'USD', units },
-    usdMicros,
-    counterparty,
-    cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
-    needsApproval: policy !== null && needsApproval(policy, usdMicros),
-    isApproved: false,
-    place: first.chain ?? BANK,
+    asset,
+    chain,
+    place: chain ?? BANK,
+    counterparty: merchant.id === '' ? null : `merchant:${merchant.id}`,
+    mcc: merchant.mcc,
+    facts: { cardId: card.id, merchant: merchant.name },
+  })
+  const isAllowed = (funding: Funding) =>
+    key === null ||
+    (policy !== null && evaluate(policy, policyFacts(purchase(funding), usdMicros), now).length === 0)
+  const allowed = all.filter(isAllowed)
+  const [first = { asset: 'USD', chain: null } as const] = all
+  const request = buildSpendRequest({
+    operation: 'cards.authorize',
+    spender: { accountId: card.accountId, key, policy },
+    spend: purchase(first),
+    value: { rate: '1', usdMicros },
     idempotency: null,
-    at: now,
-  }
-  return { fundings: allowed.length > 0 ? allowed : all, spend }
+    approvedBy: null,
+    decisionId: newId('dec', now),
+    now,
+  })
+  if (allowed.length === 0) return { fundings: all, spend: request }
+  return { fundings: allowed, spend: { ...request, violations: [] } }
 }

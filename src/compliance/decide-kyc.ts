@@ -3,7 +3,7 @@
 import { type Json, toJson } from '../base/json.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
-import { ERASED, type KycDependencies, lockAccount, manuallyReviewedReasons, submit } from './kyc.ts'
+import { ERASED, type KycDependencies, lockAccountRow, manuallyReviewedReasons, submit } from './kyc.ts'
 import { deleteApplicationLevel, restoreLevel } from './kyc-level.ts'
 import {
   findApplicationBy,
@@ -70,7 +70,7 @@ async function record(
       throw new Failure('conflict', 'Nobody decides on their own application.', {
         hint: 'Another administrator decides.',
       })
-    await lockAccount(connection, first.accountId)
+    await lockAccountRow(connection, first.accountId)
     const application = (await findApplicationBy(keeping, { id })) ?? first
     const { status, labels, reference, said } = application
     const waits =

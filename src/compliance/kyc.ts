@@ -108,7 +108,7 @@ async function keepSaid(
   const { names } = await sanctions.latest()
   return database.transaction(async (connection) => {
     // Two first applications at once: the second waits here, and finds the first.
-    await lockAccount(connection, accountId)
+    await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
     const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
@@ -205,7 +205,7 @@ async function conclude(
 ): Promise<KycApplication> {
   return database.transaction(async (connection) => {
     // In the order in which applications are kept: account first.
-    await lockAccount(connection, accountId)
+    await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const current = await findKept(keeping, id)
     if (!isReviewOf(verdict, { id, reference })) {
@@ -245,7 +245,7 @@ function heldBack(verdict: Review, hold: KycApplication | undefined): Pick<Revie
     : { status: 'pending', labels: [] }
 }
 
-export async function lockAccount({ kysely }: Connection, accountId: string): Promise<void> {
+export async function lockAccountRow({ kysely }: Connection, accountId: string): Promise<void> {
   await kysely.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().execute()
 }
 

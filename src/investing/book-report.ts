@@ -50,7 +50,7 @@ async function book(
   const filled = filledBy(order, report)
   const ended = { ...order, ...changeBy(order, report, filled) }
   if (filled.qty === order.filledQty && ended.status === order.status) return order
-  await lockAccount(connection, order)
+  await lockReservationAndAccount(connection, order)
   const part = { qty: filled.qty - order.filledQty, cash: filled.cash - order.filledCash }
   if (part.qty > 0n) {
     await moveFilled(connection, order, { ...part, at })
@@ -92,7 +92,10 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
 }
 
 /** In the lock order of src/storage/sql/README.md: the order's row is locked already, then come reservation and account. */
-async function lockAccount(connection: Connection, { decisionId, accountId }: Order): Promise<void> {
+async function lockReservationAndAccount(
+  connection: Connection,
+  { decisionId, accountId }: Order,
+): Promise<void> {
   const reservation = 'select 1 as locked from reservation where decision_id = $1 for update'
   await connection.call({ name: 'investing_lock_reservation', text: reservation }, [decisionId])
   const account = 'select pg_advisory_xact_lock(hashtextextended($1, 0)) is null as locked'

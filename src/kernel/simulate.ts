@@ -8,12 +8,12 @@ import type { AccessKey } from '../base/principal.ts'
 import { Failure, type Violation } from '../failures/failure.ts'
 import { decimalOfValue } from '../money/shares.ts'
 import { type UsdValue, usdMicrosAt } from '../money/usd-value.ts'
+import { buildSpendRequest } from '../spending/build-spend-request.ts'
 import { readOwnerCap } from '../spending/owner-cap.ts'
 import { reserveSpend, type SpendVerdict } from '../spending/reserve.ts'
 import type { SpendRequest } from '../spending/spend-request.ts'
 import type { Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
-import { spendRequest } from './gates/spend.ts'
 import type { SpendPlan } from './tool.ts'
 
 /** A verdict that holds for nothing. @property usdMicros what the spend is worth, millionths of a USD. */
@@ -40,12 +40,15 @@ export async function simulateSpend(
   }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan },
 ): Promise<Simulated> {
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const asked = spendRequest('policy.simulate', {
+  const asked = buildSpendRequest({
+    operation: 'policy.simulate',
     spender: { accountId, key, policy },
-    spending,
+    spend: spending,
     value,
     idempotency: null,
-    context,
+    approvedBy: null,
+    decisionId: context.newId('dec', context.now),
+    now: context.now,
   })
   const unused =
     key === null && policy !== null ? await ofNewKey(context, { accountId, policy, spending, value }) : []

@@ -3,14 +3,11 @@
  * that the registry is a plain list. A tool that spends cannot be written without saying what it spends.
  */
 import type { z } from 'zod'
-import type { OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import type { Screening } from '../../policies/aml/screening.ts'
-import type { SpendCategory } from '../../policies/policy.ts'
 import type { Scope } from '../../policies/scopes.ts'
 import { Failure, type FailureCode, type FailureMembers } from '../failures/failure.ts'
-import type { Money } from '../money/money.ts'
-import type { Shares } from '../money/shares.ts'
 import type { RailId } from '../providers/rail-controls.ts'
+import type { PlannedSpend } from '../spending/build-spend-request.ts'
 import type { Context, Services } from './context.ts'
 
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
@@ -19,40 +16,21 @@ export type Effect = 'read' | 'write' | 'spend'
 /** A route as one line. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** What a call is about to spend, and what the policy must know of it. @property place where the money lies, such as a chain; null: it is somebody else's, and nothing is held. */
-export interface SpendPlan<Facts = unknown> {
-  readonly category: SpendCategory
-  readonly money: Money
-  readonly place: string | null
-  readonly chain: string | null
-  readonly counterparty: string | null
-  /** The merchant's category code, of card purchases. */
-  readonly mcc?: string | null
-  /** The ticker, of investments. */
-  readonly symbol?: string | null
-  /** What is held in place of the money: shares that are sold are given up, and the money is what they count for. */
-  readonly holding?: Shares
-  /** What to do where too little is available, in place of the usual words. */
+/** A spend that a call plans. @property fundsHint replaces the usual hint of `insufficient_funds`. */
+export interface SpendPlan<Facts = unknown> extends PlannedSpend {
   readonly fundsHint?: string
-  /** The AML screening, of spends that pay addresses. */
   readonly aml?: AmlScreened
   /** The sponsor pays its gas: it counts in the account's daily budget of sponsored operations. */
   readonly isSponsored?: true
-  /** What was found out on the way and `run` will need. */
+  /** What `run` needs of what was found while planning. */
   readonly facts: Facts
 }
 
 /**
- * A spend that AML has screened. One that is not cleared is denied and recorded like any other denial.
- * @property subject names exactly this spend among those of its account; reviews are kept by it.
- * @property releasedReview a review that a person has released and that this spend uses up. @property windows what it is judged
- * by and counted in when it is reserved.
+ * A screened spend. One that is not cleared is denied and recorded like any other denial; reviews are kept by its `subject`,
+ * which names exactly this spend among those of its account.
  */
-export interface AmlScreened {
-  readonly screening: Screening
-  readonly subject: string
-  readonly releasedReview: string | null
-  readonly windows: readonly OutflowWindow[]
+export interface AmlScreened extends NonNullable<PlannedSpend['aml']> {
   readonly refusal: (
     screening: Screening,
     recorded: Pick<FailureMembers, 'decisionId' | 'violations'>,

@@ -3,19 +3,13 @@
  * moved before it, and nothing moves without it.
  */
 
-import { screeningBehind, screeningViolation } from '../../../policies/aml/screening.ts'
-import { needsApproval } from '../../../policies/approval.ts'
-import { noPolicy } from '../../../policies/decision.ts'
-import { evaluate } from '../../../policies/evaluate.ts'
-import type { Policy } from '../../../policies/policy.ts'
-import { usdMicrosOf } from '../../../policies/usd.ts'
-import { toJson } from '../../base/json.ts'
-import type { AccessKey } from '../../base/principal.ts'
+import { screeningBehind } from '../../../policies/aml/screening.ts'
 import { Failure } from '../../failures/failure.ts'
 import { idempotencyKeyReused } from '../../failures/idempotency-failures.ts'
 import { decimalOf } from '../../money/money.ts'
 import { decimalOfValue, nameOfValue } from '../../money/shares.ts'
-import { type UsdValue, usdMicrosAt } from '../../money/usd-value.ts'
+import { usdMicrosAt } from '../../money/usd-value.ts'
+import { buildSpendRequest } from '../../spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../spending/reserve.ts'
 import type { SpendRequest } from '../../spending/spend-request.ts'
 import { type Context, callerOf } from '../context.ts'
@@ -95,89 +89,21 @@ async function decide(
   }
   const key = caller.kind === 'key' ? caller.key : null
   return context.reserve(
-    spendRequest(operation, {
+    buildSpendRequest({
+      operation,
       spender: { accountId: caller.account.id, key, policy: key === null ? null : policyOf(key) },
-      spending,
+      spend: spending,
       value,
       idempotency,
-      context,
+      approvedBy: context.approvedBy ?? null,
+      decisionId: context.newId('dec', context.now),
+      now: context.now,
     }),
   )
 }
 
 function isCleared({ aml }: Pick<SpendPlan, 'aml'>): boolean {
   return aml === undefined || aml.screening.result === 'clear'
-}
-
-/** Who spends, by which policy; a person spends without one. */
-export interface Spender {
-  readonly accountId: string
-  readonly key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'> | null
-  readonly policy: Policy | null
-}
-
-/** What is asked of the database's spend function. Nothing in it was decided but the policy's static rules. */
-export function spendRequest(
-  operation: string,
-  {
-    spender: { accountId, key, policy },
-    spending,
-    value,
-    idempotency,
-    context,
-  }: {
-    spender: Spender
-    spending: SpendPlan
-    value: UsdValue
-    idempotency: SpendRequest['idempotency']
-    context: Pick<Context, 'newId' | 'now' | 'approvedBy'>
-  },
-): SpendRequest {
-  const { category, money, chain, counterparty, place, mcc = null, symbol = null, aml } = spending
-  const facts = { category, asset: money.asset, usdMicros: value.usdMicros, chain, counterparty, mcc, symbol }
-  return {
-    decisionId: context.newId('dec', context.now),
-    accountId,
-    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: limitsOf(policy) },
-    policyHash: key?.policyHash ?? null,
-    operation,
-    facts: {
-      category,
-      amount: decimalOf(money),
-      asset: money.asset,
-      usdRate: value.rate,
-      usdMicros: String(value.usdMicros),
-      chain,
-      counterparty,
-      mcc,
-      symbol,
-      approvalId: context.approvedBy ?? null,
-      found: toJson(spending.facts),
-    },
-    violations: [
-      ...(policy !== null ? evaluate(policy, facts, context.now) : key === null ? [] : [noPolicy]),
-      ...(aml === undefined || isCleared(spending) ? [] : [screeningViolation(aml.screening)]),
-    ],
-    money: spending.holding ?? money,
-    usdMicros: value.usdMicros,
-    counterparty,
-    cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
-    needsApproval:
-      policy !== null && context.approvedBy === undefined && needsApproval(policy, value.usdMicros),
-    isApproved: context.approvedBy !== undefined,
-    place,
-    idempotency,
-    at: context.now,
-    windows: aml?.windows ?? [],
-    review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
-  }
-}
-
-function limitsOf(policy: Policy | null) {
-  return {
-    dailyMaxMicros: policy === null ? 0n : usdMicrosOf(policy.dailyBudget.max),
-    dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
-  }
 }
 
 function gateOf(
