@@ -52,7 +52,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   x402: [...foundation, 'port', 'kernel', 'evidence', 'domain'],
   http: [...foundation, 'port', 'kernel', 'evidence', 'domain', 'policies', 'x402'],
   mcp: [...foundation, 'port', 'kernel', 'domain', 'policies', 'x402'],
-  jobs: [...foundation, 'port', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
+  // The table of jobs starts every job with the services of the process, which the kernel declares.
+  jobs: [...foundation, 'port', 'kernel', 'ledger', 'evidence', 'alarms', 'spending', 'domain'],
   commands: [...foundation, 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
 }
 

@@ -1,0 +1,18 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Config } from '../../config/read-config.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Broker } from '../broker.ts'
+import { createAlpacaBroker } from './alpaca.ts'
+import { noBroker } from './none.ts'
+import { createSandboxBroker } from './sandbox.ts'
+
+/** The broker of a configuration. Without Alpaca credentials the sandbox has its own, and production has none. */
+export function createConfiguredBroker(
+  { alpaca, marketHours, mode }: Pick<Config, 'alpaca' | 'marketHours' | 'mode'>,
+  { database, clock, log }: { readonly database: Database; readonly clock: Clock; readonly log: Log },
+): Broker {
+  if (alpaca !== null) return createAlpacaBroker({ ...alpaca, clock, log })
+  if (mode === 'production') return noBroker
+  return createSandboxBroker({ database, clock, hours: marketHours })
+}

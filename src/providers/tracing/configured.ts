@@ -1,0 +1,9 @@
+import { VERSION } from '../../base/version.ts'
+import type { Config } from '../../config/read-config.ts'
+import { noTracing, type Tracing } from '../tracing.ts'
+
+/** Traces to a configured collector. OpenTelemetry is loaded only then. */
+export async function createConfiguredTracing({ tracesTo }: Pick<Config, 'tracesTo'>): Promise<Tracing> {
+  if (tracesTo === null) return noTracing
+  return (await import('./opentelemetry.ts')).createTracing({ version: VERSION })
+}

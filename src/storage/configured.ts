@@ -1,0 +1,33 @@
+import { systemClock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/read-config.ts'
+import type { Database } from './database.ts'
+
+/** Opens the database of a configuration; each engine is loaded only when it is used. @throws Error that says what to do. */
+export async function openDatabase(
+  { databaseUrl, dataDirectory }: Pick<Config, 'databaseUrl' | 'dataDirectory'>,
+  log: Log,
+): Promise<Database> {
+  if (databaseUrl !== null) return (await import('./postgres.ts')).openPostgres({ url: databaseUrl })
+  return (await import('./pglite.ts')).openPglite({ directory: dataDirectory, now: systemClock, log })
+}
+
+/** Opens the database with all migrations and functions applied; the sandbox applies them itself. @throws Error where some are missing. */
+export async function openMigrated(
+  config: Pick<Config, 'databaseUrl' | 'dataDirectory' | 'mode'>,
+  log: Log,
+): Promise<Database> {
+  const database = await openDatabase(config, log)
+  try {
+    if (config.mode === 'sandbox') await database.migrate()
+    const pending = await database.pendingMigrations()
+    if (pending.length > 0)
+      throw new Error(
+        `The database lacks ${pending.length} migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
+      )
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
