@@ -24,7 +24,11 @@ export interface ListedTool {
 type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
 /** Prepares the listing of a tool. @param foreign members of its answer that third parties wrote. */
-export function listedAs({ tool, input, output }: CatalogueEntry, foreign: readonly string[]): ListedTool {
+export function listedAs(
+  { tool, input, output }: CatalogueEntry,
+  foreign: readonly string[],
+  inToolTerms: (text: string) => string,
+): ListedTool {
   const { properties, required, ...rest } = input
   const key = idempotencyKeySchema(tool)
   const members = { ...asRecord(properties), ...(key === null ? {} : { idempotency_key: key }) }
@@ -33,14 +37,15 @@ export function listedAs({ tool, input, output }: CatalogueEntry, foreign: reado
   return {
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,
-    description: [tool.summary, tool.description ?? []].flat().join(' ') + untrustedNote(foreign),
+    description:
+      inToolTerms([tool.summary, tool.description ?? []].flat().join(' ')) + untrustedNote(foreign),
     inputSchema: {
-      ...rest,
+      ...described(rest, inToolTerms),
       type: 'object',
-      properties: members,
+      properties: described(members, inToolTerms),
       ...(needed.length > 0 ? { required: needed } : {}),
     },
-    outputSchema: { ...output, type: 'object' },
+    outputSchema: { ...described(output, inToolTerms), type: 'object' },
     annotations: {
       title: tool.title,
       readOnlyHint: tool.effect === 'read',
@@ -62,4 +67,11 @@ function asRecord(value: unknown): Record<string, object> {
 
 function asNames(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : []
+}
+
+/** A schema whose descriptions name tools in place of routes. */
+function described(schema: object, inToolTerms: (text: string) => string): Record<string, object> {
+  return JSON.parse(JSON.stringify(schema), (name, value) =>
+    name === 'description' && typeof value === 'string' ? inToolTerms(value) : value,
+  )
 }

@@ -19,6 +19,7 @@ import { type ListedTool, listedAs } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
+import { createToolTerms } from './tool-terms.ts'
 import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn } from './x402.ts'
 
@@ -90,12 +91,13 @@ const resources = [
 
 /** Prepares the offer, once. */
 export function createOffer(catalogue: readonly CatalogueEntry[], services: Services, seller: Seller): Offer {
+  const inToolTerms = createToolTerms(catalogue)
   const served = new Map(
     catalogue
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
         const foreign = untrustedMembers(entry.output)
-        const listed = listedAs(entry, foreign)
+        const listed = listedAs(entry, foreign, inToolTerms)
         // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'
         const rateClass = isSold ? null : (entry.tool.rate ?? null)
@@ -139,7 +141,13 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         const failure = error instanceof Failure ? error : null
         told(failure?.code ?? 'internal', failure?.members.decisionId)
         const terms = sold !== null && isUnpaid(error) ? await buyer.terms(sold) : {}
-        return failureResult(error, { requestId: caller.requestId, name, log: services.log, terms })
+        return failureResult(error, {
+          requestId: caller.requestId,
+          name,
+          log: services.log,
+          terms,
+          inToolTerms,
+        })
       }
     })
   }

@@ -34,11 +34,20 @@ export function failureResult(
     name,
     log,
     terms,
-  }: { requestId: string; name: string; log: Log; terms?: Record<string, unknown> },
+    inToolTerms,
+  }: {
+    requestId: string
+    name: string
+    log: Log
+    terms?: Record<string, unknown>
+    inToolTerms: (text: string) => string
+  },
 ): ToolResult {
   const failure = error instanceof Failure ? error : internal(error)
   if (failure.code === 'internal') log.error({ err: error, requestId, tool: name }, 'unexpected error')
-  const problem = { ...terms, ...failure.toProblem(), instance: `/mcp#${name}`, requestId }
+  const { hint, ...told } = failure.toProblem()
+  const inTerms = typeof hint === 'string' ? { hint: inToolTerms(hint) } : {}
+  const problem = { ...terms, ...told, ...inTerms, instance: `/mcp#${name}`, requestId }
   return { content: [{ type: 'text', text: JSON.stringify(problem) }], isError: true }
 }
 
