@@ -1,4 +1,4 @@
-/** A person pays with the passkey of a real browser, on a real chain: what they sign is what happens. */
+/** A payment signed with a real browser's passkey, on a real chain: the signed transfer is exactly what happens. */
 import type { Browser, Page } from 'playwright-core'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { baseSepolia } from 'viem/chains'
@@ -25,7 +25,7 @@ const binary = (() => {
 if (executable === undefined)
   process.stderr.write('No Chromium here: signing with its passkeys is not tested. Set CHROMIUM_BIN.\n')
 
-describe.skipIf(executable === undefined || binary === undefined)('a passkey of Chromium', () => {
+describe.skipIf(executable === undefined || binary === undefined)('a Chromium passkey', () => {
   let gateway: Gateway
   let browser: Browser
   beforeAll(async () => {
@@ -37,20 +37,20 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
     await gateway?.stop()
   })
 
-  /** Asks as a script of the page does, with its cookie. */
+  /** Sends a request as a script of the page would, with its cookie. */
   const ask = async (page: Page, method: string, path: string, content?: object) => {
     const json = content === undefined ? {} : { body: JSON.stringify(content) }
     const init = { method, headers: { 'content-type': 'application/json' }, ...json }
-    const told = await page.evaluate<unknown>(
+    const answer = await page.evaluate<unknown>(
       `fetch(${JSON.stringify(path)}, ${JSON.stringify(init)}).then(async (response) => ({
         status: response.status,
         body: await response.json(),
       }))`,
     )
-    return z.object({ status: z.number(), body: z.record(z.string(), z.unknown()) }).parse(told)
+    return z.object({ status: z.number(), body: z.record(z.string(), z.unknown()) }).parse(answer)
   }
 
-  /** What the browser answers to a challenge, as the contract wants it: base64url of the credential's JSON. */
+  /** Signs a challenge in the browser, in the format that the contract expects: base64url of the credential's JSON. */
   const sign = async (page: Page, challenge: string) => {
     const bytes = JSON.stringify([...Buffer.from(challenge, 'base64url')])
     const credential = await page.evaluate<unknown>(
@@ -61,7 +61,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
     return Buffer.from(JSON.stringify(credential)).toString('base64url')
   }
 
-  it('moves the money of a wallet that it owns on chain, as much as was signed for, once', async () => {
+  it('moves exactly the signed amount, once, from a wallet that it owns on chain', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')

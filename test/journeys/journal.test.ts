@@ -1,4 +1,4 @@
-/** The journal of what people and administrators change: over real HTTP, on both engines, and by `bursar audit`. */
+/** The journal of changes by owners and administrators: over real HTTP, on both engines, and by `bursar audit`. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ const answer = z.object({
 const intentAnswer = z.looseObject({ intentId: z.string(), typedData: z.looseObject({}) })
 const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
 
-/** Somebody whose wallet is owned by an EVM key of theirs. */
+/** A person whose wallet is owned by an EVM key. */
 async function withEvmKey(origin: string, email: string) {
   const person = await signInByEmail(origin, email)
   const key = privateKeyToAccount(generatePrivateKey())
@@ -53,7 +53,7 @@ async function codeFor(origin: string, destination: string): Promise<string | un
   return messages.find((message) => message.destination === destination)?.code
 }
 
-/** Somebody of a name that is on the sandbox's sanctions list. */
+/** A person with a name on the sandbox's sanctions list. */
 const listed = {
   firstName: 'Roman',
   lastName: 'Semenov',
@@ -100,7 +100,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'tells who changed a policy, with the state before and after and without names',
+    'records the author of a policy change, with the state before and after and without names',
     async () => {
       const agent = await newAgent()
       const { body } = await owner.ask('POST', '/api/agents/keys', {
@@ -133,7 +133,7 @@ describe.each([
     },
   )
 
-  it.skipIf(isSkipped)('tells what a key does to a card, as the key', async () => {
+  it.skipIf(isSkipped)('records an API key’s change to a card, with the key as the actor', async () => {
     const [card] = cards.parse((await owner.ask('GET', '/api/cards')).body).cards
     await owner.ask('POST', '/api/cards/settings', { cardId: card?.id, freeze: true })
     expect(await newest(owner)).toMatchObject({
@@ -156,7 +156,7 @@ describe.each([
     expect((await newest(owner))?.actor).toEqual({ kind: 'key', id: made.body.id })
   })
 
-  it.skipIf(isSkipped)('tells how an API key was paused and resumed', async () => {
+  it.skipIf(isSkipped)('records the pausing and resuming of an API key', async () => {
     const { body } = await owner.ask('POST', '/api/developer/keys', {
       name: 'A name that nobody reads',
       scopes: ['wallets:read'],
@@ -184,7 +184,7 @@ describe.each([
     ])
   })
 
-  it.skipIf(isSkipped)('tells who had a card issued, once, and with which controls', async () => {
+  it.skipIf(isSkipped)('records the issuing of a card once, with its actor and controls', async () => {
     const mine = { nickname: 'A name that nobody reads', limits: { daily: '12.50' } }
     const again = { 'idempotency-key': `card-${engine}` }
     const issued = await owner.ask('POST', '/api/cards', mine, again)
@@ -215,7 +215,7 @@ describe.each([
     expect(JSON.stringify(await journalOf(owner))).not.toContain('A name that nobody reads')
   })
 
-  it.skipIf(isSkipped)('tells what an owner has let an agent spend on chain, once', async () => {
+  it.skipIf(isSkipped)('records the on-chain allowance of an agent, once', async () => {
     const holder = await withEvmKey(gateway.origin, `holder-${engine.toLowerCase()}@example.com`)
     const agent = await newAgent()
     const { body } = await holder.ask('POST', '/api/agents/keys', {
@@ -246,28 +246,25 @@ describe.each([
     })
   })
 
-  it.skipIf(isSkipped)(
-    'tells of an address that was added to sign in by, and never the address',
-    async () => {
-      const name = engine.toLowerCase()
-      const person = await signInByEmail(gateway.origin, `first-${name}@example.com`)
-      const destination = `second-${name}@example.com`
-      const { body: started } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
-        body: { channel: 'email', destination },
-      })
-      const link = { challengeId: started.challengeId, code: await codeFor(gateway.origin, destination) }
-      expect(await newest(person)).toBeUndefined()
-      expect((await person.ask('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
-      expect(await newest(person)).toMatchObject({
-        actor: { kind: 'person', id: person.accountId },
-        action: 'factor.added',
-        object: { kind: 'email', id: person.accountId },
-      })
-      expect(JSON.stringify(await journalOf(person))).not.toContain('@')
-    },
-  )
+  it.skipIf(isSkipped)('records an added sign-in address, without the address', async () => {
+    const name = engine.toLowerCase()
+    const person = await signInByEmail(gateway.origin, `first-${name}@example.com`)
+    const destination = `second-${name}@example.com`
+    const { body: started } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+      body: { channel: 'email', destination },
+    })
+    const link = { challengeId: started.challengeId, code: await codeFor(gateway.origin, destination) }
+    expect(await newest(person)).toBeUndefined()
+    expect((await person.ask('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
+    expect(await newest(person)).toMatchObject({
+      actor: { kind: 'person', id: person.accountId },
+      action: 'factor.added',
+      object: { kind: 'email', id: person.accountId },
+    })
+    expect(JSON.stringify(await journalOf(person))).not.toContain('@')
+  })
 
-  it.skipIf(isSkipped)('tells an applicant who decided on a sanctions hit, without the reason', async () => {
+  it.skipIf(isSkipped)('shows an applicant the decision on a sanctions hit, without the reason', async () => {
     const name = engine.toLowerCase()
     const admin = await signInByEmail(gateway.origin, `officer-${name}@example.com`)
     await admin.ask('POST', '/sandbox/admin', {})
@@ -300,7 +297,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'tells of factors, locks, approvals and rails, each to the account that it is about',
+    'records changes to factors, locks, approvals and rails in the journal of each affected account',
     async () => {
       const admin = await signInByEmail(gateway.origin, `warden-${engine.toLowerCase()}@example.com`)
       await admin.ask('POST', '/sandbox/admin', {})
@@ -337,7 +334,7 @@ describe.each([
   )
 
   it.skipIf(isSkipped)(
-    'writes nothing of a change that is refused, and one entry of a repeated one',
+    'records nothing for a rejected change, and one entry for a repeated one',
     async () => {
       const before = await newest(owner)
       expect((await owner.ask('PATCH', '/api/cards', { cardId: 'card_none', nickname: 'x' })).status).toBe(
@@ -353,7 +350,7 @@ describe.each([
     },
   )
 
-  it.skipIf(isSkipped)('is paged, and shows nobody else’s', async () => {
+  it.skipIf(isSkipped)('is paged, and shows no entries of other accounts', async () => {
     const all = (await journalOf(owner)).entries
     const first = await journalOf(owner, '?limit=2')
     const rest = await journalOf(owner, `?cursor=${first.nextCursor}`)
@@ -364,7 +361,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'keeps one chain through parallel changes, which an export proves elsewhere',
+    'keeps one chain under parallel changes, which an export proves on another machine',
     async () => {
       const people = await Promise.all(Array.from({ length: 5 }, () => newGuest(gateway.origin)))
       await Promise.all(
@@ -378,7 +375,7 @@ describe.each([
         const { entries } = await journalOf(person)
         const [one] = (await journalOf(person, '?limit=1')).entries
         expect([entries.length, one]).toEqual([4, entries[0]])
-        // Newest first is the order of the chain: each found what the one before it had left.
+        // Newest first is chain order: each `before` equals the previous `after`.
         for (const [at, { before }] of entries.entries())
           expect(before).toEqual(entries[at + 1]?.after ?? { dailyMaxMicros: null })
       }
@@ -425,7 +422,7 @@ describe.each([
       await expect(
         database.call({ name: 'journal_delete', text: 'delete from journal_entry' }, []),
       ).rejects.toThrow(/append-only/)
-      // What is dropped from the end leaves a shorter chain, which is intact: only a head that was kept tells.
+      // Truncation leaves a shorter, intact chain: only a head kept elsewhere detects it.
       const { out } = await bursar(['audit', 'verify'], env)
       const head = /Journal: .* head \d+ ([0-9a-f]{64})/.exec(out)?.[1] ?? ''
       const withHead = () => bursar(['audit', 'verify', '--journal-head', head], env)

@@ -1,4 +1,4 @@
-/** An approval that its owner takes longer than a day for: the agent's idempotency key still names it. */
+/** An approval that stays open for more than a day: the agent's idempotency key still refers to it. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { sweepIdempotency } from '../../src/spending/idempotency.ts'
@@ -9,7 +9,7 @@ import { askJson, newGuest } from './people.ts'
 const HOUR = 3600
 
 overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
-  it('keeps the idempotency key of its call for as long as it is open', async () => {
+  it('keeps the idempotency key of its call while it is open', async () => {
     const owner = await newGuest(gateway().origin)
     const { body: key } = await owner.ask('POST', '/api/developer/keys', {
       name: 'Payer',

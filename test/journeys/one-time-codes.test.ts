@@ -1,4 +1,4 @@
-/** People who come in by one-time codes, over real HTTP: new and known, by mail and phone, locked out and back in. */
+/** Sign-in by one-time codes over real HTTP: new and existing accounts, mail and phone, lockout and recovery. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
@@ -37,7 +37,7 @@ const outbox = z.strictObject({
 })
 const problem = z.object({ code: z.string(), retryAfter: z.int().optional() })
 
-/** A client of one gateway. */
+/** Client of one gateway. */
 function clientOf(gateway: () => Gateway) {
   const api = (path: string, init: RequestInit = {}) => fetch(`${gateway().origin}${path}`, init)
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -60,7 +60,7 @@ function clientOf(gateway: () => Gateway) {
     bearer,
     messages,
     ask,
-    /** Asks for a code and reads it in the outbox. */
+    /** Requests a code and reads it from the outbox. */
     codeFor: async (kind: 'otp' | 'recovery', destination: string) => {
       const { challengeId } = await ask(kind, destination)
       const message = (await messages()).find((sent) => sent.destination === destination)
@@ -88,7 +88,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       if (isReal) {
         const database = await createTestDatabase(testServerUrl ?? '')
         dropDatabase = database.drop
-        // A database of Redis that no other test counts in.
+        // A Redis database that no other test counts in.
         const redis = new URL(redisUrl ?? '')
         redis.pathname = '/9'
         env = { DATABASE_URL: database.url, REDIS_URL: redis.href }
@@ -110,7 +110,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       await dropDatabase()
     })
 
-    it('a stranger signs in by mail and has a wallet and a cookie', async () => {
+    it('sign in a new person by mail, with a wallet and a cookie', async () => {
       const { challengeId, resendAfter } = await ask('otp', mailbox)
       expect(resendAfter).toBe(0)
       const [message] = await messages()
@@ -124,7 +124,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect(await statusOf(first.sessionToken)).toBe(200)
     })
 
-    it('the same mailbox, written otherwise, reaches the same account', async () => {
+    it('reach the same account from a differently written address of the same mailbox', async () => {
       const given = await codeFor('otp', asSent)
       const again = session.parse(await (await show('otp', given)).json())
       expect(again.account.id).toBe(first.account.id)
@@ -132,7 +132,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect([used.status, problem.parse(await used.json()).code]).toEqual([401, 'unauthenticated'])
     })
 
-    it('a phone signs in, and is added to the account that asks for it', async () => {
+    it('sign in by phone, and add the phone to the account that requests it', async () => {
       const linked = await show(
         'otp',
         { ...(await codeFor('otp', '+4915123456789')), link: true },
@@ -145,7 +145,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect(sms?.text.split('\n').at(-1)).toBe(`@localhost #${sms?.code}`)
     })
 
-    it('another site’s page signs nobody in', async () => {
+    it('sign nobody in from another site’s page', async () => {
       const response = await show('otp', await codeFor('otp', mailbox.toLowerCase()), {
         origin: 'https://evil.example',
       })
@@ -155,7 +155,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       ])
     })
 
-    describe('wrong codes of a stranger', () => {
+    describe('wrong codes from unauthenticated callers', () => {
       it('lock neither the account nor its session, agent or API key', async () => {
         const agent = await newAgent()
         const grant = { name: 'Reports', scopes: ['wallets:read'] }
@@ -178,7 +178,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
         expect(right.status).toBe(200)
       })
 
-      it('are no bar to recovery, which ends the old sessions', async () => {
+      it('do not block recovery, which ends the old sessions', async () => {
         const response = await show('recovery', await codeFor('recovery', asSent))
         const recovered = session.parse(await response.json())
         expect(recovered.account.id).toBe(first.account.id)
@@ -187,7 +187,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       })
     })
 
-    it('a wrong request says where it is wrong', async () => {
+    it('reports where a request is invalid', async () => {
       for (const [body, path] of [
         [{ channel: 'fax', destination: mailbox }, 'channel'],
         [{ channel: 'email', destination: 'ada' }, 'destination'],
@@ -199,7 +199,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       }
     })
 
-    it('nothing of it was logged', async () => {
+    it('writes no code or address to the log', async () => {
       expect((await api('/healthz')).status).toBe(200)
       const sent = await messages()
       const codes = sent.map(({ code }) => code).filter((code) => code !== '')
@@ -217,7 +217,7 @@ describe('the limits of one-time codes', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('hold for a destination and for an address, and recovery has its own', async () => {
+  it('apply per destination and per address, and recovery has its own', async () => {
     const start = (kind: string, destination: string) =>
       post(`/api/auth/${kind}/start`, { channel: 'email', destination })
     expect((await start('otp', mailbox)).status).toBe(200)
@@ -248,7 +248,7 @@ describe('one-time codes with a mail server', () => {
     await smtp?.close()
   })
 
-  it('arrive there and not in the outbox, where only what has no provider goes', async () => {
+  it('are sent there, and only channels without a provider use the outbox', async () => {
     const { challengeId } = await ask('otp', mailbox)
     const [mail] = smtp.mails
     expect(mail?.to).toEqual([asSent])
@@ -259,7 +259,7 @@ describe('one-time codes with a mail server', () => {
     expect(smtp.mails).toHaveLength(1)
   })
 
-  it('that the server does not take are a provider that is away, and nothing of them is told', async () => {
+  it('answer provider_unavailable when the server rejects them, without details', async () => {
     await smtp.close()
     const response = await post('/api/auth/otp/start', { channel: 'email', destination: 'b@example.com' })
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '60'])
@@ -303,7 +303,7 @@ describe('one-time codes with an SMS provider', () => {
     provider.close()
   })
 
-  it('arrive there, while mail goes to the outbox', async () => {
+  it('are sent there, while mail goes to the outbox', async () => {
     const { challengeId } = await ask('otp', '+4915123456789')
     expect(sent.map((form) => form.get('To'))).toEqual(['+4915123456789'])
     expect(await messages()).toEqual([])

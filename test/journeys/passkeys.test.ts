@@ -21,7 +21,7 @@ const list = z.strictObject({
 
 let gateway: Gateway
 let device: Authenticator
-/** Where people see our pages. */
+/** Origin of the pages. */
 let page: string
 beforeAll(async () => {
   gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
@@ -72,7 +72,7 @@ describe('a person with a passkey', () => {
     const more = await begin('register', cookie)
     const second = newAuthenticator(page)
     const added = await post({ action: 'register', credential: second.create(more.publicKey) }, cookie)
-    // The cookie goes on, and its token is not told to what runs in the page.
+    // The cookie is renewed, and its token is not returned to page scripts.
     const stays = session.extend({ sessionToken: z.null() }).parse(await added.json())
     expect([added.status, stays.account.id]).toEqual([200, account.id])
 
@@ -84,7 +84,7 @@ describe('a person with a passkey', () => {
     expect(removals).toEqual([200, 409])
   })
 
-  it('signs in by a challenge that says so, which is no signature of a payment, nor the other way round', async () => {
+  it('signs in only by a sign-in challenge, and pays only by a payment challenge', async () => {
     const own = newAuthenticator(page)
     const { publicKey } = await begin('register')
     const made = await post({ action: 'register', credential: own.create(publicKey) })
@@ -119,7 +119,7 @@ describe('a person with a passkey', () => {
     expect((await post({ action: 'login', credential: paid })).status).toBe(401)
   })
 
-  it('is asked for a page of ours, and by a page of ours', async () => {
+  it('is offered challenges only for our pages’ domain, and answers only from our origin', async () => {
     const evil = { origin: 'https://evil.example' }
     const response = await post({ action: 'login' }, evil)
     expect([response.status, await response.json()]).toMatchObject([403, { code: 'cross_site_request' }])
@@ -127,7 +127,7 @@ describe('a person with a passkey', () => {
     expect([listed.status, await listed.json()]).toMatchObject([401, { code: 'unauthenticated' }])
   })
 
-  it('meets one refusal, whatever was wrong', async () => {
+  it('gets the same error for every wrong sign-in', async () => {
     const { publicKey } = await begin('login')
     const stranger = newAuthenticator(page)
     stranger.create((await begin('register')).publicKey)
@@ -159,7 +159,7 @@ describe('the Host header', () => {
       sent.end(body)
     })
 
-  it('says nothing about the relying party, and no other name than ours is answered', async () => {
+  it('does not influence the relying party, and foreign names are rejected', async () => {
     const { port } = new URL(gateway.origin)
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
       const login = await answerTo(host, '/api/auth/webauthn', '{"action":"login"}')
@@ -171,7 +171,7 @@ describe('the Host header', () => {
     }
   })
 
-  it('moves nobody elsewhere, but from our own address to its name', async () => {
+  it('causes no redirect, except from our own address to its name', async () => {
     const { port } = new URL(gateway.origin)
     for (const host of [`127.0.0.1:${port}`, `[::1]:${port}`])
       expect(await answerTo(host, '/sign-in?a=b')).toMatchObject({

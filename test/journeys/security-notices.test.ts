@@ -1,4 +1,4 @@
-/** What an owner is told by mail of changes to their own account, and what a change ends, over HTTP. */
+/** Mail notices to owners about changes to their accounts, and the sessions that a change ends, over HTTP. */
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -21,7 +21,7 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     return messages.filter((message) => message.destination === destination).map(({ text }) => text)
   }
 
-  it('is told to its owner at every address', async () => {
+  it('is announced to its owner at every address', async () => {
     const [first, second] = ['ada@example.com', 'ada@elsewhere.example']
     const person = await signInByEmail(gateway().origin, first)
     const toldBefore = await toldAt(first)
@@ -57,7 +57,7 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
       ])
   })
 
-  it('is told to its owner where it takes something away, too', async () => {
+  it('is announced to its owner when it removes something, too', async () => {
     const address = 'grace@example.com'
     const person = await signInByEmail(gateway().origin, address)
     // The first passkey owns the wallet, and stays.
@@ -96,7 +96,7 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     expect((await toldAt(address))[0]).toMatch(/^The second factor was removed/)
   })
 
-  it('ends what was shown of a second factor that is gone, on every session', async () => {
+  it('ends the second-factor proof of every session when the factor is removed', async () => {
     const address = 'edith@example.com'
     const [owner, other] = [
       await signInByEmail(gateway().origin, address),

@@ -1,4 +1,4 @@
-/** Transfers that are signed for, by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
+/** Signed transfers by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
 import { createPublicClient, http, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -167,7 +167,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
     })
 
-    it('are refused with anything changed, before any gas is spent', async () => {
+    it('are rejected with any member changed, before any gas is spent', async () => {
       const transfer = { destination: newPayee(), amount: '1' }
       const [intent, larger] = [await intentFor(transfer), await intentFor({ ...transfer, amount: '2' })]
       const signed = { ...transfer, intentId: intent.intentId, signature: await sign(intent) }
@@ -192,7 +192,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     })
   })
 
-  it('are kept by the chain within the allowance that the owner signs for an agent', async () => {
+  it('are limited on chain to the allowance that the owner signs for an agent', async () => {
     const owner = await byPasskey()
     const agent = await newAgent()
     const { body: registered } = await owner.ask('POST', '/api/agents/keys', {

@@ -1,4 +1,4 @@
-/** What a lock, a pause and a revocation end besides: open orders and waiting approvals, over HTTP. */
+/** Effects of a lock, a pause and a revocation on open orders and pending approvals, over HTTP. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
@@ -10,7 +10,7 @@ const policy = {
   categories: { allow: ['invest', 'transfer'] },
   approval: { above: '20', ttlSec: 3600 },
 }
-/** A limit that the market never meets. */
+/** A limit that the market never reaches. */
 const waiting = { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', limitPrice: '1' }
 const orders = z.array(z.looseObject({ id: z.string(), status: z.string() }))
 
@@ -46,7 +46,7 @@ overBothEngines('a key', {}, ({ gateway }) => {
     return { own: of(own), order: of(order), approval: status }
   }
 
-  it.each(['pause', 'revoke'])('leaves nothing open that a %s could come too late for', async (how) => {
+  it.each(['pause', 'revoke'])('closes everything that a %s stops', async (how) => {
     const scene = await newScene()
     const path = `/api/developer/keys/${scene.key.id}`
     if (how === 'pause') await scene.owner.ask('PATCH', path, { status: 'paused' })
@@ -71,7 +71,7 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect((await owner.ask('DELETE', `/api/investing/orders/${own}`)).body.status).toBe('canceled')
   })
 
-  it('names its orders for itself: the same name of another caller is another order', async () => {
+  it('has order names of its own: the same name of another caller is another order', async () => {
     const { owner, key } = await newScene()
     const named = { ...waiting, clientOrderId: 'rent' }
     const { body: first } = await key.ask('POST', '/api/investing/order', named)
@@ -119,7 +119,7 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect((await ask('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
   })
 
-  it('and its owner leave nothing open after a lock', async () => {
+  it('and its owner have nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.ask('POST', '/api/security/lock', {})
     const start = { channel: 'guest', destination: scene.owner.accountId }
