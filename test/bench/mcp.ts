@@ -1,6 +1,7 @@
 /**
- * What the protocol costs: our processor time for a `tools/call` of each era against that of a bare SDK server with one echo
- * tool, and against the same operation run without a protocol. In one process, in turns. `npx tsx test/bench/mcp.ts`, 20 seconds.
+ * Cost of the MCP protocol: processor time for a `tools/call` of each era against that of a bare SDK server with one
+ * echo tool, and against the same operation without a protocol. In one process, alternating. `npx tsx
+ * test/bench/mcp.ts`, 20 seconds.
  */
 import { pathToFileURL } from 'node:url'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -26,7 +27,6 @@ export interface McpBenchLine {
   readonly micros: number
 }
 
-/** Measures. */
 export async function benchMcp(): Promise<readonly McpBenchLine[]> {
   const database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
   try {
@@ -51,7 +51,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       })
       const from = { requestId: 'req_bench', now: noon, clientAddress: '127.0.0.1' }
       const response = await handle({ request, body, principal, ...from })
-      // Reading text of it is the client's work.
+      // Reading the text is the client's work.
       const bytes = Buffer.from(await response.arrayBuffer())
       if (response.status !== 200 || bytes.includes('"isError":true'))
         throw new Error(bytes.toString('utf8', 0, 300))
@@ -128,7 +128,7 @@ async function echo(): Promise<void> {
   if (!Buffer.from(await response.arrayBuffer()).includes('hello')) throw new Error('no echo')
 }
 
-/** The lines as people read them: a call also less what the operation itself takes, which is the protocol's own part. */
+/** The printed lines: a call also minus the operation itself, which leaves the protocol's own part. */
 export function mcpBenchText(lines: readonly McpBenchLine[]): string[] {
   const microsOf = (start: string) => lines.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
   const [bare, operation] = [microsOf('a bare'), microsOf('the operation')]

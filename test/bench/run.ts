@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: one table, every line a ratio to a floor or a peer that is measured in the same run. Bounded; stops by
- * itself after some ten minutes. Progress goes to standard error; the table to standard output and to `RESULTS.md`.
+ * `npm run bench`: one table, every line a ratio to a floor or a peer that is measured in the same run. Bounded to
+ * about ten minutes. Progress goes to standard error; the table to standard output and to `RESULTS.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -19,7 +19,10 @@ import { benchSpend } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
 import { benchX402 } from './x402.ts'
 
-/** One line. @property ratio ours to the floor's or the peer's, as the heading of its part says; null: the figure stands alone. */
+/**
+ * One line. @property ratio ours to the floor's or the peer's, as its part's heading says; null for a figure without a
+ * reference.
+ */
 interface Row {
   readonly what: string
   readonly ours: string
@@ -45,7 +48,7 @@ const add = (title: string, rows: readonly Row[]) => {
   say(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
 }
 
-// First: processor time is counted, and what other parts leave behind in memory would be collected on its account.
+// First: it counts processor time, which would include collecting the garbage of other parts.
 say('MCP')
 const mcp = await benchMcp()
 const microsOf = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
@@ -209,7 +212,7 @@ async function postgresVersion(): Promise<string> {
   return row.server_version
 }
 
-/** What earlier parts wrote is on disk before a latency is measured, not meanwhile. */
+/** Flushes the writes of earlier parts to disk before a latency is measured. */
 async function checkpoint(): Promise<void> {
   await ask('checkpoint')
 }

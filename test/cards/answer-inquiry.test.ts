@@ -6,7 +6,7 @@ import { capAccount } from '../spending/scene.ts'
 import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
-  it('tells no more than could be spent, and nothing where nothing could', async () => {
+  it('reports at most the spendable balance, and zero if nothing can be spent', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
     const ask = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
       decide(partsOn(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))

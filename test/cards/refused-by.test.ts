@@ -4,7 +4,7 @@ import { onBothEngines } from '../engines.ts'
 import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
 
 onBothEngines('a card', (database) => {
-  it('verifies no card that could not pay: frozen, or by its key', async () => {
+  it('does not verify a card that could not pay: frozen, or by its key', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const [active, paused, revoked, forbidden] = await Promise.all([
       newKey(database(), owner),
@@ -30,7 +30,7 @@ onBothEngines('a card', (database) => {
     })
   })
 
-  it('keeps to what the holder’s level lets them spend at once', async () => {
+  it('applies the holder’s per-spend limit by level', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner)
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }

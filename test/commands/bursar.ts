@@ -1,8 +1,8 @@
-/** The command line as a child process, the way a person runs it. */
+/** The command line as a child process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** How a command ended. */
+/** Result of a command. */
 export interface Ended {
   readonly code: number | null
   readonly out: string

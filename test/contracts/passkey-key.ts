@@ -1,4 +1,4 @@
-/** The P-256 key of a passkey that was just made. */
+/** The P-256 public key of a new passkey. */
 import {
   cose,
   decodeAttestationObject,
@@ -11,7 +11,6 @@ import type { Credential } from '../identity/authenticator.ts'
 
 const registration = z.looseObject({ response: z.looseObject({ attestationObject: z.string() }) })
 
-/** @returns its coordinates. */
 export async function parseAttestation(credential: Credential): Promise<{ x: Hex; y: Hex }> {
   const { attestationObject } = registration.parse(credential).response
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))

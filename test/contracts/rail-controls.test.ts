@@ -33,7 +33,7 @@ describe('rail controls: database', () => {
   afterAll(() => database.close())
   afterEach(() => database.kysely.deleteFrom('rail_control').execute())
 
-  it('says what the row says, whatever the default', async () => {
+  it('returns the row’s state, whatever the default', async () => {
     const row = { rail: 'x402-fx', enabled: false, reason: 'Maintenance.', updated_at: start }
     await database.kysely.insertInto('rail_control').values(row).execute()
     const controls = createDatabaseRailControls({ database, defaultEnabled: true })
@@ -45,7 +45,7 @@ describe('rail controls: database', () => {
     expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true, reason: null })
   })
 
-  it('says what was switched last', async () => {
+  it('returns the latest state', async () => {
     const controls = createDatabaseRailControls({ database, defaultEnabled: true })
     for (const enabled of [false, true, false]) {
       await controls.write({ rail: 'x402-fx', enabled, reason: enabled ? null : 'Off.' }, start)
@@ -54,12 +54,12 @@ describe('rail controls: database', () => {
     expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true })
   })
 
-  it('has a rail without a row off where it must be switched on first', async () => {
+  it('disables a rail without a row if it must be enabled first', async () => {
     const controls = createDatabaseRailControls({ database, defaultEnabled: false })
     expect(await controls.read('x402-fx')).toMatchObject({ enabled: false, reason: expect.any(String) })
   })
 
-  it('fails closed where the database does not answer', async () => {
+  it('fails closed when the database does not answer', async () => {
     const gone = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
     const controls = createDatabaseRailControls({ database: gone, defaultEnabled: true })
     await gone.close()
@@ -89,7 +89,7 @@ describe('rail controls: remote', () => {
     (response: ServerResponse) =>
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 
-  it('says what the control plane says', async () => {
+  it('returns the control plane’s state', async () => {
     answer = json(200, {
       rails: [
         { id: 'x402-fx', enabled: false, reason: 'Off.', more: 1 },
@@ -132,21 +132,21 @@ describe('rail controls: remote', () => {
     expect(await refusalOf(read())).toMatchObject(unknownFor(retryAfter))
   })
 
-  it('leaves switching to the control plane', async () => {
+  it('leaves changes to the control plane', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
     await expect(
       controls.write({ rail: 'x402-fx', enabled: true, reason: null }, start),
     ).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('fails closed where nothing listens', async () => {
+  it('fails closed when nothing listens', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
     expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
 
 describe('cachedRailControls', () => {
-  it('forgets what it knew of a rail that is switched', async () => {
+  it('drops its cached state of a changed rail', async () => {
     const { controls, reads } = setUp(async (rail) => ({ rail, enabled: true, reason: null }))
     await controls.read('x402-fx')
     await controls.write({ rail: 'x402-fx', enabled: false, reason: null }, start)
@@ -179,7 +179,7 @@ describe('cachedRailControls', () => {
     reason: null,
   })
 
-  it('reads once for as long as an answer holds', async () => {
+  it('reads once while an answer is valid', async () => {
     const { controls, wait, reads } = setUp(on)
     await controls.read('x402-fx')
     wait(1500)
@@ -192,7 +192,7 @@ describe('cachedRailControls', () => {
     expect(reads()).toBe(3)
   })
 
-  it('shares one read among all who ask meanwhile', async () => {
+  it('shares one read among concurrent callers', async () => {
     const { promise, resolve } = deferred()
     const { controls, wait, reads } = setUp(async (rail) => {
       await promise
@@ -206,7 +206,7 @@ describe('cachedRailControls', () => {
     expect(reads()).toBe(1)
   })
 
-  it('forgets a failure sooner', async () => {
+  it('caches a failure for a shorter time', async () => {
     let down = true
     const { controls, wait, reads } = setUp((rail) =>
       down ? Promise.reject(new Failure('controls_unavailable', 'Down.')) : on(rail),

@@ -1,4 +1,4 @@
-/** By which names a gateway is asked: those of its own origin, and no other that was made to resolve to it. */
+/** Host names of a gateway: those of its own origin are accepted, and no other that resolves to it. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newAgent } from '../journeys/agent.ts'
@@ -45,8 +45,8 @@ const lines = [
 ]
 const loopback = ['127.0.0.1', 'localhost', '[::1]', 'LocalHost']
 
-describe('a request by a name that is not ours', () => {
-  it('is refused on every path, whatever it asks for', async () => {
+describe('a request under a foreign name', () => {
+  it('is rejected on every path', async () => {
     for (const line of lines)
       for (const host of [`evil.example:${port}`, 'localhost.evil.example', '127.0.0.1:1', 'x']) {
         const { status, body } = await ask(host, line)
@@ -55,19 +55,19 @@ describe('a request by a name that is not ours', () => {
       }
   })
 
-  it('learns whether the process is alive, as balancers do, and no more', async () => {
+  it('may read the liveness check, as balancers do, and nothing else', async () => {
     expect((await ask('10.0.0.7:8080', 'GET /healthz')).body).toBe('{"status":"ok"}')
     expect((await ask('10.0.0.7:8080', 'GET /readyz')).status).toBe(200)
   })
 })
 
 describe('a gateway on this machine', () => {
-  it('is asked by each of its names', async () => {
+  it('accepts each of its names', async () => {
     for (const name of loopback)
       expect([name, (await ask(`${name}:${port}`, 'GET /api/rails')).status]).toEqual([name, 200])
   })
 
-  it('names itself to MCP clients as they know it', async () => {
+  it('identifies itself to MCP clients under the name they used', async () => {
     for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
       const host = `${name}:${port}`
       const { body } = await ask(host, 'GET /.well-known/oauth-protected-resource/mcp')
@@ -75,7 +75,7 @@ describe('a gateway on this machine', () => {
     }
   })
 
-  it('takes signatures for each of its names, and for no other', async () => {
+  it('accepts signatures for each of its names, and for no other', async () => {
     const owner = await newGuest(gateway.origin)
     const agent = await newAgent()
     await owner.ask('POST', '/api/agents/keys', {
@@ -94,7 +94,7 @@ describe('a gateway on this machine', () => {
     expect(await statusFor(`127.0.0.1:${port}`, 'localhost:1')).toBe(401)
   })
 
-  it('takes cookies from its own pages by each of its names, and from no other', async () => {
+  it('accepts cookies from its own pages under each of its names, and from no other', async () => {
     const owner = await newGuest(gateway.origin)
     const statusFrom = async (origin: string) => {
       const headers = { origin, cookie: `bursar_session=${owner.token}` }

@@ -1,4 +1,4 @@
-/** Both eras of the protocol and REST on one gateway: the same operation has the same result, denial and side effect. */
+/** Both MCP eras and REST on one gateway: the same operation has the same result, denial and side effect. */
 import type { Client as Client2026 } from '@modelcontextprotocol/client'
 import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,7 +25,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     await scene?.close()
   })
 
-  /** What differs from call to call. */
+  /** Removes members that differ between calls. */
   const steady = ({ isError, body }: Told) => {
     const {
       requestId: _requestId,
@@ -40,7 +40,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     } = body
     return { isError, ...rest }
   }
-  it('is offered alike: both eras list the same tools, resources and prompts', async () => {
+  it('is listed equally in both eras, as are resources and prompts', async () => {
     expect(modern.getNegotiatedProtocolVersion()).toBe('2026-07-28')
     const [then, now] = [await old.listTools(), await modern.listTools()]
     expect(now.tools).toEqual(then.tools)
@@ -60,13 +60,13 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     await expect(old.readResource({ uri: 'file:///etc/passwd' })).rejects.toThrow('no resource')
   })
 
-  it.each(['context', 'wallets_get', 'rails_list'])('%s reads the same', async (operation) => {
+  it.each(['context', 'wallets_get', 'rails_list'])('%s returns the same result', async (operation) => {
     const [first, ...others] = (await everywhere(operation, () => ({}))).map(steady)
     expect(first?.isError).toBe(false)
     for (const other of others) expect(other).toEqual(first)
   })
 
-  it('moves the same money, once for each key', async () => {
+  it('moves the same money, once per key', async () => {
     const balance = async () => (await ways.rest('wallets_get', {})).body.balances
     const usdc = (balances: unknown) =>
       z.array(z.looseObject({ token: z.string(), amount: z.string() })).parse(balances)[0]?.amount
@@ -78,7 +78,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
     const again = await everywhere('wallets_transfer', input, (way) => `once-${way}`)
     expect(again.map(({ body }) => body.transferId)).toEqual(first.map(({ body }) => body.transferId))
     expect(Number(usdc(await balance()))).toBe(before - 1.5)
-    // A key names one payment, over whichever way it is repeated.
+    // An idempotency key identifies one payment, over whichever transport it is repeated.
     const crossed = await everywhere('wallets_transfer', input, () => 'once-rest')
     expect(new Set(crossed.map(({ body }) => body.transferId)).size).toBe(1)
   })

@@ -50,7 +50,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     id = String(told.id)
   })
 
-  it('waits, with what the list says, for an administrator; approved, the review goes on', async () => {
+  it('waits for an administrator, with the list entry; once approved, the review continues', async () => {
     const { body } = await admin.call(list, { limit: 1 })
     expect(body.applications).toEqual([
       {
@@ -76,7 +76,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     await expect(decideOn('reject')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('is rejected for good, once, however many decide', async () => {
+  it('is rejected permanently, once, under concurrent decisions', async () => {
     const decided = await Promise.allSettled([1, 2, 3].map(() => decideOn('reject')))
     expect(decided.filter(({ status }) => status === 'fulfilled').length).toBe(1)
     expect(await say(person, { applicant })).toMatchObject({ id, status: 'rejected' })
@@ -84,7 +84,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('is carried to a reviewer that does not answer at once', async () => {
+  it('is forwarded to an asynchronous reviewer', async () => {
     const down = async () => {
       throw new Failure('provider_unavailable', 'Down.')
     }
@@ -96,7 +96,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('basic')
   })
 
-  it('is decided on by no applicant themselves, and by nobody who is no administrator', async () => {
+  it('cannot be decided by the applicant, nor by a non-administrator', async () => {
     await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'insufficient_scope' })
     await person.call(sandboxAdmin, {})
     await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'conflict' })
@@ -106,7 +106,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
-  it('holds at every level and whatever is said next, until somebody decides', async () => {
+  it('applies at every level and to later applications, until it is decided', async () => {
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { level: 'full', applicant: { ...applicant, lastName: 'Bianchi' }, documents }
     expect(await say(person, clean)).toMatchObject({ id, status: 'pending' })
@@ -124,7 +124,7 @@ onBothEngines('a name on the sanctions list', (database) => {
   it.each([
     ['approve', 'approved', 'full'],
     ['reject', 'rejected', 'none'],
-  ])('keeps what was under review already waiting: %s', async (decision, status, level) => {
+  ])('blocks earlier applications under review: %s', async (decision, status, level) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const other = { level: 'full', applicant: { ...applicant, lastName: 'Pending' }, documents }
@@ -150,7 +150,7 @@ onBothEngines('a name on the sanctions list', (database) => {
   it.each([
     ['approve', 'full'],
     ['reject', 'none'],
-  ])('said after an approval takes the level away: %s', async (decision, level) => {
+  ])('submitted after an approval revokes the level: %s', async (decision, level) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { ...applicant, lastName: 'Bianchi' }
@@ -167,7 +167,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe(level)
   })
 
-  it('that was erased is said again once it is cleared, and its clearance holds for no other name', async () => {
+  it('can be resubmitted after erasure and clearance; its clearance covers no other name', async () => {
     await person.call(erase, {})
     expect(await listed()).toContain(
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,

@@ -90,7 +90,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
   const list = async (input: unknown, person = owner) =>
     answer.parse((await person.call(decisions, input)).body)
 
-  it('shows the account’s own decisions, newest first, whatever their facts say', async () => {
+  it('shows the account’s own decisions, newest first, regardless of their facts', async () => {
     const { decisions: shown, nextCursor } = await list({})
     expect(nextCursor).toBeNull()
     expect(shown).toMatchObject([
@@ -116,7 +116,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     expect((await list({}, stranger)).decisions).toHaveLength(1)
   })
 
-  it('goes by key and by verdict, in pages', async () => {
+  it('filters by key and by verdict, in pages', async () => {
     expect((await list({ keyId })).decisions).toHaveLength(2)
     expect((await list({ keyId, verdict: 'deny' })).decisions).toMatchObject([{ amount: '9' }])
     expect((await list({ verdict: 'approval_required' })).decisions).toEqual([])
@@ -128,7 +128,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     )
   })
 
-  it('gives the same receipt before and after it is sealed, then with its place in the chain', async () => {
+  it('returns the same receipt before and after sealing, then with its place in the chain', async () => {
     const before = (await list({})).decisions
     await createSealRound(services)(never)
     const after = (await list({})).decisions
@@ -141,7 +141,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     expect(Buffer.from(payload).toString()).not.toContain('kept')
   })
 
-  it('finds no key of somebody else, and still those of a revoked one', async () => {
+  it('finds no decision of a foreign key, and still those of a revoked own one', async () => {
     for (const id of [newId('key', noon), 'key_x'])
       await expect(owner.call(decisions, { keyId: id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(stranger.call(decisions, { keyId })).rejects.toMatchObject({ code: 'not_found' })

@@ -82,7 +82,7 @@ onBothEngines('an approval', (database) => {
   const available = async () =>
     (await balances(database(), owner.accountId)).find(({ asset }) => asset === 'USDC')?.available
 
-  it('is asked above the amount alone, holds and counts nothing, and names where to look', async () => {
+  it('is required above the amount only, holds and counts nothing, and names its URL', async () => {
     await expect(spend('10')).resolves.toBeDefined()
     const { approvalId, approvalUrl } = await asked(spend('10.01'))
     expect(approvalUrl).toBe(`https://bursar.example/approvals/${approvalId}`)
@@ -103,7 +103,7 @@ onBothEngines('an approval', (database) => {
     })
   })
 
-  it('runs exactly that call once, and the agent gets its answer by its key or by polling', async () => {
+  it('runs exactly that call once, and the agent gets the result by its key or by polling', async () => {
     const { approvalId } = await asked(spend('20', { idempotencyKey: 'invoice-1' }))
     const again = await asked(spend('20', { idempotencyKey: 'invoice-1' }))
     expect(again.approvalId).toBe(approvalId)
@@ -120,7 +120,7 @@ onBothEngines('an approval', (database) => {
     expect(await available()).toBe(980_000_000n)
   })
 
-  it('is one for the same call without an idempotency key, and another for another call', async () => {
+  it('is shared by equal calls without an idempotency key, and separate for another call', async () => {
     const first = await asked(spend('20'))
     expect((await asked(spend('20'))).approvalId).toBe(first.approvalId)
     expect((await asked(spend('21'))).approvalId).not.toBe(first.approvalId)
@@ -131,14 +131,14 @@ onBothEngines('an approval', (database) => {
     expect((await asked(spend('20'))).approvalId).not.toBe(first.approvalId)
   })
 
-  it('moves the money once when two approve at once', async () => {
+  it('moves the money once under two concurrent approvals', async () => {
     const { approvalId } = await asked(spend('20', { idempotencyKey: 'twice' }))
     await Promise.allSettled(Array.from({ length: 6 }, () => approve(approvalId)))
     await expect(approve(approvalId)).resolves.toMatchObject({ body: { status: 'approved' } })
     expect(await available()).toBe(980_000_000n)
   })
 
-  it('is rejected without a second factor, for good', async () => {
+  it('is rejected without a second factor, permanently', async () => {
     const { approvalId } = await asked(spend('20', { idempotencyKey: 'no' }))
     const reject = () => owner.call(decide, { id: approvalId, decision: 'reject' })
     await expect(reject()).resolves.toMatchObject({ body: { status: 'rejected', answer: null } })
@@ -154,7 +154,7 @@ onBothEngines('an approval', (database) => {
     expect(await available()).toBe(1_000_000_000n)
   })
 
-  it('ends when nobody decides in time', async () => {
+  it('expires without a decision', async () => {
     const { approvalId } = await asked(spend('20', { idempotencyKey: 'late' }))
     await expect(approve(approvalId, after(600))).rejects.toMatchObject({
       code: 'conflict',
@@ -183,7 +183,7 @@ onBothEngines('an approval', (database) => {
       () => owner.call(transfer, { destination: payee, amount: '990', signature: 'sandbox' }),
       { code: 'insufficient_funds' },
     ],
-  ] as const)('is judged again when it runs: %s', async (_name, meanwhile, problem) => {
+  ] as const)('is evaluated again when it runs: %s', async (_name, meanwhile, problem) => {
     const { approvalId } = await asked(spend('20', { idempotencyKey: 'judged' }))
     await meanwhile()
     const before = await available()
@@ -192,7 +192,7 @@ onBothEngines('an approval', (database) => {
     expect(await available()).toBe(before)
   })
 
-  it('is finished by a job where the process that ran it is gone, and not begun after its time', async () => {
+  it('is finished by a job when its process died, and not started after its expiry', async () => {
     const [kept, late] = [await asked(spend('20', { idempotencyKey: 'kept' })), await asked(spend('21'))]
     const approved = { status: 'approved' as const, decided_at: noon }
     await database()
@@ -246,7 +246,7 @@ onBothEngines('an approval', (database) => {
     await expect(spend('50', { idempotencyKey: 'two' })).rejects.toMatchObject({ code: 'policy_denied' })
   })
 
-  it('is not asked for what is denied anyway', async () => {
+  it('is not requested for a call that is denied anyway', async () => {
     await expect(spend('51')).rejects.toMatchObject({ code: 'policy_denied' })
     const { body } = await owner.call(list, {})
     expect(body).toMatchObject({ approvals: [] })
@@ -263,7 +263,7 @@ onBothEngines('an approval', (database) => {
     await expect(approve(approvalId)).resolves.toBeDefined()
   })
 
-  it('is nothing for strangers, other keys, or a key to decide', async () => {
+  it('is hidden from other accounts and other keys, and cannot be decided by a key', async () => {
     const { approvalId: id } = await asked(spend('20'))
     const stranger = await newSignedIn(services)
     await expect(stranger.call(get, { id })).rejects.toMatchObject({ code: 'not_found' })

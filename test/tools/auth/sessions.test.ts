@@ -28,7 +28,7 @@ onBothEngines('sessions', (database) => {
     person = await newSignedIn(services)
   })
 
-  it('tell whose they are, with a token that was renewed', async () => {
+  it('return their account, with a renewed token', async () => {
     const { body } = await person.call(session, {}, { at: after(60) })
     expect(body).toMatchObject({
       account: { id: person.accountId, role: 'user', guest: false, displayName: 'Ada', mfaEnrolled: false },
@@ -38,7 +38,7 @@ onBothEngines('sessions', (database) => {
     expect(renewed.token).not.toBe(person.token)
   })
 
-  it('are listed newest first, page by page, those of others never', async () => {
+  it('are listed newest first, page by page, without those of other accounts', async () => {
     const others = await Promise.all([1, 2, 3].map((n) => signInAgain(services, person.accountId, after(n))))
     await newSignedIn(services)
     const { sessions } = await sessionsOf(person)
@@ -69,7 +69,7 @@ onBothEngines('sessions', (database) => {
     await expect(person.call(list, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('end for good by signing out, others go on', async () => {
+  it('end permanently at sign-out, without affecting others', async () => {
     const other = await signInAgain(services, person.accountId)
     await expect(person.call(logout, {})).resolves.toMatchObject({ body: { revoked: true } })
     await expect(person.call(session, {})).rejects.toEqual(refused)
@@ -77,7 +77,7 @@ onBothEngines('sessions', (database) => {
     expect((await sessionsOf(other)).sessions).toHaveLength(1)
   })
 
-  it('are ended one by one by their owner alone', async () => {
+  it('are ended individually by their owner alone', async () => {
     const other = await signInAgain(services, person.accountId)
     const stranger = await newSignedIn(services)
     const id = (await sessionsOf(other)).sessions.find(({ current }) => current)?.id
@@ -88,7 +88,7 @@ onBothEngines('sessions', (database) => {
     await expect(person.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  it('are ended all but the one that asks, and nobody else’s', async () => {
+  it('are ended except the current one, without affecting other accounts', async () => {
     const others = [
       await signInAgain(services, person.accountId),
       await signInAgain(services, person.accountId),

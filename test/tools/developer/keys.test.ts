@@ -53,7 +53,7 @@ onBothEngines('developer API keys', (database) => {
     for (const text of [JSON.stringify(shown), JSON.stringify(rows)]) expect(text).not.toContain(body.key)
   })
 
-  it('are made once for an idempotency key, whose second answer has no secret', async () => {
+  it('are created once per idempotency key, and the second answer has no secret', async () => {
     const ask = () => person.call(create, spender, { idempotencyKey: 'create-1' })
     const [first, second] = [await ask(), await ask()]
     expect(second).toMatchObject({ replayed: true, body: { id: first.body.id, key: null } })
@@ -61,7 +61,7 @@ onBothEngines('developer API keys', (database) => {
     expect(JSON.stringify(kept)).not.toContain(String(first.body.key))
   })
 
-  it('need a policy to spend, scopes that there are, and an end to come', async () => {
+  it('need a policy to spend, known scopes, and a future expiry', async () => {
     for (const input of [
       { name: 'Payer', scopes: ['wallets:transfer'] },
       { name: '', scopes: [] },
@@ -91,7 +91,7 @@ onBothEngines('developer API keys', (database) => {
     await expect(stranger.call(list, {})).resolves.toMatchObject({ body: { keys: [] } })
   })
 
-  it('never do what is for a person, whatever their scopes', async () => {
+  it('never perform personal operations, whatever their scopes', async () => {
     const principal = await principalOf(await secretOf(spender))
     for (const tool of [create, list, revoke])
       await expect(run(tool, callOf(services, principal), tool.example)).rejects.toMatchObject({
@@ -103,7 +103,7 @@ onBothEngines('developer API keys', (database) => {
     })
   })
 
-  it('never pass a rail that is switched off', async () => {
+  it('never pass a disabled rail', async () => {
     const principal = await principalOf(await secretOf(spender))
     await services.railControls.write(
       { rail: 'wallet-transfer', enabled: false, reason: 'Maintenance.' },

@@ -16,7 +16,7 @@ onBothEngines('swap quotes', (database) => {
   })
   const ask = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
 
-  it('have every member of the contract, and are kept for half a minute', async () => {
+  it('have every member of the contract, and are stored for half a minute', async () => {
     const body = await ask({ amountIn: 100.5 })
     expect(body).toEqual({
       id: expect.stringMatching(/^quote_/),
@@ -51,7 +51,7 @@ onBothEngines('swap quotes', (database) => {
     expect(kept?.expires_at).toEqual(new Date(noon.getTime() + 30_000))
   })
 
-  it('stay on the chain where no other is named, take tokens and chains in any case, and their own digits', async () => {
+  it('default to the source chain, and accept tokens and chains in any case', async () => {
     const { toChain: _, ...here } = usual
     expect((await person.call(quote, { ...here, toToken: 'weth', amountIn: '5' })).body).toMatchObject({
       toToken: 'WETH',
@@ -73,7 +73,7 @@ onBothEngines('swap quotes', (database) => {
     ['an unknown chain', { fromChain: 'tron' }, 'fromChain', 'solana'],
     ['an unknown target', { toChain: 'basis' }, 'toChain', 'arbitrum'],
     ['more digits than the token has', { amountIn: '1.0000001' }, 'amountIn', 'fewer'],
-  ])('refuse %s, and say what is known', async (_name, changes, path, hint) => {
+  ])('reject %s, and list the supported values', async (_name, changes, path, hint) => {
     await expect(ask(changes)).rejects.toMatchObject({
       code: 'invalid_request',
       members: { issues: [{ path }], hint: expect.stringContaining(hint) },
@@ -85,7 +85,7 @@ onBothEngines('swap quotes', (database) => {
     ['no amount', { amountIn: undefined }],
     ['nothing', { amountIn: '0' }],
     ['a member that is not known', { slippage: 1 }],
-  ])('refuse %s', async (_name, changes) => {
+  ])('reject %s', async (_name, changes) => {
     await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
@@ -93,7 +93,7 @@ onBothEngines('swap quotes', (database) => {
     ['next to nothing', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
     ['less than gas takes', { amountIn: '0.01' }],
     ['more than there is', { amountIn: '1000000000000' }],
-  ])('do not offer a way for %s, and say that another amount may help', async (_name, changes) => {
+  ])('find no route for %s, and suggest another amount', async (_name, changes) => {
     const refusal = await ask(changes).catch((error: unknown) => error)
     expect(refusal).toMatchObject({
       code: 'no_route',

@@ -40,7 +40,7 @@ onBothEngines('an allowance', (database) => {
       },
     ],
   ])('by the %s that owns the wallet', (_name, make) => {
-    it('is the key’s daily budget unless another is named, holds on chain, and is listed', async () => {
+    it('defaults to the key’s daily budget, is enforced on chain, and is listed', async () => {
       const { owner, sign } = await make()
       const { principal, sign: signAsAgent } = await scene.addAgent(owner)
       const agentId = idOf(principal)
@@ -92,7 +92,7 @@ onBothEngines('an allowance', (database) => {
     })
   })
 
-  it('is asked for again where the chain did not answer, and set once', async () => {
+  it('is resubmitted when the chain did not answer, and set once', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
     const intent = await ask(owner, { agentId, dailyMax: '7' })
@@ -112,7 +112,7 @@ onBothEngines('an allowance', (database) => {
     expect(await services.chain.blockNumber()).toBe(block)
   })
 
-  it('is no matter of a wallet that the gateway signs for', async () => {
+  it('does not apply to a wallet that the gateway signs for', async () => {
     const owner = await scene.newOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
     await expect(ask(owner, { agentId })).rejects.toMatchObject({ code: 'conflict' })
@@ -122,7 +122,7 @@ onBothEngines('an allowance', (database) => {
     expect(await scene.call(list, owner, {})).toEqual({ allowances: [], nextCursor: null })
   })
 
-  it('is the cards’ own too: named by its amount, down to nothing, and listed page by page', async () => {
+  it('can be set for cards too, by amount, down to zero, and is listed page by page', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
     await expect(ask(owner, { agentId: 'cards' })).rejects.toMatchObject({ code: 'invalid_request' })
@@ -145,7 +145,7 @@ onBothEngines('an allowance', (database) => {
     })
   })
 
-  it('is for keys of one’s own', async () => {
+  it('accepts only one’s own keys', async () => {
     const [{ owner }, eve] = [await scene.newPasskeyOwner(), await scene.newPasskeyOwner()]
     const agentId = idOf((await scene.addAgent(eve.owner)).principal)
     await expect(ask(owner, { agentId, dailyMax: '1' })).rejects.toMatchObject({ code: 'not_found' })
