@@ -1,8 +1,8 @@
-/** A port of this machine, for a process that goes by another's address and cannot tell its own. */
+/** A free port, for a process whose URL must be known before it listens. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** One that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -37,7 +37,7 @@ const client = createPublicClient({
 it.each([
   ['an estimate', () => client.estimateGas({ account, to: address, data })],
   ['a call', () => client.readContract({ address, abi, functionName: 'permit', args } as never)],
-])('tells of %s that failed without what was signed', async (_, attempt) => {
+])('describes %s that failed without its signed arguments', async (_, attempt) => {
   const error = await attempt().then(
     () => new Error('it did not fail'),
     (cause: unknown) => new Failure('settlement_pending', 'It is not known yet.', {}, { cause }),

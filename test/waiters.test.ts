@@ -3,7 +3,7 @@ import { createWaiters } from '../src/waiters.ts'
 
 const never = new AbortController().signal
 
-it('looks once a round for all who wait, and not at all where nobody does', async () => {
+it('polls once a round for all waiters, and not at all without waiters', async () => {
   const asked: (readonly string[])[] = []
   const there = new Map<string, number>()
   const lookout = createWaiters<number>({
@@ -27,7 +27,7 @@ it('looks once a round for all who wait, and not at all where nobody does', asyn
   expect(asked.length).toBe(rounds)
 })
 
-it('tells those who wait where it cannot look', async () => {
+it('rejects the waiters when polling fails', async () => {
   const lookout = createWaiters({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
   await expect(lookout.until('a', never)).rejects.toThrow('away')
 })

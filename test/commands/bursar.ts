@@ -9,7 +9,7 @@ export interface Ended {
   readonly err: string
 }
 
-/** Runs `bursar` with arguments and waits for its end. @param env in place of a bare sandbox's. */
+/** Runs `bursar` with arguments and waits for its exit. @param env replaces a minimal sandbox environment. */
 export async function bursar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

@@ -35,7 +35,7 @@ const userName = () => form('What is your name?', 'name', 'string')
 
 type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof said>
 
-/** The round that a call is in, by the state that it echoes. @throws the protocol's error for a state that is not ours. */
+/** The round of a call, read from its echoed state. @throws the protocol's error for a foreign state. */
 async function roundOf(context: ServerContext): Promise<number> {
   const state = context.mcpReq.requestState()
   if (state === undefined) return 0
@@ -52,7 +52,7 @@ const isAnswered = ({ mcpReq: { inputResponses } }: ServerContext, name: string)
 const has = ({ mcpReq: { inputResponses } }: ServerContext, name: string) =>
   inputResponses?.[name] !== undefined
 
-/** Asks in the first round, and with a signed state. */
+/** Requests input in the first round, with a signed state. */
 async function confirmed(context: ServerContext): Promise<Round> {
   const round = await roundOf(context)
   if (round === 1 && isAnswered(context, 'confirm')) return said('state-ok')
@@ -120,7 +120,7 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
   test_streaming_elicitation: async () => inputRequired({ inputRequests: { user_name: userName() } }),
 }
 
-/** Tools that send something before they answer, or need something. */
+/** Tools that send notifications before they answer, or need a capability. */
 const sending: Readonly<
   Record<
     string,
@@ -156,7 +156,7 @@ const sending: Readonly<
 const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
 const cached = { ttlMs: 1_000, cacheScope: 'private' } as const
 
-/** Adds the fixture. What is not the suite's is answered by the product. */
+/** Adds the fixture. Requests outside it are answered by the product. */
 export const on2026: Registrations['on2026'] = (server, { offer, caller, notifier }) => {
   server.registerCapabilities({
     logging: {},

@@ -1,15 +1,15 @@
 /**
- * What stands before one gateway or several: adds the key where a client cannot send it, passes everything else on as it
- * came, Host and Origin too, and takes the next gateway for each request, whoever sends it.
+ * A reverse proxy for one gateway or several: adds the API key for clients that cannot send one, forwards everything
+ * else unchanged, including Host and Origin, and picks the next gateway for each request.
  */
 import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
 import { pipeline } from 'node:stream'
 
-/** A front that listens. */
+/** A listening proxy. */
 export interface Front {
   readonly origin: string
-  /** Names the gateways behind it, and the key; null: clients bring their own. */
+  /** Sets the ports of the gateways, and the API key; null if clients send their own. */
   serve(behind: { readonly ports: readonly number[]; readonly apiKey: string | null }): void
   close(): void
 }

@@ -1,7 +1,7 @@
 /**
- * The official MCP conformance suite against the gateway: the required server scenarios of both eras, and the metadata of
- * the authorization server. `npm run conformance`; npm brings the suite and the Node that it needs, for this run alone.
- * Where TEST_DATABASE_URL names a server there are two gateways on it, and requests of 2025 go to them in turns.
+ * The official MCP conformance suite against the gateway: the required server scenarios of both eras, and the metadata
+ * of the authorization server. `npm run conformance`; npm downloads the suite and the Node version that it needs, for
+ * this run only. If TEST_DATABASE_URL names a server, two gateways use it, and requests of 2025 alternate between them.
  * @see https://github.com/modelcontextprotocol/conformance
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -20,7 +20,7 @@ const NODE = 'node@24.9.0'
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const
 const START_MS = 60_000
 
-/** Longer than any run takes: the suite has its own limit for each scenario. */
+/** Longer than any run: the suite has its own limit for each scenario. */
 const RUN_MS = 15 * 60_000
 
 const isColoured = process.stdout.isTTY && process.env.NO_COLOR === undefined
@@ -28,7 +28,7 @@ const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${te
 
 const check = z.looseObject({ id: z.string(), status: z.string(), errorMessage: z.string().optional() })
 
-/** What came of a scenario. */
+/** Result of a scenario. */
 interface Line {
   readonly scenario: string
   readonly isRequired: boolean
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     for (const revision of REVISIONS) {
       const required = await requiredOf(revision)
       const output = join(results, revision)
-      // What the fixture says of changes in 2026 stays within its process; sessions of 2025 are at home in all of them.
+      // The fixture's 2026 notifications stay within one process; 2025 sessions work on every gateway.
       const behind = revision === '2025-11-25' ? ports : ports.slice(0, 1)
       front.serve({ ports: behind, apiKey })
       say(`\nServer, ${revision}: ${required.size} required scenarios, gateways: ${behind.length}`)
@@ -79,7 +79,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** A gateway as a process of its own, known by the address of what stands before it. */
+/** A gateway as a child process, identified by the origin of its proxy. */
 async function startGateway(origin: string, store: Readonly<Record<string, string>>) {
   const port = await freePort()
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/conformance/gateway.ts'], {
@@ -91,7 +91,7 @@ async function startGateway(origin: string, store: Readonly<Record<string, strin
       CHAIN: 'simulated',
       LOG_LEVEL: 'warn',
       PUBLIC_ORIGIN: origin,
-      // The suite is one client that asks as fast as it can.
+      // The suite is a single client that sends requests as fast as possible.
       RATE_MUTATIONS: '100000/60',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -146,7 +146,7 @@ async function suite(args: readonly string[], onLine: (line: string) => void): P
   return child.exitCode
 }
 
-/** The scenarios that a revision requires of a server, by the suite's own list. */
+/** The scenarios that a revision requires of a server, from the suite's own list. */
 async function requiredOf(revision: string): Promise<ReadonlySet<string>> {
   const lines: string[] = []
   await suite(['list', '--requirements', revision], (line) => lines.push(line))
@@ -171,7 +171,10 @@ function linesOf(directory: string, prefix: string, required: ReadonlySet<string
   })
 }
 
-/** Shows the table. @returns how many required scenarios failed or are missing; at least one where the suite says so. */
+/**
+ * Prints the table. @returns the number of required scenarios that failed or are missing; at least one if the suite
+ * failed.
+ */
 function tell(
   lines: readonly Line[],
   { required, code }: { required: ReadonlySet<string>; code: number },
@@ -194,7 +197,7 @@ function tell(
   return code === 0 ? failed : Math.max(failed, 1)
 }
 
-/** Long work says where it is, on the error output. */
+/** Reports progress on standard error. */
 function progressLine(line: string): void {
   const scenario = /^=== Running scenario: (\S+)/.exec(line)?.[1]
   if (scenario !== undefined) process.stderr.write(`  … ${scenario}\n`)

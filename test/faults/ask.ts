@@ -1,12 +1,11 @@
-/** Requests that are timed and never wait for ever, and what every refusal for want of a part must look like. */
+/** Timed requests with a time limit, and the required form of a refusal for an unavailable part. */
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { failures, isFailureCode } from '../../src/failure.ts'
 
-/** No answer may take longer, whatever is broken. */
+/** Limit for any answer, during any fault, in milliseconds. */
 export const LONGEST_MS = 10_000
 
-/** An answer. */
 export interface Told {
   readonly status: number
   readonly ms: number
@@ -14,7 +13,7 @@ export interface Told {
   readonly body: Record<string, unknown>
 }
 
-/** Sends JSON, reads JSON. @throws Error where no answer comes within {@link LONGEST_MS}. */
+/** Sends JSON, reads JSON. @throws Error without an answer within {@link LONGEST_MS}. */
 export async function ask(
   url: string,
   {
@@ -34,7 +33,7 @@ export async function ask(
   return { status: response.status, ms: performance.now() - start, headers: response.headers, body: told }
 }
 
-/** Expects a 503 of the table that says when to come back. @param code any, or these. */
+/** Expects a 503 from the failure table with a retry time. @param code any, or these. */
 export function expectUnavailable(told: Told, ...codes: readonly string[]): void {
   const { code, status, retryAfter } = z
     .object({ code: z.string(), status: z.number(), retryAfter: z.int().positive() })

@@ -1,4 +1,4 @@
-/** Transfers of a gateway's demo wallet, as a client with an idempotency key makes them. */
+/** Transfers of a gateway's demo wallet, by a client with idempotency keys. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { ask, type Told } from './ask.ts'
@@ -8,18 +8,18 @@ const wallet = z.object({
   balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
 })
 
-/** A client of one gateway. */
+/** Client of one gateway. */
 export interface Client {
   readonly key: string
   get(path: string): Promise<Told>
   post(path: string, body: unknown, idempotencyKey?: string): Promise<Told>
   transfer(amount: string, idempotencyKey: string): Promise<Told>
-  /** Repeats a transfer for as long as nobody knows what became of it. */
+  /** Repeats a transfer until its outcome is final. */
   untilKnown(amount: string, idempotencyKey: string): Promise<Told>
   usdc(): Promise<{ amount: string; held: string }>
 }
 
-/** The demo key's client. */
+/** Returns the demo key's client. */
 export async function clientOf(origin: string): Promise<Client> {
   const { demoApiKey: key } = credentials.parse((await ask(`${origin}/sandbox/credentials`)).body)
   const authorization = `Bearer ${key}`

@@ -1,4 +1,4 @@
-/** What is wrong with an answer: nothing, or a few words. */
+/** Checks an answer against the document. Returns nothing, or a short description of the error. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
 import { type FailureCode, failures } from '../../src/failure.ts'
@@ -6,10 +6,10 @@ import type { Answer } from './send.ts'
 import type { Operation, Shot } from './shots.ts'
 import type { Schema } from './values.ts'
 
-/** The longest that any answer may take, as docs/operations.md promises. */
+/** The limit for any answer, promised in docs/operations.md, in milliseconds. */
 const MAX_ANSWER_MS = 10_000
 
-/** Refusals that any route may answer, whatever the document says of it. */
+/** Failures that any route may answer, beyond its documented ones. */
 const anywhere: ReadonlySet<string> = new Set([
   'invalid_request',
   'ambiguous_credentials',
@@ -18,13 +18,13 @@ const anywhere: ReadonlySet<string> = new Set([
   'unsupported_media_type',
 ])
 
-/** What JSON-RPC calls a bug of the server. */
+/** JSON-RPC's code for a server error. */
 const INTERNAL_ERROR = -32_603
 
-/** What the sandbox itself may say for now: no aggregator offers a way for every pair and amount. */
+/** Failures of the sandbox's providers: no aggregator has a route for every pair and amount. */
 const explained: ReadonlySet<string> = new Set(['no_route'])
 
-/** A stack, or a path of our machine. */
+/** A stack trace, or a path of this machine. */
 const INSIDES = /\bat .{1,80}:\d+:\d+|node_modules|\.build\/|\/src\/[a-z]|SELECT .* FROM|syntax error at/i
 
 const problemShape = z.looseObject({
@@ -34,21 +34,21 @@ const problemShape = z.looseObject({
   instance: z.string(),
 })
 
-/** Judges answers by the document. */
+/** Checks answers against the document. */
 export interface Judge {
   rest(operation: Operation, shot: Shot, answer: Answer): string[]
-  /** A tool's result, by its name. */
+  /** Checks a tool's result. */
   tool(name: string, outputSchema: Schema, answer: Answer): string[]
 }
 
-/** A judge who has read the document. */
+/** Compiles the document's schemas. */
 export function createJudge(problem: Schema): Judge {
   const validator = new AjvJsonSchemaValidator()
   const checks = new Map<Schema, (value: unknown) => string | null>()
   const check = (schema: Schema, value: unknown): string | null => {
     let found = checks.get(schema)
     if (found === undefined) {
-      // The validator's own type of a schema is as loose as JSON.
+      // The validator's own type for a schema is as loose as JSON.
       const validate = validator.getValidator({ ...schema } as Parameters<typeof validator.getValidator>[0])
       found = (given) => {
         const result = validate(given)
@@ -117,7 +117,7 @@ export function createJudge(problem: Schema): Judge {
       const message = rpc.safeParse(parsedOf(dataOf(answer)))
       if (!message.success && answer.status >= 400)
         return [...wrong, ...problemIn(answer.text, answer.status).wrong]
-      // A message without an id is a notification, which nothing answers.
+      // A message without an id is a notification, which has no answer.
       if (answer.status === 202 && answer.text === '') return wrong
       if (!message.success) return [...wrong, `${name}: no JSON-RPC answer`]
       const { error, result } = message.data
@@ -147,7 +147,7 @@ const rpc = z.looseObject({
     .optional(),
 })
 
-/** The message of an answer, which may come as an event stream. */
+/** The message of an answer, which may be an event stream. */
 function dataOf({ text, headers }: Answer): string {
   if (!String(headers['content-type']).startsWith('text/event-stream')) return text
   return /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text

@@ -1,7 +1,7 @@
-/** What a person reads of a campaign. */
+/** The text report of a campaign. */
 import type { Finding, Outcome } from './campaign.ts'
 
-/** A finding with the command that repeats it. */
+/** A finding with the command that reproduces it. */
 export function findingText({ what, where, shot, told, times }: Finding, origin: string): string {
   const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
   const body = shot.body === null ? [] : [`--data-raw ${quoted(shot.body.slice(0, 2_000))}`]
@@ -17,7 +17,7 @@ export function findingText({ what, where, shot, told, times }: Finding, origin:
   return [`${where}: ${what} (${times} times)`, `  ${command.join(' ')}`, `  answered: ${told}`].join('\n')
 }
 
-/** How the routes answered, one a line. */
+/** Status counts per route, one a line. */
 export function seenText({ seen }: Outcome): string {
   return [...seen]
     .sort(([one], [other]) => (one < other ? -1 : 1))

@@ -59,7 +59,7 @@ describe('an Ed25519 public key', () => {
 })
 
 describe('the hash of a policy', () => {
-  it('is the same for the same policy in any order, and another for another', () => {
+  it('is equal for the same policy in any order, and differs for another', () => {
     const { currency, ...rest } = policy
     expect(policyHashOf({ ...rest, currency, categories: { allow: ['transfer'] } })).toBe(
       policyHashOf({ currency, ...rest, categories: { allow: ['transfer'] } }),
@@ -88,7 +88,7 @@ onBothEngines('keys', (database) => {
     }
     const ask = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
 
-    it('acts for its owner, and only its hash is stored', async () => {
+    it('authenticates as its owner, and only its hash is stored', async () => {
       const secret = await secretOf({ scopes: ['wallets:read'], name: 'CI' })
       await expect(ask(secret)).resolves.toMatchObject({
         kind: 'key',
@@ -103,20 +103,20 @@ onBothEngines('keys', (database) => {
       ).not.toContain(secret)
     })
 
-    it('is unknown where nobody made it, or not quite so', async () => {
+    it('is unknown if it was never issued, or differs slightly', async () => {
       const secret = await secretOf()
       for (const given of ['bsk_sandbox_x', `${secret}x`, secret.slice(0, -1), secret.toUpperCase(), ''])
         await expect(ask(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
     })
 
-    it('is unknown once it is revoked, and from the moment that it expires', async () => {
+    it('is unknown once it is revoked, and from the moment of its expiry', async () => {
       await expect(secretOf({ status: 'revoked' }).then(ask)).rejects.toMatchObject({ code: 'unknown_key' })
       const secret = await secretOf({ expiresAt: new Date(noon.getTime() + 1) })
       await expect(ask(secret)).resolves.toMatchObject({ kind: 'key' })
       await expect(ask(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({ code: 'unknown_key' })
     })
 
-    it('is answered 423 while its owner is locked', async () => {
+    it('gets 423 while its owner is locked', async () => {
       const secret = await secretOf()
       await lock('locked')
       await expect(ask(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
@@ -136,7 +136,7 @@ onBothEngines('keys', (database) => {
       at: noon,
     })
 
-    it('is registered once: again it is a conflict, which does not break the transaction', async () => {
+    it('is registered once: a second registration is a conflict, which does not break the transaction', async () => {
       const x = publicKey()
       await registerAgentKey({ database: database(), newId }, agent(x))
       const other = publicKey()
@@ -168,7 +168,7 @@ onBothEngines('keys', (database) => {
       })
     })
 
-    it('is registered by its owner, who gets the same answer for the same idempotency key', async () => {
+    it('is registered by its owner, with the same answer for the same idempotency key', async () => {
       const x = publicKey()
       const call = callOf(await servicesOn(database()), person, { idempotencyKey: 'register' })
       const input = { name: 'Bot', publicKey: x, scopes: ['wallets:transfer'], policy }
@@ -207,7 +207,7 @@ onBothEngines('keys', (database) => {
         { policy: { ...policy, perTransactoin: { max: '1' } } },
         'policy',
       ],
-    ])('is refused with %s', async (_name, changes, path) => {
+    ])('is rejected with %s', async (_name, changes, path) => {
       const call = callOf(await servicesOn(database()), person)
       const input = { name: 'Bot', publicKey: publicKey(), scopes: ['wallets:transfer'], policy, ...changes }
       await expect(run(createAgentKey, call, input)).rejects.toMatchObject({

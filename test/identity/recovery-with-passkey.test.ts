@@ -1,4 +1,4 @@
-/** Recovery of an account that has a passkey: the code alone is not enough, and no other passkey will do. */
+/** Recovery of an account with a passkey: the code alone is not enough, and other passkeys are rejected. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { lockAccount } from '../../src/identity/locks.ts'
@@ -18,7 +18,7 @@ const challenge = z.looseObject({ challengeId: z.string(), publicKey: z.unknown(
 const refused = { code: 'unauthenticated' }
 
 onBothEngines('recovery with a passkey', (database) => {
-  /** A locked account with a mailbox and a passkey, and the device that holds it. */
+  /** A locked account with a mailbox and a passkey, and its device. */
   const lockedOut = async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
@@ -32,7 +32,7 @@ onBothEngines('recovery with a passkey', (database) => {
     return { scene, mailbox, account, device }
   }
 
-  it('takes the code with an assertion over the options that came with it', async () => {
+  it('accepts the code with an assertion over the options that came with it', async () => {
     const { scene, mailbox, account, device } = await lockedOut()
     const { answer, ...given } = await scene.recover(mailbox)
     await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required' })
@@ -40,7 +40,7 @@ onBothEngines('recovery with a passkey', (database) => {
     expect(recovered.account.id).toBe(account.id)
   })
 
-  it('refuses another account’s passkey, an assertion that was used and one without the code', async () => {
+  it('rejects another account’s passkey, a replayed assertion and one without the code', async () => {
     const [victim, thief] = [await lockedOut(), await lockedOut()]
     const { answer, ...given } = await victim.scene.recover(victim.mailbox)
     const stolen = thief.device.get(answer.publicKey)
@@ -56,7 +56,7 @@ onBothEngines('recovery with a passkey', (database) => {
     })
   })
 
-  it('takes a passkey alone where the account has no address, and nobody’s where it has one', async () => {
+  it('accepts a passkey alone only for an account without an address', async () => {
     const { services } = await codeScene(database())
     const anybody = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
     const begun = challenge.parse((await anybody(webauthn, { action: 'register' })).body)

@@ -39,12 +39,12 @@ const rawOf = (
   fields: Object.entries(headers).map(([name, value]) => ({ name, value })),
 })
 
-describe('a request that we sign', () => {
+describe('a request signed by our client', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
 
-  /** What an independent verifier says of it. */
-  const holds = (method: string, target: string, headers: Record<string, string>) =>
+  /** Verdict of an independent verifier. */
+  const verifies = (method: string, target: string, headers: Record<string, string>) =>
     httpbis.verifyMessage(
       {
         keyLookup: async ({ keyid }) =>
@@ -63,9 +63,9 @@ describe('a request that we sign', () => {
       { keyId, privateKey },
       { origin, method: 'GET', target, body: null, at },
     )
-    expect(await holds('GET', target, headers)).toBe(true)
-    expect(await holds('POST', target, headers)).toBe(false)
-    expect(await holds('GET', `${target}x`, headers)).toBe(false)
+    expect(await verifies('GET', target, headers)).toBe(true)
+    expect(await verifies('POST', target, headers)).toBe(false)
+    expect(await verifies('GET', `${target}x`, headers)).toBe(false)
   })
 
   it.each(targets)('is verified with its body and idempotency key: POST %s', async (target) => {
@@ -76,10 +76,10 @@ describe('a request that we sign', () => {
     )
     expect(headers['content-digest']).toBe(contentDigest(body))
     expect(headers['signature-input']).toMatch(/"content-digest" "idempotency-key"\)/)
-    expect(await holds('POST', target, headers)).toBe(true)
-    expect(await holds('POST', target, { ...headers, 'idempotency-key': 'invoice-18' })).toBe(false)
+    expect(await verifies('POST', target, headers)).toBe(true)
+    expect(await verifies('POST', target, { ...headers, 'idempotency-key': 'invoice-18' })).toBe(false)
     expect(
-      await holds('POST', target, { ...headers, 'content-digest': contentDigest(Buffer.from('x')) }),
+      await verifies('POST', target, { ...headers, 'content-digest': contentDigest(Buffer.from('x')) }),
     ).toBe(false)
   })
 })
@@ -121,7 +121,7 @@ onBothEngines('a signed request', (database) => {
   const signPost = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     sign({ method: 'POST', body: body.toString(), ...request }, parameters)
 
-  it.each(targets)('by an independent library is taken: GET and POST %s', async (target) => {
+  it.each(targets)('by an independent library is accepted: GET and POST %s', async (target) => {
     const url = `${origin}${target}`
     expect(await ask(rawOf(await sign({ url }), { target }))).toMatchObject({
       kind: 'key',
@@ -133,7 +133,7 @@ onBothEngines('a signed request', (database) => {
     ).toMatchObject({ kind: 'key' })
   })
 
-  it.each(targets)('by ourselves is taken: %s', async (target) => {
+  it.each(targets)('by our client is accepted: %s', async (target) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
     await register(privateKey.export({ format: 'jwk' }).x ?? '')
@@ -146,12 +146,12 @@ onBothEngines('a signed request', (database) => {
     })
   })
 
-  it('is taken without alg, and with whatever else it covers', async () => {
+  it('is accepted without alg, and with additional covered components', async () => {
     const headers = { ...(await signPost()), 'user-agent': 'curl/8' }
     expect(await ask(rawOf(headers, post))).toMatchObject({ kind: 'key' })
   })
 
-  it('is not moved to another target, however alike', async () => {
+  it('is not valid for another target, however similar', async () => {
     for (const [signed, sent] of [
       ['/api/wallets?a=b', '/api/wallets?a=c'],
       ['/api/wallets?a=b', '/api/wallets'],
@@ -171,7 +171,7 @@ onBothEngines('a signed request', (database) => {
       ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('holds for the configured origin alone', async () => {
+  it('is valid for the configured origin only', async () => {
     for (const elsewhere of [
       'https://evil.example',
       'https://bursar.example:8443',
@@ -185,14 +185,14 @@ onBothEngines('a signed request', (database) => {
   })
 
   it.each(['@method', '@authority', '@path', '@query', 'content-digest', 'idempotency-key'])(
-    'is refused where it does not cover %s',
+    'is rejected without coverage of %s',
     async (name) => {
       const headers = await signPost({ idempotencyKey: 'once', uncovered: [name] })
       await expect(ask(rawOf(headers, post))).rejects.toMatchObject({ code: 'signature_invalid' })
     },
   )
 
-  it('is refused with a body or an idempotency key that came later', async () => {
+  it('is rejected with a body or an idempotency key added later', async () => {
     await expect(ask(rawOf(await sign({ method: 'POST' }), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
@@ -202,7 +202,7 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(digested))).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('is refused with another body than its digest’s', async () => {
+  it('is rejected with a body that does not match its digest', async () => {
     await expect(
       ask(rawOf(await signPost(), { ...post, body: Buffer.from('{"amount":"9"}') })),
     ).rejects.toMatchObject({
@@ -224,13 +224,13 @@ onBothEngines('a signed request', (database) => {
     ['an end before its beginning', { expires: inSeconds(-1) }],
     ['another algorithm', { alg: 'hmac-sha256' }],
     ['an algorithm that is none', { alg: 'none' }],
-  ])('is refused with %s', async (_name, parameters) => {
+  ])('is rejected with %s', async (_name, parameters) => {
     await expect(ask(rawOf(await signPost({}, parameters), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
   })
 
-  it('holds to the second, with 30 s of skew either way', async () => {
+  it('expires to the second, with 30 s of skew either way', async () => {
     const at = async (created: number, expires: number) =>
       ask(rawOf(await sign({}, { created: inSeconds(created), expires: inSeconds(expires) })))
     await expect(at(30, 60)).resolves.toMatchObject({ kind: 'key' })
@@ -240,7 +240,7 @@ onBothEngines('a signed request', (database) => {
     await expect(at(-270, 30)).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is refused where it was changed', async () => {
+  it('is rejected after any change', async () => {
     const headers = await signPost()
     const changed = (name: string, change: (value: string) => string) =>
       ask(rawOf({ ...headers, [name]: change(headers[name] ?? '') }, post))
@@ -274,7 +274,7 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(headers, post))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is refused with half of its headers, or with two signatures', async () => {
+  it('is rejected with half of its headers, or with two signatures', async () => {
     const { signature = '', 'signature-input': input = '', ...rest } = await signPost()
     await expect(ask(rawOf({ ...rest, signature }, post))).rejects.toMatchObject({
       code: 'signature_invalid',
@@ -288,7 +288,7 @@ onBothEngines('a signed request', (database) => {
     ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('is refused of an unknown key, before and after it was revoked', async () => {
+  it('is rejected for an unknown key, before and after it was revoked', async () => {
     const stranger = await newAgent()
     const headers = await stranger.sign({
       method: 'GET',
@@ -304,14 +304,14 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(await sign()))).rejects.toMatchObject({ code: 'unknown_key' })
   })
 
-  it('is refused of a key that has expired, from that very moment', async () => {
+  it('is rejected for a key from the moment of its expiry', async () => {
     agent = await newAgent()
     await register(agent.jwk.x, inSeconds(1))
     await expect(ask(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
     await expect(ask(rawOf(await sign()), inSeconds(1))).rejects.toMatchObject({ code: 'unknown_key' })
   })
 
-  it('is refused of a locked owner’s key', async () => {
+  it('is rejected for a locked owner’s key', async () => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')
@@ -320,7 +320,7 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is taken once, however many come at once', async () => {
+  it('is accepted once under concurrent submissions', async () => {
     const headers = await signPost()
     const asked = await Promise.allSettled(Array.from({ length: 10 }, () => ask(rawOf(headers, post))))
     expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -328,7 +328,7 @@ onBothEngines('a signed request', (database) => {
       expect(outcome).toMatchObject({ reason: { code: 'signature_replayed' } })
   })
 
-  it('spends no nonce where it was refused', async () => {
+  it('spends no nonce when it is rejected', async () => {
     const nonce = 'a nonce of sixteen'
     await expect(ask(rawOf(await sign({}, { nonce, tag: 'other' })))).rejects.toMatchObject({
       code: 'signature_invalid',
@@ -337,7 +337,7 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(await sign({}, { nonce })))).rejects.toMatchObject({ code: 'signature_replayed' })
   })
 
-  it('shares its nonce with no other key', async () => {
+  it('has a nonce of its own key: another key may use the same one', async () => {
     const nonce = 'a nonce that two keys use'
     await ask(rawOf(await sign({}, { nonce })))
     agent = await newAgent()
@@ -345,7 +345,7 @@ onBothEngines('a signed request', (database) => {
     await expect(ask(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('has a nonce that is remembered as long as it could be used again', async () => {
+  it('has its nonce stored for as long as it could be replayed', async () => {
     const headers = await sign({}, { expires: inSeconds(60) })
     await ask(rawOf(headers))
     await sweepNonces(database(), inSeconds(90))

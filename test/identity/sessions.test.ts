@@ -39,7 +39,7 @@ onBothEngines('a session', (database) => {
   const refused = (given: string, now = noon) =>
     expect(ask(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
 
-  /** A token as we would sign it, but for what is changed. */
+  /** A token signed with our secret, with overridden members. */
   const forged = ({
     claims = {},
     header = {},
@@ -53,7 +53,7 @@ onBothEngines('a session', (database) => {
       .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt', ...header })
       .sign(createSecretKey(key))
 
-  it('is the person’s, with role and state as they are now', async () => {
+  it('identifies the person, with their current role and state', async () => {
     await expect(ask(token)).resolves.toMatchObject({
       principal: {
         kind: 'session',
@@ -70,13 +70,13 @@ onBothEngines('a session', (database) => {
     await expect(ask(token)).resolves.toMatchObject({ principal: { account: { role: 'admin' } } })
   })
 
-  it('is taken where only what does not matter differs', async () => {
+  it('is accepted with irrelevant differences', async () => {
     await expect(forged({}).then((given) => ask(given))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
   })
 
-  it('is refused where it was signed by somebody else', async () => {
+  it('is rejected with another signer', async () => {
     await refused(await forged({ key: Buffer.from('another secret of the same length') }))
     await refused(await forged({ key: Buffer.from('x') }))
     const { privateKey } = generateKeyPairSync('ed25519')
@@ -86,7 +86,7 @@ onBothEngines('a session', (database) => {
     await refused(signed)
   })
 
-  it('is refused with alg none, another algorithm or another typ', async () => {
+  it('is rejected with alg none, another algorithm or another typ', async () => {
     const [, payload = '', signature = ''] = token.split('.')
     for (const alg of ['none', 'None', 'NONE'])
       for (const end of ['', signature])
@@ -109,11 +109,11 @@ onBothEngines('a session', (database) => {
     ['a session that is not', { sid: 'sess_00000000000000000000000000' }],
     ['another account', { sub: 'acct_00000000000000000000000000' }],
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
-  ])('is refused with %s', async (_name, claims) => {
+  ])('is rejected with %s', async (_name, claims) => {
     await refused(await forged({ claims }))
   })
 
-  it('is refused where it was changed, cut or is something else', async () => {
+  it('is rejected if it was changed, truncated or is not a token', async () => {
     const [header = '', , signature = ''] = token.split('.')
     const other = await newPerson(database())
     await refused(`${header}.${encoded({ ...claimsOf(token), sub: other.account.id })}.${signature}`)
@@ -130,20 +130,20 @@ onBothEngines('a session', (database) => {
       await refused(given)
   })
 
-  it('is not valid at another gateway with the same secret', async () => {
+  it('is invalid at another gateway with the same secret', async () => {
     await expect(ask(token, noon, { ...settings, origin: 'https://other.example' })).rejects.toMatchObject({
       code: 'unauthenticated',
     })
   })
 
-  it('ends with its token after 15 minutes, to the second', async () => {
+  it('expires with its token after 15 minutes, to the second', async () => {
     await expect(ask(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
     await refused(token, inMinutes(15))
   })
 
-  it('is renewed where under half of the token is left, and the new token holds for another 15 minutes', async () => {
+  it('is renewed in the second half of its token’s life, and the new token is valid for another 15 minutes', async () => {
     expect((await ask(token, inMinutes(7.5))).renewed).toBeNull()
     const { renewed } = await ask(token, inMinutes(7.6))
     expect(renewed?.expiresAt).toEqual(inMinutes(22.6))
@@ -166,7 +166,7 @@ onBothEngines('a session', (database) => {
     expect(kept?.expires_at).toEqual(inMinutes(12 * 60))
   })
 
-  it('ends at once where its row is revoked, has expired or is gone', async () => {
+  it('ends at once when its row is revoked, expired or deleted', async () => {
     const change = (set: { revoked_at: Date | null; expires_at: Date }) =>
       database().kysely.updateTable('session').set(set).where('id', '=', sid).execute()
     await change({ revoked_at: noon, expires_at: inMinutes(60) })
@@ -179,7 +179,7 @@ onBothEngines('a session', (database) => {
     await refused(token)
   })
 
-  it('is answered 423 while the account is locked', async () => {
+  it('gets 423 while the account is locked', async () => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')

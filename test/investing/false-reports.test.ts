@@ -1,4 +1,7 @@
-/** A broker that reports what cannot be: nothing is booked, the hold stays, a person is told once, and the order goes on when they say so. */
+/**
+ * A broker with impossible reports: nothing is booked, the hold stays, one alarm is raised, and the order resumes when
+ * a person clears it.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import { settleOrders } from '../../src/jobs/settle-orders.ts'
@@ -15,14 +18,14 @@ import { movedClock, newInvestor, servicesWithMarket } from './scene.ts'
 
 const quiet = new AbortController().signal
 
-onBothEngines('reports of a broker', (database) => {
+onBothEngines('a broker’s reports', (database) => {
   const clock = movedClock()
   let server: Awaited<ReturnType<typeof startAlpacaServer>>
   let market: Services
   let services: Services
   let investor: SignedIn
   let asked: number
-  /** What every report says in place of the truth. */
+  /** Overrides for every report. */
   let lies: Record<string, unknown> | null
   beforeAll(async () => {
     server = await startAlpacaServer()
@@ -121,14 +124,14 @@ onBothEngines('reports of a broker', (database) => {
     ['another order', buy, fill('0.5', '100', { client_order_id: 'ord_other' }), 'another_order'],
     ['another symbol', buy, fill('0.5', '100', { symbol: 'AAPL' }), 'another_symbol'],
     ['another side', buy, fill('0.5', '100', { side: 'sell' }), 'another_side'],
-  ])('that tell of %s stop the order', async (_what, said, told, reason) => {
+  ])('with %s stop the order', async (_what, said, told, reason) => {
     const before = await holdings()
     lies = told
     const { id } = await place(said)
     expect(await alarmOf(id)).toMatchObject([{ domain: 'investing', reason, times: 1 }])
     const held = await holdings()
     expect([held[0], held[2]]).toEqual([before[0], before[2]])
-    // Nobody asks again, and nothing is given back.
+    // No further request is sent, and nothing is released.
     asked = 0
     for (let round = 0; round < 3; round += 1) await later()
     expect(asked).toBe(0)
@@ -145,7 +148,7 @@ onBothEngines('reports of a broker', (database) => {
     ['a quantity that falls', { filled_qty: '0.1' }, 'quantity_fell'],
     ['a value that falls', { filled_avg_price: '40', filled_qty: '0.21' }, 'value_fell'],
   ])(
-    'that take back with %s stop the order, which goes on when a person says so',
+    'that reverse with %s stop the order, which resumes when a person clears it',
     async (_what, change, reason) => {
       lies = fill('0.2', '100', { status: 'partially_filled' })
       const { id } = await place(buy)
@@ -167,7 +170,7 @@ onBothEngines('reports of a broker', (database) => {
     },
   )
 
-  it('that fit are booked as they always were', async () => {
+  it('that are valid are booked as usual', async () => {
     await place(buy)
     expect((await holdings()).slice(0, 1)).toEqual(['250'])
     await place(sell)

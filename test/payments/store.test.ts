@@ -55,7 +55,7 @@ onBothEngines('payments', (database) => {
   const metered = async (id: string) =>
     (await database().kysely.selectFrom('metering').selectAll().where('payment_id', '=', id).execute()).length
 
-  it('begin once for an authorization, however many begin it at once', async () => {
+  it('begin once per authorization, under concurrent attempts', async () => {
     const payment = newPayment()
     const tries = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -68,7 +68,7 @@ onBothEngines('payments', (database) => {
     ).toBe(true)
   })
 
-  it('begin once under a name that their payer gave them', async () => {
+  it('begin once under an id that their payer gave them', async () => {
     const first = await begun({ identifier: 'name-of-a-purchase' })
     const second = newPayment({ identifier: 'name-of-a-purchase' })
     expect(await beginPayment(database(), second, at)).toBe(false)
@@ -79,7 +79,7 @@ onBothEngines('payments', (database) => {
     expect(await beginPayment(database(), second, at)).toBe(true)
   })
 
-  it('are metered and booked once, whoever settles them and however often', async () => {
+  it('are metered and booked once, regardless of the number of settlers', async () => {
     const before = await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')
     const { id, answer } = await begun()
     const settle = (receipt: string) => settlePayment(database(), { id, transaction: hash, receipt, at })
@@ -96,7 +96,7 @@ onBothEngines('payments', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('that are settled are never forgotten, failed, taken again or left open', async () => {
+  it('that are settled are never deleted, failed, retried or left open', async () => {
     const { id } = await begun()
     await settlePayment(database(), { id, transaction: null, receipt: 'receipt', at })
     const settled = await findPayment(database(), id)
@@ -108,7 +108,7 @@ onBothEngines('payments', (database) => {
     expect(await findPayment(database(), id)).toEqual(settled)
   })
 
-  it('that may have been paid are never forgotten, and are sent again by one alone', async () => {
+  it('that may have been paid are never deleted, and are resent by one process alone', async () => {
     const { id } = await begun()
     await noteTransaction(database(), id, hash)
     await leavePending(database(), { id, transaction: null, at: after(3_000) })
@@ -121,7 +121,7 @@ onBothEngines('payments', (database) => {
     expect(retaken.filter((isOurs) => isOurs)).toHaveLength(1)
   })
 
-  it('are looked into by one process at a time, those in hand only once abandoned', async () => {
+  it('are checked by one process at a time, and claimed ones only once abandoned', async () => {
     const { id: pending } = await begun()
     const { id: inHand } = await begun()
     await leavePending(database(), { id: pending, transaction: null, at })
