@@ -30,12 +30,12 @@ const spendWith = (parts: Partial<SpendFacts>): SpendFacts => ({
 const said = { used: null, remaining: null, resetsAt: null }
 
 describe('evaluate', () => {
-  it('allows a spend that keeps every rule', () => {
+  it('allows a spend that satisfies every rule', () => {
     expect(evaluate(policyWith({}), spendWith({ usdMicros: 50_000_000n }), now)).toEqual([])
     expect(verdictOf([])).toEqual({ allowed: true, violations: [] })
   })
 
-  it('refuses a spend over the cap, and one that could not be priced', () => {
+  it('denies a spend over the cap, and an unpriced one', () => {
     const over = evaluate(policyWith({}), spendWith({ usdMicros: 50_000_001n }), now)
     expect(over).toEqual([
       { ...said, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
@@ -47,7 +47,7 @@ describe('evaluate', () => {
     expect(evaluate(policyWith({}), spendWith({ usdMicros: -1n }), now)).toHaveLength(1)
   })
 
-  it('refuses a category that is not listed', () => {
+  it('denies an unlisted category', () => {
     expect(evaluate(policyWith({}), spendWith({ category: 'card' }), now)).toEqual([
       { ...said, rule: 'category', limit: 'transfer,x402', requested: 'card' },
     ])
@@ -56,7 +56,7 @@ describe('evaluate', () => {
     ])
   })
 
-  it('refuses an asset or a chain that is not listed, and a chain that is not known', () => {
+  it('denies an unlisted asset or chain, and an unknown chain', () => {
     const policy = policyWith({ assets: ['USDC', 'EURC'], chains: ['base-sepolia', 'base'] })
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'EURC', chain: 'base' }), now)).toEqual([])
@@ -66,7 +66,7 @@ describe('evaluate', () => {
     ])
   })
 
-  it('refuses whoever is denied, even where the allow list names them', () => {
+  it('denies a payee on the deny list, even if the allow list names it', () => {
     const policy = policyWith({ counterparties: { allow: [payee, other], deny: [other] } })
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
     expect(
@@ -74,7 +74,7 @@ describe('evaluate', () => {
     ).toEqual([expect.objectContaining({ rule: 'counterparty', limit: `not ${other.toLowerCase()}` })])
   })
 
-  it('refuses a payee that is not known wherever a list could name them', () => {
+  it('denies an unknown payee whenever a list applies', () => {
     const nobody = spendWith({ counterparty: null })
     const rulesOf = (counterparties: object) =>
       evaluate(policyWith({ counterparties }), nobody, now).map(({ rule }) => rule)
@@ -84,7 +84,7 @@ describe('evaluate', () => {
     expect(rulesOf({})).toEqual([])
   })
 
-  it('minds the merchant’s category of card purchases alone', () => {
+  it('checks the merchant category of card purchases only', () => {
     const policy = policyWith({
       categories: { allow: ['transfer', 'card'] },
       mcc: { allow: ['5411', '5812'], deny: ['5812'] },
@@ -99,7 +99,7 @@ describe('evaluate', () => {
     expect([denied('7995'), denied('5411'), denied(null)]).toEqual([1, 0, 1])
   })
 
-  it('minds the symbol of investments alone, in any case', () => {
+  it('checks the symbol of investments only, in any case', () => {
     const policy = policyWith({
       categories: { allow: ['transfer', 'invest'] },
       symbols: { allow: ['vti', 'BRK.B'], deny: ['BRK.B'] },
@@ -119,7 +119,7 @@ describe('evaluate', () => {
     expect(rulesAt('2026-11-20T11:59:59.999Z')).toEqual(['not_yet_valid'])
     expect(rulesAt('2026-11-20T12:00:00.000Z')).toEqual([])
     expect(rulesAt('2026-11-20T12:00:01.000Z')).toEqual(['expired'])
-    expect(rulesAt('never')).toEqual(['not_yet_valid', 'expired'])
+    expect(rulesAt('names every violated rule at once')).toEqual(['not_yet_valid', 'expired'])
   })
 
   it('names every rule that is violated at once', () => {

@@ -11,7 +11,7 @@ const policyWith = (parts: object) =>
     categories: { allow: ['transfer'] },
     ...parts,
   })
-/** A spend of whole dollars that was allowed. */
+/** An allowed spend of whole dollars. */
 const spendOf = (dollars: number | null, when: string, changes: Partial<PastSpend> = {}): PastSpend => ({
   id: `dec_${when}`,
   at: at(when),
@@ -38,7 +38,7 @@ const told = (policy: object, ...past: PastSpend[]) =>
   replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
 
 describe('a replay', () => {
-  it('tells of each spend what it was and what it would have been', () => {
+  it('reports each spend’s actual and replayed verdict', () => {
     expect(replay(policyWith({}), [spendOf(11, '20T10:00', { was: 'approval_required' })])).toEqual([
       {
         id: 'dec_20T10:00',
@@ -52,7 +52,7 @@ describe('a replay', () => {
     ])
   })
 
-  it('counts what it allows in the budget of its day, and nothing else', () => {
+  it('counts allowed spends in their day’s budget, and nothing else', () => {
     const day = [spendOf(6, '20T10:00'), spendOf(5, '20T11:00'), spendOf(4, '20T12:00')]
     expect(told({}, ...day, spendOf(10, '21T00:00'))).toEqual([
       ['allow'],
@@ -66,7 +66,7 @@ describe('a replay', () => {
     ])
   })
 
-  it('counts the spends of a day', () => {
+  it('counts the number of spends of a day', () => {
     const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => spendOf(1, when))
     expect(told({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
       ['allow'],
@@ -75,32 +75,32 @@ describe('a replay', () => {
     ])
   })
 
-  it('denies what was denied for something that is no matter of the policy', () => {
+  it('keeps a denial for a reason outside the policy', () => {
     const paused = { limit: null, used: null, requested: null, remaining: null, resetsAt: null }
     const past = spendOf(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
     expect(told({}, past)).toEqual([['deny', 'paused']])
     expect(told({}, { ...past, beside: [] })).toEqual([['allow']])
   })
 
-  it('asks the owner again where the owner was not asked or did not answer', () => {
+  it('requires the owner’s approval again if there was none', () => {
     const approval = { approval: { above: '2' } }
     expect(told(approval, spendOf(3, '20T10:00'))).toEqual([['approval_required']])
     expect(told(approval, spendOf(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
     expect(told(approval, spendOf(2, '20T10:00'))).toEqual([['allow']])
-    // What waits is not counted.
+    // A pending spend is not counted.
     expect(told(approval, spendOf(9, '20T10:00'), spendOf(2, '20T11:00'))).toEqual([
       ['approval_required'],
       ['allow'],
     ])
   })
 
-  it('finds no money where there was none, unless it would not even have looked', () => {
+  it('keeps a lack of funds, unless the draft denies the spend first', () => {
     const poor = spendOf(6, '20T10:00', { was: 'insufficient_funds' })
     expect(told({}, poor, spendOf(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
     expect(told({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
   })
 
-  it('lets a payee wait from when it was first asked for, in whatever case it was written', () => {
+  it('starts a payee’s cool-down at its first request, in any letter case', () => {
     const counterparties = { newPayeeCooldownSec: 3600 }
     const asks = [
       paid(spendOf(1, '20T10:00'), payee),

@@ -24,7 +24,7 @@ onBothEngines('the approvals of an account', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   type Scene = Awaited<ReturnType<typeof open>>
-  /** A call that asks, with a decision of its own. */
+  /** A call that needs approval, with a decision of its own. */
   const ask = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
     const request = spendOf(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
@@ -47,7 +47,7 @@ onBothEngines('the approvals of an account', (database) => {
   const decide = (scene: Scene, id: string, status: 'approved' | 'rejected', at = after(1)) =>
     decideApproval(database(), { accountId: scene.accountId, id, status, at })
 
-  it('begin as a call that waits, with all that it asked for', async () => {
+  it('start as a pending call with its whole request', async () => {
     const scene = await open()
     const { asked, decisionId } = await ask(scene)
     expect(asked).toEqual({
@@ -67,7 +67,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(asked.id).toMatch(/^appr_/)
   })
 
-  it('are asked for once by the same call, while that waits', async () => {
+  it('are shared by equal calls while pending', async () => {
     const scene = await open()
     const { asked: first } = await ask(scene)
     expect((await ask(scene, { at: after(599) })).asked).toEqual(first)
@@ -77,14 +77,14 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await ask(scene, { at: after(600) })).isNew).toBe(true)
   })
 
-  it('are asked for anew once the first was decided', async () => {
+  it('are created anew once the first was decided', async () => {
     const scene = await open()
     const { asked } = await ask(scene)
     await decide(scene, asked.id, 'rejected')
     expect((await ask(scene)).isNew).toBe(true)
   })
 
-  it('with an idempotency key belong to one decision, whatever became of it', async () => {
+  it('with an idempotency key belong to one decision, whatever its outcome', async () => {
     const scene = await open()
     const { asked, decisionId } = await ask(scene, { idempotencyKey: 'a' })
     expect((await ask(scene, { idempotencyKey: 'a', decisionId })).asked).toEqual(asked)
@@ -96,7 +96,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect((await ask(scene)).isNew).toBe(true)
   })
 
-  it('come to one where several processes ask for the same decision at once', async () => {
+  it('are one when several processes create one for the same decision concurrently', async () => {
     const scene = await open()
     const { decisionId } = spendOf(scene, 1n)
     await reserveSpend(database(), spendOf(scene, 1n, { needsApproval: true, decisionId }))
@@ -106,7 +106,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(new Set(all.map(({ asked }) => asked.id)).size).toBe(1)
   })
 
-  it('are found by their account and by their key, and by nobody else', async () => {
+  it('are found by their account and by their key only', async () => {
     const scene = await open()
     const { asked } = await ask(scene)
     const find = (owner: { accountId: string; keyId: string | null }, now = noon) =>
@@ -120,7 +120,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(await find(scene, after(600))).toEqual({ ...asked, status: 'expired' })
   })
 
-  it('say when a call last asked', async () => {
+  it('record the time of the last request', async () => {
     const scene = await open()
     const askedAt = (changes: object = {}) =>
       findAskedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
@@ -133,7 +133,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(await askedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
   })
 
-  it('are listed newest first, by page and by what became of them', async () => {
+  it('are listed newest first, in pages and by status', async () => {
     const scene = await open()
     const calls = ['old', 'rejected', 'approved', 'waiting']
     const ids: string[] = []
@@ -169,7 +169,7 @@ onBothEngines('the approvals of an account', (database) => {
     ])
   })
 
-  it('are decided once, by their account, before their time is over', async () => {
+  it('are decided once, by their account, before they expire', async () => {
     const scene = await open()
     const { asked } = await ask(scene)
     expect(await decide(await open(), asked.id, 'approved')).toBeUndefined()
@@ -220,7 +220,7 @@ onBothEngines('the approvals of an account', (database) => {
     expect(await unfinishedApprovals(database(), after(11), 1)).toHaveLength(1)
   })
 
-  it('are shown with their input read and their times written', async () => {
+  it('are shown with parsed input and formatted times', async () => {
     const scene = await open()
     const { asked } = await ask(scene)
     const view = {

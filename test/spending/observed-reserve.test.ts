@@ -7,7 +7,7 @@ import { onBothEngines } from '../engines.ts'
 import { openAccount, openKey, spendOf, unlimited } from './scene.ts'
 
 onBothEngines('a watched reserve', (database) => {
-  it('answers as ever, and counts a decision with its rules, and a repeat as none', async () => {
+  it('returns the same verdicts, and counts each decision with its rules, and no repeats', async () => {
     const counted: CountedDecision[] = []
     const told: Attributes[] = []
     const reserve = observedReserve((request) => reserveSpend(database(), request), {

@@ -1,4 +1,4 @@
-/** Requests that no client of ours would send, byte by byte: each is refused with a problem, and the gateway goes on. */
+/** Malformed requests, byte by byte: each is rejected with a problem, and the gateway continues. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { answerIn, sendRaw } from '../http/raw.ts'
@@ -41,7 +41,7 @@ const fine = '{"page":"start","vote":"up"}'
 const many = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => line(index))
 
-/** What is sent, and what is told. */
+/** Raw requests, with the expected answers. */
 const refused: readonly (readonly [
   name: string,
   status: number,
@@ -177,7 +177,7 @@ const refused: readonly (readonly [
 ]
 
 describe('a hostile request', () => {
-  it.each(refused)('with %s is told %i %s', async (_name, status, code, bytes) => {
+  it.each(refused)('with %s gets %i %s', async (_name, status, code, bytes) => {
     const text = await sendRaw(port, bytes())
     expect(text).not.toBeNull()
     const answer = answerIn(text ?? '')
@@ -190,20 +190,20 @@ describe('a hostile request', () => {
     expect(text).not.toMatch(/node_modules|LosslessNumber| at .*:\d+:\d+/)
   })
 
-  it('changes its method by no header', async () => {
+  it('cannot change its method by a header', async () => {
     for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method']) {
       const text = await sendRaw(port, post(fine, `${name}: DELETE`))
       expect(answerIn(text ?? '').status).toBe(200)
     }
   })
 
-  it('is answered in its order where it comes in a row, and the row ends at the first that is none', async () => {
+  it('is answered in order in a pipeline, which ends at the first malformed request', async () => {
     const one = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
     const text = (await sendRaw(port, `${one}${one}GET /healthz\r\n\r\n`)) ?? ''
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400'])
   })
 
-  it('is no other protocol: an upgrade is not made', async () => {
+  it('cannot upgrade to another protocol', async () => {
     const upgrade = head('GET /healthz HTTP/1.1', 'Upgrade: websocket').replace(
       'Connection: close',
       'Connection: Upgrade, close',
@@ -211,7 +211,7 @@ describe('a hostile request', () => {
     expect(answerIn((await sendRaw(port, upgrade)) ?? '').status).toBe(200)
   })
 
-  it('goes without harm where its client leaves in the middle of a body', async () => {
+  it('is harmless when its client disconnects in the middle of a body', async () => {
     await sendRaw(port, `${postStart('Content-Length: 100')}{"page"`, { withinMs: 50 })
     expect(answerIn((await sendRaw(port, post(fine))) ?? '').status).toBe(200)
   })

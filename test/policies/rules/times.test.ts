@@ -12,7 +12,7 @@ const spend = {
   symbol: null,
 } as const
 
-/** What a policy that binds spends to times says at a moment. 2026-11-20 is a Friday. */
+/** Time violations of a policy at a moment. 2026-11-20 is a Friday. */
 const judge = (times: object, at: string) => {
   const limits = {
     perTransaction: { max: '1' },
@@ -23,7 +23,7 @@ const judge = (times: object, at: string) => {
 }
 const said = { used: null, remaining: null }
 
-describe('the times of a policy', () => {
+describe('the time rules of a policy', () => {
   const morning = { days: ['fri'], start: '08:00', end: '10:00', tz: 'UTC' }
   const evening = { days: ['fri', 'sat'], start: '20:00', end: '22:00', tz: 'UTC' }
 
@@ -33,7 +33,7 @@ describe('the times of a policy', () => {
     expect(judge({}, '2026-11-20T12:00:00Z')).toEqual([])
   })
 
-  it('refuse a spend between them, naming all of them and the one that opens next', () => {
+  it('deny a spend between them, with all windows and the next opening', () => {
     expect(judge({ timeWindows: [morning, evening] }, '2026-11-20T12:00:00Z')).toEqual([
       {
         ...said,
@@ -45,7 +45,7 @@ describe('the times of a policy', () => {
     ])
   })
 
-  it('never open without a window, nor at a moment that cannot be read', () => {
+  it('deny always without a window, and at an invalid time', () => {
     expect(judge({ timeWindows: [] }, '2026-11-20T12:00:00Z')).toEqual([
       { ...said, rule: 'time_window', limit: '', requested: '2026-11-20T12:00:00.000Z', resetsAt: null },
     ])
@@ -54,7 +54,7 @@ describe('the times of a policy', () => {
     ])
   })
 
-  it('say from when and until when a policy is valid', () => {
+  it('report a policy’s start and end of validity', () => {
     const [notBefore, expiresAt] = ['2026-11-20T12:00:00Z', '2026-11-21T12:00:00Z']
     expect(judge({ notBefore }, '2026-11-20T11:00:00Z')).toEqual([
       {
