@@ -43,7 +43,7 @@ onBothEngines('a card debt', (database) => {
     const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
       ({ accountId }) => accountId === owner,
     )
-    if (open === undefined) throw new Error('nothing is under way')
+    if (open === undefined) throw new Error('no settlement is open')
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
   }

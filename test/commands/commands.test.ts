@@ -88,9 +88,9 @@ describe('bursar agent new', () => {
 
 describe('bursar agent sign and call', () => {
   it.each([
-    ['is not there', 'absent.json', null, 'there is no such file'],
+    ['does not exist', 'absent.json', null, 'there is no such file'],
     ['is empty', 'empty.json', '', 'it is not a key file'],
-    ['is no JSON', 'text.json', 'hello', 'it is not a key file'],
+    ['is not JSON', 'text.json', 'hello', 'it is not a key file'],
     [
       'has only a public part',
       'public.json',
@@ -98,7 +98,7 @@ describe('bursar agent sign and call', () => {
       'it is not a key file',
     ],
     [
-      'is of another kind',
+      'has another key type',
       'rsa.json',
       '{"keyId":"x","privateKey":{"kty":"RSA"},"publicKey":{"kty":"RSA"}}',
       'it is not a key file',

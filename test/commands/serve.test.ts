@@ -16,16 +16,12 @@ describe('bursar serve', () => {
       { MODE: 'production', RATE_FX: 'many', AML_VELOCITY: 'much' },
       [/PUBLIC_ORIGIN: missing/, /SESSION_SECRET: missing/, /RATE_FX must be/, /AML_VELOCITY must be/],
     ],
-    ['a limit that there is not', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
-    ['a limit that is none', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
-    [
-      'a limit that is none, with a chain that runs',
-      { RATE_FX: 'many', CHAIN: 'anvil' },
-      [/RATE_FX must be/],
-    ],
-    ['a proxy that is none', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],
-    ['a database that is away', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database cannot be reached/]],
-    ['a chain that is away', { CHAIN_RPC_URL: 'http://127.0.0.1:9' }, [/127\.0\.0\.1:9/]],
+    ['an unknown limit', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
+    ['an invalid limit', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
+    ['an invalid limit, with a running chain', { RATE_FX: 'many', CHAIN: 'anvil' }, [/RATE_FX must be/]],
+    ['an invalid proxy', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],
+    ['an unreachable database', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database cannot be reached/]],
+    ['an unreachable chain', { CHAIN_RPC_URL: 'http://127.0.0.1:9' }, [/127\.0\.0\.1:9/]],
     ['a chain that cannot be started', { CHAIN: 'anvil', ANVIL_BIN: '/nowhere/anvil' }, [/\/nowhere\/anvil/]],
   ])('exits with one clear message for %s', async (_name, env, why) => {
     const { code, out, err } = await bursar(['serve'], env)

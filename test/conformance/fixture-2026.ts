@@ -22,7 +22,7 @@ import {
 } from './content.ts'
 
 const states = createRequestStateCodec<{ round: number }>({
-  key: 'a secret of the fixture alone, which signs what it gave out',
+  key: 'the fixture’s own signing secret',
 })
 const form = (message: string, name: string, type: 'string' | 'boolean') => {
   const field = type === 'string' ? { type: 'string' as const } : { type: 'boolean' as const }

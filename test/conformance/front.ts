@@ -40,7 +40,7 @@ export async function openFront(): Promise<Front> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the front has no port')
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
   return {
     origin: `http://127.0.0.1:${address.port}`,
     serve: (named) => {

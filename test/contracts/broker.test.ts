@@ -193,7 +193,7 @@ describe('broker: alpaca', () => {
       path: '/v1/trading/accounts/acc-1/orders',
       headers: { authorization: `Basic ${Buffer.from('a-key:a-secret').toString('base64')}` },
       body: {
-        symbol: 'reads both refusal codes of the broker',
+        symbol: 'VTI',
         side: 'buy',
         type: 'limit',
         notional: '123.45',
@@ -208,7 +208,7 @@ describe('broker: alpaca', () => {
     expect(body).not.toHaveProperty('notional')
   })
 
-  it('tells a refusal of the broker from an answer that leaves it open', async () => {
+  it('maps refusals of the broker to their reasons', async () => {
     expect(await broker.place(buying({ notional: 60_000_000n }))).toEqual({
       status: 'refused',
       reason: 'forbidden_by_broker',
@@ -229,10 +229,10 @@ describe('broker: alpaca', () => {
   it.each([
     ['500', end(500, '{}')],
     ['429', end(429, '{}')],
-    ['401, of a wrong key', end(401, '{}')],
+    ['401 for a wrong key', end(401, '{}')],
     ['400', end(400, '{"message":"?"}')],
     ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end()],
-    ['no JSON', end(200, '<html>')],
+    ['invalid JSON', end(200, '<html>')],
     ['a hang-up', (response: ServerResponse) => void response.destroy()],
     ['silence', () => {}],
   ])('throws provider_unavailable for an order on %s', async (_name, answer) => {
@@ -247,8 +247,8 @@ describe('broker: alpaca', () => {
   })
 
   it.each([
-    ['another shape', { orders: [] }],
-    ['a quantity that is none', { id: '1', client_order_id: '1', status: 'new', filled_qty: '-1' }],
+    ['an unexpected document', { orders: [] }],
+    ['an invalid quantity', { id: '1', client_order_id: '1', status: 'new', filled_qty: '-1' }],
   ])('returns %s as an unreadable report', async (_name, body) => {
     server.state.interrupt = (_asked, response) => {
       end(200, JSON.stringify(body))(response)

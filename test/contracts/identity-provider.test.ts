@@ -215,8 +215,8 @@ describe('identity provider: OpenID Connect', () => {
 
   it.each([
     ['garbage', 'oops', 'text/html', 200],
-    ['a failure of its own', '{"error":"server_error"}', 'application/json', 500],
-    ['that it does not know us', '{"error":"invalid_client"}', 'application/json', 401],
+    ['a server error', '{"error":"server_error"}', 'application/json', 500],
+    ['invalid_client', '{"error":"invalid_client"}', 'application/json', 401],
   ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(answering(/^\/token/, body, type, status))

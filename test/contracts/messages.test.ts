@@ -210,7 +210,7 @@ describe('messages: twilio', () => {
     ['no mobile number', 400, 21614],
     ['a number that opted out', 400, 21610],
     ['a wrong token', 401, 20003],
-    ['an error of its own', 500, 20500],
+    ['an error code', 500, 20500],
   ])('fails for %s as for any other rejection', async (_name, status, code) => {
     const { create } = await error(status, code)
     await refusesLikeAnyOther(create, sms, { reason: `${status} ${code}` })

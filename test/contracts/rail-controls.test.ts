@@ -107,8 +107,8 @@ describe('rail controls: remote', () => {
     ['429 with a date', json(429, {}, { 'retry-after': 'Fri, 20 Nov 2026 12:00:00 GMT' }), 5],
     ['503 with zero seconds', json(503, {}, { 'retry-after': '0' }), 5],
     ['a redirect', (response: ServerResponse) => response.writeHead(302, { location: '/rails' }).end(), 5],
-    ['no JSON', (response: ServerResponse) => response.end('<html>'), 5],
-    ['another document', json(200, { rails: [{ id: 'x402-fx', enabled: 'yes' }] }), 5],
+    ['invalid JSON', (response: ServerResponse) => response.end('<html>'), 5],
+    ['an unexpected document', json(200, { rails: [{ id: 'x402-fx', enabled: 'yes' }] }), 5],
     ['a missing rail', json(200, { rails: [{ id: 'other', enabled: true }] }), 5],
     [
       'a rail twice',

@@ -59,7 +59,7 @@ describe('ECB rates', () => {
   afterEach(() => feed?.close())
 
   it.each([
-    ['a day that is yet to come', ecbDocument('2099-01-01')],
+    ['a future day', ecbDocument('2099-01-01')],
     ['a dollar at a hundredth', ecbDocument('2026-11-20', { ...published, USD: '0.0107' })],
     ['a rupee at a million', ecbDocument('2026-11-20', { ...published, INR: '1000000' })],
     ['a pound that moved by a quarter', ecbDocument('2026-11-20', { ...published, GBP: '1.06' })],
@@ -138,10 +138,10 @@ describe('ECB rates', () => {
   it.each([
     ['a page', '<html><body>Sorry</body></html>'],
     ['two days', ecbDocument('2026-11-19') + ecbDocument('2026-11-18')],
-    ['a day that is none', ecbDocument('2026-13-19')],
+    ['an invalid day', ecbDocument('2026-13-19')],
     ['few currencies', ecbDocument('2026-11-19', { USD: '1.1' })],
-    ['a rate that is no number', ecbDocument('2026-11-19', { ...published, USD: 'N/A' })],
-    ['a rate of nothing', ecbDocument('2026-11-19', { ...published, USD: '0.000' })],
+    ['a non-numeric rate', ecbDocument('2026-11-19', { ...published, USD: 'N/A' })],
+    ['a rate of zero', ecbDocument('2026-11-19', { ...published, USD: '0.000' })],
     ['a rate with an exponent', ecbDocument('2026-11-19', { ...published, USD: '1e3' })],
     ['a currency twice', ecbDocument('2026-11-19').replace("'JPY'", "'USD'")],
   ])('are not read from a document with %s', (_what, xml) => {

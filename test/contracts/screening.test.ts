@@ -99,13 +99,13 @@ describe('screening: a list in a file', () => {
   })
 
   it.each([
-    ['no JSON', '{'],
+    ['invalid JSON', '{'],
     ['nothing', ''],
-    ['half an address', { ...list, addresses: ['0x1234567890'] }],
-    ['no address at all', { ...list, addresses: [] }],
+    ['a truncated address', { ...list, addresses: ['0x1234567890'] }],
+    ['an empty list', { ...list, addresses: [] }],
     ['no source', { ...list, source: undefined }],
     ['no date', { ...list, date: 'yesterday' }],
-    ['another document', { rails: [] }],
+    ['an unexpected document', { rails: [] }],
     ['a list within', [list]],
   ])('fails closed on %s, until it is fixed', async (_name, document) => {
     const asked = screening()
@@ -171,7 +171,7 @@ describe('screening: chainalysis', () => {
     ],
     ['204', (response: ServerResponse) => void response.writeHead(204).end(), 5],
     ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end(), 5],
-    ['no JSON', (response: ServerResponse) => void response.end('<html>'), 5],
+    ['invalid JSON', (response: ServerResponse) => void response.end('<html>'), 5],
     ['an empty object', json({}), 5],
     ['no list', json({ identifications: null }), 5],
     ['a list of something else', json({ identifications: ['sanctions'] }), 5],

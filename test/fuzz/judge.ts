@@ -62,7 +62,7 @@ export function createJudge(problem: Schema): Judge {
   const problemIn = (text: string, status: number): { code: string | null; wrong: string[] } => {
     const parsed = parsedOf(text)
     const shaped = problemShape.safeParse(parsed)
-    if (!shaped.success) return { code: null, wrong: ['no problem of ours'] }
+    if (!shaped.success) return { code: null, wrong: ['not a problem document'] }
     const { code, status: told } = shaped.data
     const unfit = check(problem, parsed)
     return {
@@ -70,7 +70,7 @@ export function createJudge(problem: Schema): Judge {
       wrong: [
         ...(told === failures[code].status && told === status ? [] : [`${code} with status ${status}`]),
         ...(unfit === null ? [] : [`problem against its schema: ${unfit.slice(0, 200)}`]),
-        ...(INSIDES.test(text) ? ['tells of our insides'] : []),
+        ...(INSIDES.test(text) ? ['exposes internals'] : []),
         ...(status >= 500 && !explained.has(code) ? [`${status} ${code}`] : []),
       ],
     }

@@ -102,7 +102,7 @@ describe('a change by cookie', () => {
   it.each([
     ['its own origin', () => ({ origin: gateway.origin })],
     ['its own origin by its other name', () => ({ origin: `http://localhost:${port()}` })],
-    ['a page of its own that names no origin', () => ({ 'sec-fetch-site': 'same-origin' })],
+    ['a same-origin page without an Origin header', () => ({ 'sec-fetch-site': 'same-origin' })],
   ])('is accepted from %s', async (_name, headers) => {
     const response = await post('/api/security/lock', { cookie: await signIn(), ...headers() })
     expect(response.status).toBe(200)

@@ -54,7 +54,7 @@ const kinds: readonly Kind[] = [
   { kind: 'nothing', path: '/nowhere', status: 404 },
   { kind: 'another method', path: '/api/rails', status: 405, init: () => ({ method: 'DELETE' }) },
   {
-    kind: 'a body that is none',
+    kind: 'an invalid body',
     path: '/api/auth/guest',
     status: 400,
     init: () => ({ method: 'POST', headers: bearer(), body: '{' }),

@@ -132,7 +132,7 @@ describe('traces', () => {
       traceId: caller.traceId,
       parentSpanId: caller.spanId,
     })
-    if (server === undefined) throw new Error('there is no such span')
+    if (server === undefined) throw new Error('the span is missing')
     expect(resourceText(server, 'http.route')).toBe('/api/wallets/transfer')
     expect(resourceText(server, 'http.response.status_code')).toBe(200)
     expect(resourceText(server, 'url.path')).toBe('/api/wallets/transfer')

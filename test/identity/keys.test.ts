@@ -34,7 +34,7 @@ describe('an Ed25519 public key', () => {
     ['a space around it', ` ${point}`],
     ['bits beyond the 32 bytes, so that one key would have many names', point.replace(/o$/, 'p')],
     [
-      'the point of order one, with which anybody can sign',
+      'the point of order one, for which anybody can sign',
       Buffer.from([1, ...Array(31).fill(0)]).toString('base64url'),
     ],
     ['the point of order two', Buffer.from([0xec, ...Array(30).fill(0xff), 0x7f]).toString('base64url')],
@@ -44,7 +44,7 @@ describe('an Ed25519 public key', () => {
       Buffer.from([1, ...Array(30).fill(0), 0x80]).toString('base64url'),
     ],
     [
-      'the point of order one in another writing',
+      'the point of order one in another encoding',
       Buffer.from([0xee, ...Array(30).fill(0xff), 0x7f]).toString('base64url'),
     ],
     [
@@ -189,7 +189,7 @@ onBothEngines('keys', (database) => {
     })
 
     it.each([
-      ['a public key that is none', { publicKey: 'x' }, 'publicKey'],
+      ['an invalid public key', { publicKey: 'x' }, 'publicKey'],
       [
         'a JWK of another curve',
         { publicKey: { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) } },
@@ -201,12 +201,8 @@ onBothEngines('keys', (database) => {
         'publicKey',
       ],
       ['a scope that moves money, without a policy', { policy: undefined }, 'policy'],
-      ['a scope that is none', { scopes: ['admin'] }, 'scopes.0'],
-      [
-        'a policy with a limit that is misspelt',
-        { policy: { ...policy, perTransactoin: { max: '1' } } },
-        'policy',
-      ],
+      ['an unknown scope', { scopes: ['admin'] }, 'scopes.0'],
+      ['a policy with a misspelt limit', { policy: { ...policy, perTransactoin: { max: '1' } } }, 'policy'],
     ])('is rejected with %s', async (_name, changes, path) => {
       const call = callOf(await servicesOn(database()), person)
       const input = { name: 'Bot', publicKey: publicKey(), scopes: ['wallets:transfer'], policy, ...changes }

@@ -95,7 +95,7 @@ onBothEngines('an access token', (database) => {
     ['another resource', { aud: `${origin}/api` }],
     ['no resource', { aud: undefined }],
     ['another issuer', { iss: 'https://evil.example/oauth' }],
-    ['no end', { exp: undefined }],
+    ['no expiry', { exp: undefined }],
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
     ['no client', { client_id: undefined }],
   ])('is rejected with %s', async (_name, claims) => {

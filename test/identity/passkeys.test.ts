@@ -53,7 +53,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect((await login()).account.displayName).toBe('Grace')
   })
 
-  it('returns the same failure for every error', async () => {
+  it('returns one failure for every kind of error', async () => {
     await register()
     const refusals: unknown[] = []
     const attempt = async (credential: Credential, now = noon, through = services) => {

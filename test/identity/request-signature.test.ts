@@ -220,10 +220,10 @@ onBothEngines('a signed request', (database) => {
     ['a nonce of 15 bytes', { nonce: 'x'.repeat(15) }],
     ['a nonce of 257 bytes', { nonce: 'x'.repeat(257) }],
     ['a life of 301 s', { expires: inSeconds(301) }],
-    ['a life of no time', { expires: noon }],
+    ['a lifetime of zero', { expires: noon }],
     ['an end before its beginning', { expires: inSeconds(-1) }],
     ['another algorithm', { alg: 'hmac-sha256' }],
-    ['an algorithm that is none', { alg: 'none' }],
+    ['an unknown algorithm', { alg: 'none' }],
   ])('is rejected with %s', async (_name, parameters) => {
     await expect(ask(rawOf(await signPost({}, parameters), post))).rejects.toMatchObject({
       code: 'signature_invalid',

@@ -91,7 +91,7 @@ onBothEngines('dividends', (database) => {
   it.each([
     ['a share’s price twice over', { perShare: 10n ** 15n }, 'dividend_beyond_price'],
     ['thirty digits', { perShare: 10n ** 30n }, 'dividend_beyond_price'],
-    ['less than nothing', { perShare: -1n }, 'dividend_beyond_price'],
+    ['a negative amount', { perShare: -1n }, 'dividend_beyond_price'],
     ['a payment before its record date', { payDate: '2001-01-01' }, 'dividend_paid_at_no_time'],
   ])('that are announced with %s are not paid, and delay no other', async (_what, lie, reason) => {
     const honest = {

@@ -219,7 +219,7 @@ describe('a card', () => {
 })
 
 describe('the card processor’s webhook', () => {
-  it('answers repeats identically, and approves partially where a partial amount is accepted', async () => {
+  it('answers repeats identically, and approves a part for terminals that accept one', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const request = requestOf(cardId, 1000)

@@ -104,10 +104,10 @@ const statuses = async () => {
 
 describe('while the control plane', () => {
   it.each([
-    ['is over its plan', { status: 402 }, '5'],
-    ['asks for patience', { status: 429, retryAfter: '17' }, '17'],
+    ['exceeds its plan', { status: 402 }, '5'],
+    ['answers 429', { status: 429, retryAfter: '17' }, '17'],
     ['is broken', { status: 500 }, '5'],
-    ['says nothing', 'nothing', '5'],
+    ['does not answer', 'nothing', '5'],
   ] as const)('%s, no caller is challenged and no money moves', async (_what, answer, retryAfter) => {
     controlAnswer = answer
     await pause(CACHE_MS)
@@ -156,7 +156,7 @@ describe('with live rates that are too old', () => {
   })
 
   it.each([
-    ['with a payment', {}],
+    ['without a payment', {}],
     ['with a payment', { 'X-PAYMENT': payment }],
   ])('no caller %s is challenged or charged', async (_who, headers) => {
     const response = await fetch(`${stale.origin}${query}`, { headers })

@@ -77,7 +77,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const random = randomFrom(seed)
     const oneOf = <Item>(items: readonly Item[]): Item => {
       const item = items[random(items.length)]
-      if (item === undefined) throw new Error('there is nothing to choose from')
+      if (item === undefined) throw new Error('the list is empty')
       return item
     }
     let node: AnvilProcess
@@ -341,7 +341,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         },
       ],
       [
-        'nonce spent on nothing',
+        'nonce spent on an empty call',
         {
           weight: 3,
           work: async () => {

@@ -205,5 +205,5 @@ function soonCrossed(): { symbol: string; limit: string } {
     )
     if (early && late) return { symbol, limit: (Number(limit) / 1e9).toFixed(2) }
   }
-  throw new Error('no price falls in the next seconds')
+  throw new Error('no price falls within the next seconds')
 }

@@ -104,7 +104,7 @@ describe.each([
     async () => {
       const agent = await newAgent()
       const { body } = await owner.ask('POST', '/api/agents/keys', {
-        name: 'A name that nobody reads',
+        name: 'An unused name',
         publicKey: agent.jwk,
         scopes: ['wallets:transfer'],
         policy: policyOf('5'),
@@ -129,7 +129,7 @@ describe.each([
       expect((await newest(owner))?.action).toBe('policy.owner_cap_set')
       await owner.ask('DELETE', `/api/agents/keys/${id}`)
       expect((await newest(owner))?.action).toBe('key.revoked')
-      expect(JSON.stringify(await journalOf(owner))).not.toContain('A name that nobody reads')
+      expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
     },
   )
 
@@ -158,7 +158,7 @@ describe.each([
 
   it.skipIf(isSkipped)('records the pausing and resuming of an API key', async () => {
     const { body } = await owner.ask('POST', '/api/developer/keys', {
-      name: 'A name that nobody reads',
+      name: 'An unused name',
       scopes: ['wallets:read'],
     })
     const id = String(body.id)
@@ -185,7 +185,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)('records the issuing of a card once, with its actor and controls', async () => {
-    const mine = { nickname: 'A name that nobody reads', limits: { daily: '12.50' } }
+    const mine = { nickname: 'An unused name', limits: { daily: '12.50' } }
     const again = { 'idempotency-key': `card-${engine}` }
     const issued = await owner.ask('POST', '/api/cards', mine, again)
     expect(await newest(owner)).toMatchObject({
@@ -212,7 +212,7 @@ describe.each([
       object: { id: byKey.body.id },
       after: { keyId: made.body.id },
     })
-    expect(JSON.stringify(await journalOf(owner))).not.toContain('A name that nobody reads')
+    expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
   })
 
   it.skipIf(isSkipped)('records the on-chain allowance of an agent, once', async () => {
@@ -278,7 +278,7 @@ describe.each([
       const applicant = await signInByEmail(gateway.origin, `${decision}-${name}@example.com`)
       const { body } = await applicant.ask('POST', '/api/compliance/kyc', { applicant: listed })
       expect(body).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
-      const decide = { decision, reason: 'A reason that nobody reads' }
+      const decide = { decision, reason: 'An unused reason' }
       const path = `/api/admin/kyc/${String(body.id)}`
       expect((await admin.ask('POST', path, decide)).status).toBe(200)
       expect(await newest(applicant)).toMatchObject({

@@ -158,7 +158,7 @@ async function keysAndTransfers(owner: Person) {
   const transfer = {
     destination: `0x${'1'.repeat(40)}`,
     amount: '1',
-    signature: 'an authorization of somebody’s',
+    signature: 'an authorization',
   }
   const bearer = { authorization: `Bearer ${key}` }
   await post('/api/wallets/transfer', transfer, bearer)
@@ -262,7 +262,7 @@ async function payments() {
 async function oauth(owner: Person) {
   const issuer = `${gateway.origin}/oauth`
   const metadata = await discoverAuthorizationServerMetadata(issuer)
-  if (metadata === undefined) throw new Error('no metadata of the authorization server')
+  if (metadata === undefined) throw new Error('the authorization server has no metadata')
   const clientInformation = await registerClient(issuer, {
     metadata,
     clientMetadata: {

@@ -158,7 +158,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       expect(response.status).toBe(200)
     })
 
-    it('lets the agent transfer 5 and 5, and denies the third over REST and MCP alike', async () => {
+    it('permits two transfers of 5, and denies the third over REST and MCP', async () => {
       for (const key of ['first', 'second']) {
         const response = await transfer('5', key)
         expect(await response.json()).toMatchObject({

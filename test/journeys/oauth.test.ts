@@ -63,7 +63,7 @@ describe('an MCP client over OAuth', () => {
     const resource = await discoverOAuthProtectedResourceMetadata(mcp, { resourceMetadataUrl })
     const [issuer = ''] = resource.authorization_servers ?? []
     const metadata = await discoverAuthorizationServerMetadata(issuer)
-    if (metadata === undefined) throw new Error('no metadata of the authorization server')
+    if (metadata === undefined) throw new Error('the authorization server has no metadata')
     return { resource, issuer, metadata }
   }
   const register = async (origin = gateway.origin) => {

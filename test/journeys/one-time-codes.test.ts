@@ -187,7 +187,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       })
     })
 
-    it('reports where a request is invalid', async () => {
+    it('names the invalid member of a request', async () => {
       for (const [body, path] of [
         [{ channel: 'fax', destination: mailbox }, 'channel'],
         [{ channel: 'email', destination: 'ada' }, 'destination'],

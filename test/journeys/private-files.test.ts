@@ -7,7 +7,7 @@ import { bursar } from '../commands/bursar.ts'
 import { startGateway } from './gateway.ts'
 import { newGuest } from './people.ts'
 
-const secret = 'a secret of the environment that no child needs'
+const secret = 'a secret that no child process needs'
 
 describe('the files of a gateway', () => {
   let parent: string

@@ -51,7 +51,7 @@ let gate: Promise<void> = Promise.resolve()
 const askOther = defineTool({
   name: 'notes.ask',
   title: 'Ask',
-  summary: 'Ask somebody else.',
+  summary: 'Call another system.',
   route: 'POST /notes/ask',
   who: 'account',
   scopes: ['wallets:read'],
@@ -208,14 +208,14 @@ onBothEngines('a write through the kernel', (database) => {
     await expect(keep({}, null, { kind: 'public' })).rejects.toMatchObject({ code: 'unauthenticated' })
     await expect(keep({}, null, poor)).rejects.toMatchObject({
       code: 'insufficient_scope',
-      members: { scopes: ['does nothing on a rail that was never enabled, in production'] },
+      members: { scopes: ['wallets:read'] },
     })
     await expect(keep({})).rejects.toMatchObject({ code: 'invalid_request' })
     await expect(keep(note('a'))).rejects.toMatchObject({ code: 'rail_disabled', message: /maintenance/ })
     expect(events).toEqual([])
   })
 
-  it('does nothing on a rail that was never switched on, where money is real', async () => {
+  it('does nothing on a rail that was never enabled, in production', async () => {
     services = {
       ...services,
       railControls: createDatabaseRailControls({ database: database(), defaultEnabled: false }),

@@ -147,6 +147,6 @@ export function keyOf(
 
 /** A seller without goods, for callers that do not pay by x402. */
 export const nothingForSale = {
-  sell: () => Promise.reject(new Error('nothing is for sale here')),
+  sell: () => Promise.reject(new Error('nothing is for sale')),
   recall: async () => null,
 }

@@ -54,15 +54,15 @@ describe('a spending tool', () => {
   it('compiles only with its spend, rail, facts and recall', () => {
     const spender: Tool = defineTool(spending)
     const incomplete: Tool[] = [
-      // @ts-expect-error a tool that spends says what
+      // @ts-expect-error a spending tool needs `spend`
       defineTool(withoutSpend),
-      // @ts-expect-error a tool that spends names its rail
+      // @ts-expect-error a spending tool needs a rail
       defineTool(withoutRail),
-      // @ts-expect-error a tool that spends says what it finds out
+      // @ts-expect-error a spending tool needs `facts`
       defineTool(withoutFacts),
-      // @ts-expect-error a tool that spends can tell its answer again
+      // @ts-expect-error a spending tool needs `recall`
       defineTool(withoutRecall),
-      // @ts-expect-error an effect is one of three
+      // @ts-expect-error `effect` is read, write or spend
       defineTool({ ...common, effect: 'pay', run }),
     ]
     expect([spender, ...incomplete].map(({ name }) => name)).toEqual(Array(6).fill('notes.keep'))

@@ -27,7 +27,7 @@ onBothEngines('MCP sessions', (database) => {
   const find = (keyId: string, id: string, now = noon) => findMcpSession(database(), { id, keyId, now })
   const sessionOf = async (keyId: string) => {
     const session = await find(keyId, await open(keyId))
-    if (session === undefined) throw new Error('the session is not there')
+    if (session === undefined) throw new Error('the session does not exist')
     return session
   }
 
@@ -89,7 +89,7 @@ onBothEngines('MCP sessions', (database) => {
     const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
     const id = await openQuestion(database(), { session: mine, now: noon })
     const waiting = awaitAnswer(database(), id, new AbortController().signal)
-    await answerQuestion(database(), { session: other, id, answer: { from: 'somebody else' } })
+    await answerQuestion(database(), { session: other, id, answer: { from: 'another key' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client, later' } })
     expect(await waiting).toEqual({ from: 'the client' })

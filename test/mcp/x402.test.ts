@@ -84,7 +84,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     // The client validates the gateway's terms by itself.
     wallet.createPaymentPayload(terms as unknown as PaymentRequired)
 
-  it('tells a key without payment scope how to pay by itself, and sells once for that payment', async () => {
+  it('returns payment terms to a key without payment scope, and sells once for that payment', async () => {
     const before = await balance()
     const refused = await call(query)
     expect(refused.isError).toBe(true)

@@ -119,7 +119,7 @@ describe('evaluate', () => {
     expect(rulesAt('2026-11-20T11:59:59.999Z')).toEqual(['not_yet_valid'])
     expect(rulesAt('2026-11-20T12:00:00.000Z')).toEqual([])
     expect(rulesAt('2026-11-20T12:00:01.000Z')).toEqual(['expired'])
-    expect(rulesAt('names every violated rule at once')).toEqual(['not_yet_valid', 'expired'])
+    expect(rulesAt('never')).toEqual(['not_yet_valid', 'expired'])
   })
 
   it('names every rule that is violated at once', () => {

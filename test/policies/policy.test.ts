@@ -164,7 +164,7 @@ describe('the bounds of a spend policy', () => {
     ])
   })
 
-  it('default where a member is omitted', () => {
+  it('replace omitted members', () => {
     expect(
       spendPolicy.parse({ ...plain, approval: { above: 1 }, symbols: { deny: [' brk.b '] } }),
     ).toMatchObject({

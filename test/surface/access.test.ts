@@ -14,7 +14,7 @@ import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
 
-const SECRET = 'a session secret that this test knows too'
+const SECRET = 'a session secret shared with this test'
 const generous = '100000/60'
 
 /** Kinds of caller, in the order of the columns. */

@@ -113,7 +113,7 @@ describe('bad arguments', () => {
     ['over 10^12', amountAs('"1000000000000.000001"'), 'amount'],
     ['a missing amount', written.replace('"amount":"1",', ''), 'amount'],
     ['an unknown token', written.replace('"USDC"', '"DAI"'), 'token'],
-    ['no address', written.replace(fine.destination, '0x1234'), 'destination'],
+    ['an invalid address', written.replace(fine.destination, '0x1234'), 'destination'],
     [
       'a wrong checksum',
       written.replace(fine.destination, '0x00000000000000000000000000000000000a11cE'),
@@ -209,7 +209,7 @@ describe('bad requests', () => {
       (post) => post(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])),
     ],
     [
-      'JSON that is nested too deep',
+      'too deeply nested JSON',
       400,
       'invalid_request',
       (post) => post(`${'['.repeat(100)}${']'.repeat(100)}`),
@@ -312,14 +312,14 @@ describe('bad signatures', () => {
       'signature_invalid',
       (request) => ({ ...request, idempotencyKey: 'x', uncovered: ['idempotency-key'] }),
     ],
-    ['of another tag', 'signature_invalid', (request) => ({ ...request, parameters: { tag: 'other' } })],
+    ['with another tag', 'signature_invalid', (request) => ({ ...request, parameters: { tag: 'other' } })],
     [
       'with a short nonce',
       'signature_invalid',
       (request) => ({ ...request, parameters: { nonce: 'short' } }),
     ],
     [
-      'that lives too long',
+      'with too long a lifetime',
       'signature_invalid',
       (request) => ({ ...request, parameters: { expires: new Date(Date.now() + 400_000) } }),
     ],

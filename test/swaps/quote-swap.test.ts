@@ -85,11 +85,11 @@ describe('a swap quote', () => {
 
   it.each([
     ['a duration of 1e300', { durationSec: 1e300 }],
-    ['a duration that is none', { durationSec: Number.NaN }],
+    ['an invalid duration', { durationSec: Number.NaN }],
     ['a negative duration', { durationSec: -1 }],
     ['an impact of 1e300', { priceImpactBps: 1e300 }],
-    ['gas for more than there is', { gasUsdMicros: 10n ** 30n }],
-    ['a worth of more than there is', { outUsdMicros: 10n ** 30n }],
+    ['an impossible gas cost', { gasUsdMicros: 10n ** 30n }],
+    ['an impossible value', { outUsdMicros: 10n ** 30n }],
     [
       'a fee below zero',
       { fees: [{ name: 'x', amount: '1', token: 'USDC', usdMicros: -1n, included: false }] },

@@ -127,9 +127,9 @@ describe.each(generations)('a %s payment over a remote facilitator', (generation
   })
 
   it.each([
-    ['nobody knows why', { errorReason: 'unexpected_settle_error', transaction: '' }],
+    ['for an unknown reason', { errorReason: 'unexpected_settle_error', transaction: '' }],
     [
-      'it names a transaction that is not mined',
+      'with an unmined transaction',
       { errorReason: 'invalid_transaction_state', transaction: `0x${'ab'.repeat(32)}` },
     ],
   ])('is pending when settling failed and %s', async (_why, failure) => {

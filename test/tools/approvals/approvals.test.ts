@@ -179,7 +179,7 @@ onBothEngines('an approval', (database) => {
     ],
     ['a key that was revoked', () => owner.call(remove, { id: keyId }), { code: 'unknown_key' }],
     [
-      'money that is gone',
+      'spent money',
       () => owner.call(transfer, { destination: payee, amount: '990', signature: 'sandbox' }),
       { code: 'insufficient_funds' },
     ],

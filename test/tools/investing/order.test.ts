@@ -235,9 +235,9 @@ onBothEngines('orders', (database) => {
     ['a limit on a market order', { limitPrice: '10' }],
     ['a limit below a cent', { type: 'limit', limitPrice: '10.001' }],
     ['a limit beyond all prices', { type: 'limit', limitPrice: '999999999999' }],
-    ['a limit of next to nothing', { type: 'limit', limitPrice: '0.0001' }],
+    ['a limit below the minimum', { type: 'limit', limitPrice: '0.0001' }],
     ['a sentence for a symbol', { symbol: 'buy all' }],
-    ['a side of its own', { side: 'short' }],
+    ['an unknown side', { side: 'short' }],
     ['an empty client order id', { clientOrderId: '' }],
   ])('rejects %s', async (_name, asked) => {
     await expect(place(asked)).rejects.toMatchObject({ code: 'invalid_request' })

@@ -81,18 +81,18 @@ onBothEngines('swap quotes', (database) => {
   })
 
   it.each([
-    ['no token to get', { toToken: undefined }],
+    ['no target token', { toToken: undefined }],
     ['no amount', { amountIn: undefined }],
     ['nothing', { amountIn: '0' }],
-    ['a member that is not known', { slippage: 1 }],
+    ['an unknown member', { slippage: 1 }],
   ])('reject %s', async (_name, changes) => {
     await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it.each([
-    ['next to nothing', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
+    ['a tiny amount', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
     ['less than gas takes', { amountIn: '0.01' }],
-    ['more than there is', { amountIn: '1000000000000' }],
+    ['an amount beyond the liquidity', { amountIn: '1000000000000' }],
   ])('find no route for %s, and suggest another amount', async (_name, changes) => {
     const refusal = await ask(changes).catch((error: unknown) => error)
     expect(refusal).toMatchObject({

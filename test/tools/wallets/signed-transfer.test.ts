@@ -30,12 +30,12 @@ onBothEngines('a signed transfer', (database) => {
   const pay = (as: Principal, input: object, changes: Partial<Context> = {}) =>
     scene.call(transfer, as, { ...one, ...input }, changes)
   const accountIn = (as: Principal) => {
-    if (!('account' in as)) throw new Error('nobody is signed in')
+    if (!('account' in as)) throw new Error('no session')
     return as.account
   }
   const accountOf = (as: Principal) => accountIn(as).id
 
-  it('gets limited sponsored gas per day where gas has a price, and is then delayed', async () => {
+  it('gets limited sponsored gas per day if gas has a price, and is then delayed', async () => {
     const owner = await scene.newOwner()
     const chain: Chain = { ...services.chain, isGasFree: false }
     const settings = {
