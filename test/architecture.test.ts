@@ -129,10 +129,10 @@ describe('the import table', () => {
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|commands)\//],
   ])('keeps %s isolated from its siblings', (_name, packages, room) => {
-    const strangers = files.filter(
+    const violations = files.filter(
       (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
     )
-    expect(strangers).toEqual([])
+    expect(violations).toEqual([])
   })
 
   it('has only expected files at the top level', () => {

@@ -44,9 +44,9 @@ it.each([
   )
   expect(error.cause).toBeInstanceOf(BaseError)
   expect(String(error.cause)).toContain(s.slice(2, 30))
-  const told = JSON.stringify(plainError(error))
+  const errorText = JSON.stringify(plainError(error))
   for (const part of [r, s]) {
-    expect(told).not.toContain(part.slice(2, 30))
+    expect(errorText).not.toContain(part.slice(2, 30))
     expect(rootCause(error)).not.toContain(part.slice(2, 30))
   }
   expect(plainError(error)).toMatchObject({

@@ -15,11 +15,11 @@ it('polls once a round for all waiters, and not at all without waiters', async (
   })
   const all = Array.from({ length: 400 }, (_, at) => lookout.until(`id-${at % 200}`, never))
   const given = new AbortController()
-  const gone = lookout.until('gone', given.signal)
+  const aborted = lookout.until('gone', given.signal)
   await expect.poll(() => asked.length).toBeGreaterThan(2)
   expect(asked.at(-1)).toHaveLength(201)
   given.abort()
-  expect(await gone).toBeUndefined()
+  expect(await aborted).toBeUndefined()
   for (let at = 0; at < 200; at += 1) there.set(`id-${at}`, at)
   expect(await Promise.all(all)).toEqual(Array.from({ length: 400 }, (_, at) => at % 200))
   const rounds = asked.length

@@ -149,11 +149,11 @@ onBothEngines('the authenticity of decisions', (database) => {
   })
 
   it('does not verify for an id of another time, and flags a decision sealed hours late', async () => {
-    const stranger = await spender.decide({ decisionId: newId('dec', after(-3_600_000)) })
+    const backdated = await spender.decide({ decisionId: newId('dec', after(-3_600_000)) })
     const late = await spender.decide()
     await seal(after(2 * 3_600_000))
-    expect([await isSealed(stranger), await isSealed(late)]).toEqual([false, true])
-    expect([await alarmsOf(stranger), await alarmsOf(late)]).toEqual([
+    expect([await isSealed(backdated), await isSealed(late)]).toEqual([false, true])
+    expect([await alarmsOf(backdated), await alarmsOf(late)]).toEqual([
       ['id_of_another_time'],
       ['sealed_late'],
     ])

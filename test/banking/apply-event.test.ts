@@ -183,15 +183,15 @@ onBothEngines('a virtual account', (database) => {
 
   it('is replaced after its deactivation', async () => {
     const owner = await newOwner(database(), {})
-    const gone = await open(database(), owner)
-    await tell(database(), gone, 'deactivation', { kind: 'account' })
+    const closed = await open(database(), owner)
+    await tell(database(), closed, 'deactivation', { kind: 'account' })
     const opened = await Promise.all(Array.from({ length: 3 }, () => open(database(), owner)))
     const [replacement] = opened
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
     expect(replacement).toMatchObject({ status: 'active', ordinal: 1 })
-    expect(replacement?.id).not.toBe(gone.id)
-    await tell(database(), gone, 'reactivation', { kind: 'account' })
-    expect((await open(database(), owner)).id).toBe(gone.id)
+    expect(replacement?.id).not.toBe(closed.id)
+    await tell(database(), closed, 'reactivation', { kind: 'account' })
+    expect((await open(database(), owner)).id).toBe(closed.id)
   })
 
   it('settles a payout, releases one that was never sent, and reverses one that was returned, each once', async () => {

@@ -111,18 +111,18 @@ function isAuthorization(message: ReturnType<typeof readMessage>): message is Ca
 
 async function openLoop(ask: (index: number) => Promise<void>): Promise<{ p50: number; p99: number }> {
   const times: number[] = []
-  const asked: Promise<void>[] = []
+  const answers: Promise<void>[] = []
   const start = performance.now()
   for (let index = 0; index < PER_SECOND * SECONDS; index += 1) {
     const due = start + (index * 1_000) / PER_SECOND
     while (performance.now() < due) await new Promise((resolve) => setTimeout(resolve, 1))
-    asked.push(
+    answers.push(
       ask(index).then(() => {
         times.push(performance.now() - due)
       }),
     )
   }
-  await Promise.all(asked)
+  await Promise.all(answers)
   times.sort((left, right) => left - right)
   const at = (part: number) => times[Math.floor(times.length * part)] ?? 0
   return { p50: at(0.5), p99: at(0.99) }

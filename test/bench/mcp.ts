@@ -42,7 +42,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     })
     const context = tools.find(({ name }) => name === 'context')
     if (context === undefined) throw new Error('there is no operation rails.list')
-    const ask = async (message: object, headers: Record<string, string> = {}) => {
+    const send = async (message: object, headers: Record<string, string> = {}) => {
       const body = Buffer.from(JSON.stringify(message))
       const request = new Request(`${origin}/mcp`, {
         method: 'POST',
@@ -83,11 +83,11 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     const works: Record<string, () => Promise<unknown>> = {
       'the operation, without a protocol': () => run(context, callOf(services, principal), {}),
       'a bare SDK server with one echo tool': echo,
-      'tools/call of 2025': () => ask(call),
-      'tools/call of 2026': () => ask(modern('tools/call', call.params), modernHeaders),
-      'tools/list of 2025': () => ask({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      'tools/call of 2025': () => send(call),
+      'tools/call of 2026': () => send(modern('tools/call', call.params), modernHeaders),
+      'tools/list of 2025': () => send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
       'tools/list of 2026': () =>
-        ask(modern('tools/list', {}), { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }),
+        send(modern('tools/list', {}), { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }),
     }
     const measured = new Map<string, number[]>()
     for (let round = 0; round <= ROUNDS; round += 1)

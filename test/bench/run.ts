@@ -37,7 +37,7 @@ interface Part {
 
 const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 const started = performance.now()
-const say = (text: string) =>
+const progress = (text: string) =>
   process.stderr.write(`[${((performance.now() - started) / 1_000).toFixed(0).padStart(4)} s] ${text}\n`)
 const perSecond = (rate: number) => `${rate.toFixed(0)}/s`
 const ms = (time: number) => `${time.toFixed(1)} ms`
@@ -45,11 +45,11 @@ const micros = (time: number) => `${time.toFixed(time < 10 ? 2 : 0)} µs`
 const parts: Part[] = []
 const add = (title: string, rows: readonly Row[]) => {
   parts.push({ title, rows })
-  say(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
+  progress(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
 }
 
 // First: it counts processor time, which would include collecting the garbage of other parts.
-say('MCP')
+progress('MCP')
 const mcp = await benchMcp()
 const microsOf = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
 const bareServer = microsOf('a bare')
@@ -70,7 +70,7 @@ add('MCP in one process, processor time a request, to a bare SDK server with one
     })),
 ])
 
-say('spends')
+progress('spends')
 const spends = (await benchSpend()).lines
 add(
   'Spends a second through the queue, to pgbench calling the same function (PostgreSQL, fsync on)',
@@ -83,7 +83,7 @@ add(
 )
 const pgbench = spends[0]?.floor ?? Number.NaN
 
-say('transfers')
+progress('transfers')
 const [bare, ...transfers] = await benchTransfer(serverUrl)
 if (bare === undefined) throw new Error('the bare route was not measured')
 add(
@@ -106,7 +106,7 @@ if (whole !== undefined)
     },
   ])
 
-say('confirmed transfers on the local chain')
+progress('confirmed transfers on the local chain')
 add(
   'Confirmed transfers a second on the local chain, to its own rate for the same ERC-20 transfer (64 senders)',
   (await benchChain(serverUrl)).map(({ name, rate, floor }) => ({
@@ -118,7 +118,7 @@ add(
 )
 
 await checkpoint()
-say('card decisions')
+progress('card decisions')
 const cards = await benchCards(serverUrl)
 const spendCall = cards.find(({ name }) => name.includes('spend'))
 add(
@@ -131,7 +131,7 @@ add(
   })),
 )
 
-say('x402')
+progress('x402')
 const x402Rows = async (engine: string, databaseUrl: string | null): Promise<readonly Row[]> =>
   (await benchX402(databaseUrl)).map(({ name, stock, ours, unit }) => ({
     what: `${engine}, ${name}`,
@@ -148,7 +148,7 @@ try {
   await ledger.drop()
 }
 
-say('limits and policies')
+progress('limits and policies')
 const { memory, redis, incr } = await benchLimiter(process.env.TEST_REDIS_URL)
 const { evaluationMicros, parseMicros } = benchPolicy()
 add('Counting a request (16 callers), to a bare INCR; and a policy with every rule', [
@@ -165,7 +165,7 @@ add('Counting a request (16 callers), to a bare INCR; and a policy with every ru
   { what: 'such a policy parsed', ours: micros(parseMicros), floor: '', ratio: null },
 ])
 
-say('investing and swaps')
+progress('investing and swaps')
 const investing = await benchInvesting(serverUrl)
 add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench calling the spend function', [
   {
@@ -182,8 +182,8 @@ add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench 
   },
 ])
 
-say('scaling')
-const scaling = await benchScaling(serverUrl, say)
+progress('scaling')
+const scaling = await benchScaling(serverUrl, progress)
 for (const [title, lines] of [
   ['A transfer through the whole gateway (PostgreSQL), median to that of the first line: keys', scaling.keys],
   ['The same: past transfers of the same account', scaling.transfers],
@@ -205,19 +205,21 @@ add('Memory, to that before', [
 const table = textOf(parts, await postgresVersion())
 process.stdout.write(table)
 writeFileSync(new URL('RESULTS.md', import.meta.url), table)
-say('written to test/bench/RESULTS.md')
+progress('written to test/bench/RESULTS.md')
 
 async function postgresVersion(): Promise<string> {
-  const [row] = z.tuple([z.object({ server_version: z.string() })]).parse(await ask('show server_version'))
+  const [row] = z
+    .tuple([z.object({ server_version: z.string() })])
+    .parse(await runStatement('show server_version'))
   return row.server_version
 }
 
 /** Flushes the writes of earlier parts to disk before a latency is measured. */
 async function checkpoint(): Promise<void> {
-  await ask('checkpoint')
+  await runStatement('checkpoint')
 }
 
-async function ask(statement: string): Promise<readonly unknown[]> {
+async function runStatement(statement: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
   try {

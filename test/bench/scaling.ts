@@ -204,9 +204,9 @@ export function scalingText({ name, p50, p99, ratio }: ScalingLine): string {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const say = (text: string) => process.stderr.write(`… ${text}\n`)
+  const report = (text: string) => process.stderr.write(`… ${text}\n`)
   const serverUrl = testServerUrl ?? 'postgres://postgres@127.0.0.1:5432/postgres'
-  const { keys, transfers, memory } = await benchScaling(serverUrl, say)
+  const { keys, transfers, memory } = await benchScaling(serverUrl, report)
   for (const line of [...keys, ...transfers]) process.stdout.write(`${scalingText(line)}\n`)
   process.stdout.write(`memory: ${memory.before} → ${memory.after} MB after ${memory.requests} requests\n`)
 }

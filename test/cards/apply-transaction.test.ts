@@ -228,23 +228,23 @@ onBothEngines('a purchase after its authorization', (database) => {
   })
 
   it('results in the same books for any order and repetition of events', async () => {
-    const told = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
+    const booksAfter = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
       const owner = await newOwner(database(), { USDC: '100' })
       const card = await issue(database(), owner)
       const steps = Array.from({ length: 12 }, (_, index) => {
         const request = purchaseOf(card, `${index + 1}`)
-        const ask = () => decide(partsOn(database()), request)
+        const authorize = () => decide(partsOn(database()), request)
         const clear = async () => {
           while ((await tell(partsOn(database()), request, 'settled', [['clearing', '1']])) === 'early')
-            await ask()
+            await authorize()
         }
         return index % 3 === 0
-          ? [ask, clear, clear]
+          ? [authorize, clear, clear]
           : [
-              ask,
-              ask,
+              authorize,
+              authorize,
               async () => {
-                await ask()
+                await authorize()
                 await tell(partsOn(database()), request, 'voided', [['reversal', `${index + 1}`]])
               },
             ]
@@ -253,8 +253,8 @@ onBothEngines('a purchase after its authorization', (database) => {
       await settleAll(database(), owner)
       return owned(database(), owner)
     }
-    const ordered = await told((steps) => steps)
-    expect(await told((steps) => steps.toReversed())).toEqual(ordered)
+    const ordered = await booksAfter((steps) => steps)
+    expect(await booksAfter((steps) => steps.toReversed())).toEqual(ordered)
     expect(ordered).toEqual(['USDC 96 + 0'])
     await fund(database(), await newOwner(database(), {}), { USD: '1' })
     expect((await trialBalance(database())).balanced).toBe(true)

@@ -127,15 +127,15 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const keyId = await newKey(database(), owner, { mcc: { deny: ['7995'] } })
     const card = await issue(database(), owner, { keyId })
-    const ask = async (amount: string, changes = {}) =>
+    const authorizeWith = async (amount: string, changes = {}) =>
       (await decide(partsOn(database()), purchaseOf(card, amount, changes))).reason
-    expect(await ask('50.01')).toBe('budget_exceeded')
-    expect(await ask('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } })).toBe(
-      'policy_denied',
-    )
-    expect(await ask('50')).toBe('approved')
-    expect(await ask('50')).toBe('approved')
-    expect(await ask('0.01')).toBe('budget_exceeded')
+    expect(await authorizeWith('50.01')).toBe('budget_exceeded')
+    expect(
+      await authorizeWith('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } }),
+    ).toBe('policy_denied')
+    expect(await authorizeWith('50')).toBe('approved')
+    expect(await authorizeWith('50')).toBe('approved')
+    expect(await authorizeWith('0.01')).toBe('budget_exceeded')
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 100_000_000n, count: 2 })
     const decisions = await database()
       .kysely.selectFrom('decision')
@@ -163,7 +163,7 @@ onBothEngines('a card decision', (database) => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const set = (keyId: string, values: Record<string, unknown>) =>
       database().kysely.updateTable('access_key').set(values).where('id', '=', keyId).execute()
-    const ask = async (keyId: string) =>
+    const authorizeWith = async (keyId: string) =>
       (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '10'))).reason
     const [paused, revoked, ended, fresh] = await Promise.all(
       Array.from({ length: 4 }, () => newKey(database(), owner)),
@@ -171,14 +171,16 @@ onBothEngines('a card decision', (database) => {
     await set(paused ?? '', { status: 'paused' })
     await set(revoked ?? '', { status: 'revoked' })
     await set(ended ?? '', { expires_at: noon })
-    expect(await ask(paused ?? '')).toBe('policy_denied')
-    expect(await ask(revoked ?? '')).toBe('key_not_active')
-    expect(await ask(ended ?? '')).toBe('key_not_active')
-    expect(await ask(await newKey(database(), owner, { approval: { above: '5' } }))).toBe('approval_required')
+    expect(await authorizeWith(paused ?? '')).toBe('policy_denied')
+    expect(await authorizeWith(revoked ?? '')).toBe('key_not_active')
+    expect(await authorizeWith(ended ?? '')).toBe('key_not_active')
+    expect(await authorizeWith(await newKey(database(), owner, { approval: { above: '5' } }))).toBe(
+      'approval_required',
+    )
     await capAccount(database(), owner, 9_000_000n)
-    expect(await ask(fresh ?? '')).toBe('budget_exceeded')
+    expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
-    expect(await ask(fresh ?? '')).toBe('account_locked')
+    expect(await authorizeWith(fresh ?? '')).toBe('account_locked')
     expect(await owned(database(), owner)).toEqual(['USDC 1000 + 0'])
   })
 

@@ -20,8 +20,8 @@ import {
 } from './scene.ts'
 
 onBothEngines('a card on a wallet that its owner controls', (database) => {
-  const partsWith = (accountId: string, said: Parameters<typeof coverageOf>[2]) =>
-    partsOn(database(), { readCoverage: () => coverageOf(database(), accountId, said) })
+  const partsWith = (accountId: string, chainView: Parameters<typeof coverageOf>[2]) =>
+    partsOn(database(), { readCoverage: () => coverageOf(database(), accountId, chainView) })
 
   it('approves at most the allowance minus held and pending amounts, under concurrent requests', async () => {
     const owner = await newOwner(database(), { USDC: '1000', EURC: '100', USD: '3' }, 'passkey')
@@ -45,8 +45,8 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
       ...(await coverageOf(database(), owner, { left: '75' })),
       since: new Date(noon.getTime() + 1_000),
     })
-    const asked = partsOn(database(), { readCoverage: later })
-    expect(await decide(asked, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    const lateParts = partsOn(database(), { readCoverage: later })
+    expect(await decide(lateParts, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
@@ -63,11 +63,11 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
   it('pays from cash alone while the chain is unavailable', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '5' }, 'passkey')
     const card = await issue(database(), owner)
-    const ask = (amount: string, changes = {}) =>
+    const authorize = (amount: string, changes = {}) =>
       decide(partsOn(database()), purchaseOf(card, amount, changes))
-    expect(await ask('5.01')).toMatchObject({ reason: 'insufficient_funds' })
-    expect(await ask('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
-    expect(await ask('5')).toMatchObject({ reason: 'approved' })
+    expect(await authorize('5.01')).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await authorize('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
+    expect(await authorize('5')).toMatchObject({ reason: 'approved' })
     const parts = partsWith(owner, { left: '60' })
     expect(await decide(parts, purchaseOf(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
       balance: 6000n,

@@ -25,13 +25,13 @@ export async function bursar(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { out: '', err: '' }
+  const output = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.out += text
+    output.out += text
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.err += text
+    output.err += text
   })
   await once(child, 'close')
-  return { code: child.exitCode, ...said }
+  return { code: child.exitCode, ...output }
 }

@@ -90,16 +90,16 @@ describe('bursar doctor', () => {
 
   it('reports the same configuration errors as the start', async () => {
     const env = { MODE: 'production', CHAIN: '', PORT: 'x', SMTP_URL: 'http://mail' }
-    let said = ''
+    let startError = ''
     try {
       readConfig(env)
     } catch (error) {
-      said = error instanceof Error ? error.message : ''
+      startError = error instanceof Error ? error.message : ''
     }
     const { code, of } = await examined(env)
     expect(code).toBe(1)
-    expect(of('configuration')).toMatchObject({ status: 'fail', detail: said })
-    const [first, ...rest] = said.split('\n')
+    expect(of('configuration')).toMatchObject({ status: 'fail', detail: startError })
+    const [first, ...rest] = startError.split('\n')
     const { out } = await bursar(['doctor'], env)
     expect(out).toContain(`✗ configuration: ${first}\n`)
     for (const line of rest) expect(out).toContain(line)

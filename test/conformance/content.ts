@@ -162,24 +162,24 @@ export const prompts = [
   { name: 'test_prompt_with_image', description: 'A prompt with an image in it.', arguments: [] },
 ]
 
-const asked = <Content>(content: Content) => ({ role: 'user' as const, content })
+const userMessage = <Content>(content: Content) => ({ role: 'user' as const, content })
 
 /** A prompt with its arguments filled in; undefined for one outside the fixture. */
 export function promptOf(name: string, { arg1 = '', arg2 = '', resourceUri = '' }: Record<string, string>) {
   switch (name) {
     case 'test_simple_prompt':
-      return { messages: [asked(text('This is a simple prompt for testing.'))] }
+      return { messages: [userMessage(text('This is a simple prompt for testing.'))] }
     case 'test_prompt_with_arguments':
-      return { messages: [asked(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))] }
+      return { messages: [userMessage(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))] }
     case 'test_prompt_with_embedded_resource':
       return {
         messages: [
-          asked(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.')),
-          asked(text('Please process the embedded resource above.')),
+          userMessage(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.')),
+          userMessage(text('Please process the embedded resource above.')),
         ],
       }
     case 'test_prompt_with_image':
-      return { messages: [asked(image), asked(text('Please analyze the image above.'))] }
+      return { messages: [userMessage(image), userMessage(text('Please analyze the image above.'))] }
     default:
       return undefined
   }

@@ -22,7 +22,7 @@ import {
 } from './content.ts'
 
 const states = createRequestStateCodec<{ round: number }>({
-  key: 'the fixture’s own signing secret',
+  key: 'the signing secret of the conformance fixture alone',
 })
 const form = (message: string, name: string, type: 'string' | 'boolean') => {
   const field = type === 'string' ? { type: 'string' as const } : { type: 'boolean' as const }
@@ -39,7 +39,7 @@ type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof said>
 async function roundOf(context: ServerContext): Promise<number> {
   const state = context.mcpReq.requestState()
   if (state === undefined) return 0
-  if (typeof state !== 'string') throw protocolError('The requestState is no text.')
+  if (typeof state !== 'string') throw protocolError('The requestState is not a string.')
   try {
     return (await states.verify(state, context)).round
   } catch {
@@ -184,14 +184,14 @@ export const on2026: Registrations['on2026'] = (server, { offer, caller, notifie
     contents: [contentOf(uri) ?? (await offer.read(caller, uri))],
     ...cached,
   }))
-  const asking = {
+  const promptingFixture = {
     name: 'test_input_required_result_prompt',
     description: 'A prompt that asks.',
     arguments: [],
   }
-  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts, asking], ...cached }))
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts, promptingFixture], ...cached }))
   server.setRequestHandler('prompts/get', ({ params: { name, arguments: given = {} } }, context) => {
-    if (name === asking.name)
+    if (name === promptingFixture.name)
       return isAnswered(context, 'user_context')
         ? { messages: [{ role: 'user' as const, content: { type: 'text' as const, text: 'Thank you.' } }] }
         : inputRequired({ inputRequests: { user_context: form('What is it about?', 'context', 'string') } })

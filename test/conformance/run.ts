@@ -33,7 +33,7 @@ interface Line {
   readonly scenario: string
   readonly isRequired: boolean
   readonly passed: number
-  readonly told: readonly z.output<typeof check>[]
+  readonly messages: readonly z.output<typeof check>[]
 }
 
 async function main(): Promise<number> {
@@ -55,21 +55,21 @@ async function main(): Promise<number> {
       // The fixture's 2026 notifications stay within one process; 2025 sessions work on every gateway.
       const behind = revision === '2025-11-25' ? ports : ports.slice(0, 1)
       front.serve({ ports: behind, apiKey })
-      say(`\nServer, ${revision}: ${required.size} required scenarios, gateways: ${behind.length}`)
+      progress(`\nServer, ${revision}: ${required.size} required scenarios, gateways: ${behind.length}`)
       const code = await suite(
         ['server', '--url', `${front.origin}/mcp`, '--requirements', revision, '-o', output],
         progressLine,
       )
-      failed += tell(linesOf(output, 'server-', required), { required, code })
+      failed += printTable(linesOf(output, 'server-', required), { required, code })
     }
-    say('\nAuthorization server')
+    progress('\nAuthorization server')
     const scenario = 'authorization-server-metadata-endpoint'
     const output = join(results, 'authorization')
     const url = `${front.origin}/oauth`
     const code = await suite(['authorization', '--url', url, '--scenario', scenario, '-o', output], () => {})
     const required = new Set([scenario])
-    failed += tell(linesOf(output, 'authorization-server-', required), { required, code })
-    say(failed === 0 ? paint(32, '\nEvery required scenario passed.') : paint(31, `\n${failed} failed.`))
+    failed += printTable(linesOf(output, 'authorization-server-', required), { required, code })
+    progress(failed === 0 ? paint(32, '\nEvery required scenario passed.') : paint(31, `\n${failed} failed.`))
     return failed === 0 ? 0 : 1
   } finally {
     front.close()
@@ -166,7 +166,7 @@ function linesOf(directory: string, prefix: string, required: ReadonlySet<string
       scenario,
       isRequired: required.has(scenario),
       passed: checks.filter(({ status }) => status === 'SUCCESS').length,
-      told: checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING'),
+      messages: checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING'),
     }
   })
 }
@@ -175,24 +175,24 @@ function linesOf(directory: string, prefix: string, required: ReadonlySet<string
  * Prints the table. @returns the number of required scenarios that failed or are missing; at least one if the suite
  * failed.
  */
-function tell(
+function printTable(
   lines: readonly Line[],
   { required, code }: { required: ReadonlySet<string>; code: number },
 ): number {
-  const isFailed = ({ told }: Line) => told.some(({ status }) => status === 'FAILURE')
+  const isFailed = ({ messages: told }: Line) => told.some(({ status }) => status === 'FAILURE')
   for (const line of lines.filter(({ isRequired }) => isRequired)) {
     const mark = isFailed(line) ? paint(31, 'FAIL') : paint(32, 'pass')
-    say(`  ${mark}  ${line.scenario}, ${line.passed} checks passed`)
-    for (const { id, status, errorMessage = '' } of line.told)
-      say(`        ${status === 'FAILURE' ? 'failed' : 'warning'}: ${id}: ${errorMessage.slice(0, 300)}`)
+    progress(`  ${mark}  ${line.scenario}, ${line.passed} checks passed`)
+    for (const { id, status, errorMessage = '' } of line.messages)
+      progress(`        ${status === 'FAILURE' ? 'failed' : 'warning'}: ${id}: ${errorMessage.slice(0, 300)}`)
   }
   const others = lines.filter(({ isRequired }) => !isRequired)
   if (others.length > 0)
-    say('  Run by the suite and required of nobody (extensions, and what it is not sure of itself):')
+    progress('  Run by the suite and required of nobody (extensions, and what it is not sure of itself):')
   for (const line of others)
-    say(`    ${isFailed(line) ? 'no  ' : 'pass'}  ${line.scenario}, ${line.passed} checks passed`)
+    progress(`    ${isFailed(line) ? 'no  ' : 'pass'}  ${line.scenario}, ${line.passed} checks passed`)
   const missing = [...required].filter((name) => !lines.some(({ scenario }) => scenario === name))
-  for (const name of missing) say(`  ${paint(31, 'FAIL')}  ${name}: it did not run`)
+  for (const name of missing) progress(`  ${paint(31, 'FAIL')}  ${name}: it did not run`)
   const failed = lines.filter((line) => line.isRequired && isFailed(line)).length + missing.length
   return code === 0 ? failed : Math.max(failed, 1)
 }
@@ -203,7 +203,7 @@ function progressLine(line: string): void {
   if (scenario !== undefined) process.stderr.write(`  … ${scenario}\n`)
 }
 
-function say(text: string): void {
+function progress(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 

@@ -300,7 +300,7 @@ describe('broker: alpaca', () => {
 
 describe('broker: none', () => {
   it('fails closed', async () => {
-    for (const asked of [
+    for (const failingCall of [
       noBroker.instrument('VTI'),
       noBroker.quotes(['VTI']),
       noBroker.history(['VTI'], []),
@@ -308,6 +308,6 @@ describe('broker: none', () => {
       noBroker.find('ord_1'),
       noBroker.cancel('ord_1'),
     ])
-      await expect(asked).rejects.toMatchObject({ code: 'provider_unavailable' })
+      await expect(failingCall).rejects.toMatchObject({ code: 'provider_unavailable' })
   })
 })

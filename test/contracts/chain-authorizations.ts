@@ -120,9 +120,9 @@ export function testAuthorizations(chain: () => Chain): void {
     beforeAll(() => chain().mint([{ token: 'USDC', to: payer.address, units: 1_000n }]))
 
     it('returns the domain that clients sign for', async () => {
-      const ask = (functionName: string) =>
+      const readText = (functionName: string) =>
         chain().signer.readContract({ address: chain().tokens.USDC, abi: authorizationAbi, functionName })
-      expect([await ask('name'), await ask('version')]).toEqual(['USDC', '2'])
+      expect([await readText('name'), await readText('version')]).toEqual(['USDC', '2'])
       expect(await chain().signer.getCode({ address: chain().tokens.USDC })).toMatch(/^0x.+/)
       expect(await chain().signer.getCode({ address: payer.address })).toBeUndefined()
     })

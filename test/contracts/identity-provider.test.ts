@@ -19,8 +19,8 @@ import {
 
 const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
 
-async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
-  const thrown: unknown = await asked.then(
+async function refusalOf(attempt: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
   )
@@ -106,8 +106,9 @@ describe('identity provider: OpenID Connect', () => {
     for (const code of [back.code, 'made-up']) {
       const failure = await refusalOf(client.identify({ ...back, code }, secrets, redirectUri))
       expect(failure).toMatchObject(refused)
-      const told = JSON.stringify(failure.toProblem())
-      for (const secret of [code, clientSecret, ...Object.values(secrets)]) expect(told).not.toContain(secret)
+      const problemText = JSON.stringify(failure.toProblem())
+      for (const secret of [code, clientSecret, ...Object.values(secrets)])
+        expect(problemText).not.toContain(secret)
     }
   })
 
@@ -123,8 +124,8 @@ describe('identity provider: OpenID Connect', () => {
         keys: z.array(z.looseObject({ kid: z.string(), kty: z.string(), alg: z.string().optional() })),
       })
       .parse(await (await fetch(`${world.issuer}/jwks`)).json())
-    const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
-    const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...stranger }))
+    const foreignKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
+    const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...foreignKey }))
     expect(forged.length).toBeGreaterThan(0)
     for (const keys of [forged, []]) {
       const { client, secrets, back } = await signedIn()
@@ -258,9 +259,9 @@ describe('identity provider: OpenID Connect', () => {
   })
 
   it('is unavailable on a closed port, and over plain HTTP except on loopback', async () => {
-    const gone = await openIdWorld()
-    await gone.close()
-    for (const issuer of [gone.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
+    const closedWorld = await openIdWorld()
+    await closedWorld.close()
+    for (const issuer of [closedWorld.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
       expect(
         await refusalOf(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
       ).toMatchObject(down)

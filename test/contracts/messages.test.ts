@@ -39,7 +39,7 @@ afterEach(async () => {
 async function refusalOf(
   create: (log: typeof silentLog) => Messages,
   message: Message,
-): Promise<{ failure: Failure; told: string }> {
+): Promise<{ failure: Failure; text: string }> {
   const lines: unknown[] = []
   const log = { ...silentLog, warn: (facts: object, line: string) => void lines.push([facts, line]) }
   const failure: unknown = await create(log)
@@ -49,7 +49,7 @@ async function refusalOf(
   expect(lines).toHaveLength(1)
   return {
     failure,
-    told: JSON.stringify([failure.toProblem(), failure.message, String(failure.cause), lines]),
+    text: JSON.stringify([failure.toProblem(), failure.message, String(failure.cause), lines]),
   }
 }
 
@@ -58,16 +58,16 @@ async function refusesLikeAnyOther(
   message: Message,
   { reason = '', retryAfter = 60 } = {},
 ) {
-  const { failure, told } = await refusalOf(create, message)
+  const { failure, text: visibleText } = await refusalOf(create, message)
   expect(failure).toMatchObject({
     code: 'provider_unavailable',
     message: 'The message could not be sent.',
     members: { retryAfter },
   })
-  expect(told).not.toContain(message.destination)
-  expect(told).not.toContain(message.code)
-  expect(told).not.toContain('pa:ss')
-  expect(told).toContain(reason)
+  expect(visibleText).not.toContain(message.destination)
+  expect(visibleText).not.toContain(message.code)
+  expect(visibleText).not.toContain('pa:ss')
+  expect(visibleText).toContain(reason)
 }
 
 onBothEngines('messages: outbox', (database) => {

@@ -15,8 +15,8 @@ const unknownFor = (retryAfter: number) => ({
   members: expect.objectContaining({ reason: 'plan_limit', retryAfter }),
 })
 
-async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
-  const thrown: unknown = await asked.then(
+async function refusalOf(pendingReads: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await pendingReads.then(
     () => undefined,
     (error) => error,
   )
@@ -60,9 +60,9 @@ describe('rail controls: database', () => {
   })
 
   it('fails closed when the database does not answer', async () => {
-    const gone = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
-    const controls = createDatabaseRailControls({ database: gone, defaultEnabled: true })
-    await gone.close()
+    const closedDatabase = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
+    const controls = createDatabaseRailControls({ database: closedDatabase, defaultEnabled: true })
+    await closedDatabase.close()
     expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
@@ -198,11 +198,11 @@ describe('cachedRailControls', () => {
       await promise
       return on(rail)
     })
-    const asked = [controls.read('x402-fx'), controls.read('x402-fx')]
+    const pendingReads = [controls.read('x402-fx'), controls.read('x402-fx')]
     wait(60_000)
-    asked.push(controls.read('x402-fx'))
+    pendingReads.push(controls.read('x402-fx'))
     resolve()
-    expect(await Promise.all(asked)).toHaveLength(3)
+    expect(await Promise.all(pendingReads)).toHaveLength(3)
     expect(reads()).toBe(1)
   })
 

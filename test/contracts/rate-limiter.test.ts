@@ -179,10 +179,10 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
   it('admits exactly the count when two processes count concurrently', async () => {
     const key = freshKey()
     const [one, other] = opened.limiters
-    const asked = Array.from({ length: 40 }, (_, index) =>
+    const verdictPromises = Array.from({ length: 40 }, (_, index) =>
       (index % 2 === 0 ? one : other).take(key, { count: 15, seconds: 60 }, start),
     )
-    const verdicts = await Promise.all(asked)
+    const verdicts = await Promise.all(verdictPromises)
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(15)
   })
 })

@@ -21,7 +21,7 @@ import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts
 import type { AddressScreening } from '../../src/providers/screening.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
 
-const stranger: Address = `0x${'1'.repeat(40)}`
+const unlistedAddress: Address = `0x${'1'.repeat(40)}`
 const lazarus: Address = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
 const unavailable = (retryAfter = 5) => ({
   code: 'screening_unavailable',
@@ -45,12 +45,12 @@ describe('screening: sandbox and list together', () => {
       result: 'review',
       lists: ['sandbox'],
     })
-    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['ofac', 'sandbox'] })
+    expect(await screening.screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['ofac', 'sandbox'] })
   })
 
   it('clears no address when one of several lists is unavailable', async () => {
     const joined = joinScreening([createSandboxScreening(screenSandboxSuffix), noScreening], worstOf)
-    await expect(joined.screen(stranger)).rejects.toMatchObject(unavailable(60))
+    await expect(joined.screen(unlistedAddress)).rejects.toMatchObject(unavailable(60))
   })
 
   it('includes a list of lower-case addresses, with its source and date', async () => {
@@ -76,7 +76,7 @@ describe('screening: a list in a file', () => {
   it('is compared case-insensitively, and keeps its names', async () => {
     await write(list)
     expect(await screening().screen(listed)).toEqual({ result: 'blocked', lists: ['sanctions'] })
-    expect(await screening().screen(stranger)).toEqual({ result: 'clear', lists: ['sanctions'] })
+    expect(await screening().screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['sanctions'] })
     expect(await createSanctionsFile({ path, log: silentLog }).latest()).toMatchObject({
       source: 'Ministry',
       date: '2026-11-01',
@@ -89,13 +89,13 @@ describe('screening: a list in a file', () => {
     await write(list)
     const long = new Date('2026-01-01T00:00:00Z')
     await utimes(path, long, long)
-    expect((await asked.screen(stranger)).result).toBe('clear')
-    await write({ ...list, addresses: [stranger] })
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
+    await write({ ...list, addresses: [unlistedAddress] })
     await utimes(path, long, long)
-    expect((await asked.screen(stranger)).result).toBe('blocked')
+    expect((await asked.screen(unlistedAddress)).result).toBe('blocked')
     await writeFile(`${path}.new`, JSON.stringify(list))
     await rename(`${path}.new`, path)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
   })
 
   it.each([
@@ -110,16 +110,16 @@ describe('screening: a list in a file', () => {
   ])('fails closed on %s, until it is fixed', async (_name, document) => {
     const asked = screening()
     await write(list)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
     await write(document)
-    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
-    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
+    await expect(asked.screen(unlistedAddress)).rejects.toMatchObject(unavailable())
+    await expect(asked.screen(unlistedAddress)).rejects.toMatchObject(unavailable())
     await write(list)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
   })
 
   it('fails closed when the file is missing', async () => {
-    await expect(screening().screen(stranger)).rejects.toMatchObject(unavailable())
+    await expect(screening().screen(unlistedAddress)).rejects.toMatchObject(unavailable())
   })
 })
 
@@ -149,8 +149,8 @@ describe('screening: chainalysis', () => {
 
   it('queries the address with the key, and clears one without findings', async () => {
     answer = json({ identifications: [] })
-    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['chainalysis'] })
-    expect(asked.at(-1)?.url).toBe(`/api/v1/address/${stranger}`)
+    expect(await screening.screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['chainalysis'] })
+    expect(asked.at(-1)?.url).toBe(`/api/v1/address/${unlistedAddress}`)
     expect(asked.at(-1)?.headers).toMatchObject({ 'x-api-key': 'a-key', accept: 'application/json' })
   })
 
@@ -184,13 +184,17 @@ describe('screening: chainalysis', () => {
     ],
   ])('fails closed on %s, without exposing the key', async (_name, next, retryAfter) => {
     answer = next
-    const failure: unknown = await screening.screen(stranger).catch((error: unknown) => error)
+    const failure: unknown = await screening.screen(unlistedAddress).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'screening_unavailable', members: { retryAfter } })
     expect(String(failure)).not.toContain('a-key')
   })
 
   it('fails closed when nothing listens', async () => {
-    const gone = createChainalysisScreening({ url: 'http://127.0.0.1:1', apiKey: null, log: silentLog })
-    await expect(gone.screen(stranger)).rejects.toMatchObject({ code: 'screening_unavailable' })
+    const unreachable = createChainalysisScreening({
+      url: 'http://127.0.0.1:1',
+      apiKey: null,
+      log: silentLog,
+    })
+    await expect(unreachable.screen(unlistedAddress)).rejects.toMatchObject({ code: 'screening_unavailable' })
   })
 })

@@ -29,18 +29,23 @@ export async function ask(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(LONGEST_MS),
   })
-  const told = z.record(z.string(), z.unknown()).parse(await response.json())
-  return { status: response.status, ms: performance.now() - start, headers: response.headers, body: told }
+  const parsedBody = z.record(z.string(), z.unknown()).parse(await response.json())
+  return {
+    status: response.status,
+    ms: performance.now() - start,
+    headers: response.headers,
+    body: parsedBody,
+  }
 }
 
 /** Expects a 503 from the failure table with a retry time. @param code any, or these. */
-export function expectUnavailable(told: Told, ...codes: readonly string[]): void {
+export function expectUnavailable(parsedBody: Told, ...codes: readonly string[]): void {
   const { code, status, retryAfter } = z
     .object({ code: z.string(), status: z.number(), retryAfter: z.int().positive() })
-    .parse(told.body)
-  expect([told.status, status]).toEqual([503, 503])
+    .parse(parsedBody.body)
+  expect([parsedBody.status, status]).toEqual([503, 503])
   expect(isFailureCode(code) && failures[code].status).toBe(503)
   if (codes.length > 0) expect(codes).toContain(code)
-  expect(told.headers.get('content-type')).toBe('application/problem+json')
-  expect(told.headers.get('retry-after')).toBe(String(retryAfter))
+  expect(parsedBody.headers.get('content-type')).toBe('application/problem+json')
+  expect(parsedBody.headers.get('retry-after')).toBe(String(retryAfter))
 }

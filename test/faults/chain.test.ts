@@ -115,9 +115,10 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
       const name = `${how}-${when}`.replaceAll(' ', '-')
       fault = { how, when }
       const all = await Promise.all([client.transfer('1', `${name}-1`), client.transfer('2', `${name}-2`)])
-      for (const told of all) {
-        expect(told.ms).toBeLessThan(LONGEST_MS)
-        if (told.status !== 200) expectUnavailable(told, 'settlement_pending', 'provider_unavailable')
+      for (const transferAnswer of all) {
+        expect(transferAnswer.ms).toBeLessThan(LONGEST_MS)
+        if (transferAnswer.status !== 200)
+          expectUnavailable(transferAnswer, 'settlement_pending', 'provider_unavailable')
       }
       const [ready, wallet] = await Promise.all([ask(`${gateway.origin}/readyz`), client.get('/api/wallets')])
       expect(ready.status).toBe(503)

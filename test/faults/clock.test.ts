@@ -44,8 +44,8 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
         CLOCK_OFF_SECONDS: String(offSeconds),
       })
     ahead = await start(OFF_SECONDS)
-    const { body: told } = await ask(`${ahead.local}/sandbox/credentials`)
-    const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(told)
+    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
+    const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(reply)
     behind = await start(-OFF_SECONDS, { CHAIN_RPC_URL: chain.rpcUrl })
     person = await newGuest(ahead.local)
     agent = await newAgent()
@@ -100,12 +100,12 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
         [OFF_SECONDS, OFF_SECONDS + 30],
         [-OFF_SECONDS, -OFF_SECONDS + 30],
       ] as const) {
-        const told = await deliver(
+        const reply = await deliver(
           gateway,
           '/api/wallets',
           await signed({ created: at(created), expires: at(expires) }),
         )
-        expect([told.status, await told.json()]).toMatchObject([401, { code: 'signature_expired' }])
+        expect([reply.status, await reply.json()]).toMatchObject([401, { code: 'signature_expired' }])
       }
     }
   })
@@ -121,8 +121,8 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
     // The sweep of the gateway ahead uses the same clock: it deletes nothing still valid.
     expect(keptUntil.getTime()).toBeGreaterThan(Date.now() + 600_000)
     for (const gateway of both()) {
-      const told = await deliver(gateway, '/api/wallets', headers)
-      expect([told.status, await told.json()]).toMatchObject([401, { code: 'signature_replayed' }])
+      const reply = await deliver(gateway, '/api/wallets', headers)
+      expect([reply.status, await reply.json()]).toMatchObject([401, { code: 'signature_replayed' }])
     }
   })
 
@@ -148,10 +148,10 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
 
   it('accept each other’s sessions, and expire them at the same moment', async () => {
     for (const gateway of both()) {
-      const told = await ask(`${gateway.local}/api/wallets`, {
+      const reply = await ask(`${gateway.local}/api/wallets`, {
         headers: { authorization: `Bearer ${person.token}` },
       })
-      expect(told.status).toBe(200)
+      expect(reply.status).toBe(200)
     }
   })
 
@@ -170,10 +170,10 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
   })
 
   it('accept webhooks of now, and reject old ones', async () => {
-    const { body: told } = await ask(`${ahead.local}/sandbox/credentials`)
+    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
     const secrets = z
       .object({ lithicWebhookSecret: z.string(), bridgeWebhookPrivateKey: z.string() })
-      .parse(told)
+      .parse(reply)
     const card = JSON.stringify({ event_type: 'card.shipped' })
     const lithic = (offSeconds: number) =>
       signWebhook({ id: `msg_${offSeconds}`, body: card, at: at(offSeconds) }, secrets.lithicWebhookSecret)

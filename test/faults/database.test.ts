@@ -72,20 +72,20 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     )
     await killer.end()
-    for (const told of await Promise.all(running))
-      if (told.status !== 200) expectUnavailable(told, 'provider_unavailable', 'settlement_pending')
+    for (const answer of await Promise.all(running))
+      if (answer.status !== 200) expectUnavailable(answer, 'provider_unavailable', 'settlement_pending')
     for (let index = 0; index < 8; index += 1) await confirm(`restart-${index}`)
   })
 
   it('refuses connections for a while, answers 503 meanwhile and executes repeats once', async () => {
     proxy.refuse()
-    for (const told of [
+    for (const answer of [
       await client.get('/api/wallets'),
       await client.transfer('1', 'refused'),
       await client.post('/api/cards', { nickname: 'Refused' }, 'refused-card'),
     ]) {
-      expectUnavailable(told, 'provider_unavailable')
-      expect(told.ms).toBeLessThan(5_000)
+      expectUnavailable(answer, 'provider_unavailable')
+      expect(answer.ms).toBeLessThan(5_000)
     }
     expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
     expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
@@ -100,9 +100,9 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
       ...Array.from({ length: 10 }, () => client.get('/api/wallets')),
       client.post('/api/cards', { nickname: 'Hung' }, 'hung-card'),
     ])
-    for (const told of all) {
-      expectUnavailable(told)
-      expect(told.ms).toBeLessThan(LONGEST_MS)
+    for (const answer of all) {
+      expectUnavailable(answer)
+      expect(answer.ms).toBeLessThan(LONGEST_MS)
     }
     expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
     proxy.pass()
@@ -115,16 +115,16 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     const all = await Promise.all(
       Array.from({ length: 12 }, (_, index) => client.transfer('1', `lost-${index}`)),
     )
-    for (const told of all) expect(told.ms).toBeLessThan(LONGEST_MS)
+    for (const answer of all) expect(answer.ms).toBeLessThan(LONGEST_MS)
     for (let index = 0; index < 12; index += 1) await confirm(`lost-${index}`)
   })
 
   it('accepts a reservation and loses the answer, reports its outcome', async () => {
     const lost = proxy.loseAnswerTo('spend_')
-    const told = await client.transfer('1', 'unanswered')
+    const answer = await client.transfer('1', 'unanswered')
     await lost
     // It was reserved but is never sent: until the job releases the money, the first call counts as running.
-    expect([told.status, told.body.code]).toEqual([409, 'idempotency_in_progress'])
+    expect([answer.status, answer.body.code]).toEqual([409, 'idempotency_in_progress'])
     const known = await client.untilKnown('1', 'unanswered')
     const again = await client.transfer('1', 'unanswered')
     expect([again.status, again.body.code]).toEqual([known.status, known.body.code])
@@ -154,7 +154,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
         ...Array.from({ length: 4 }, (_, index) => client.transfer('1', `locked-${index}`)),
         client.get('/api/cards'),
       ])
-      for (const told of all.slice(0, 4)) expectUnavailable(told)
+      for (const answer of all.slice(0, 4)) expectUnavailable(answer)
     })
     for (let index = 0; index < 4; index += 1) await confirm(`locked-${index}`)
   })

@@ -62,10 +62,10 @@ describe.skipIf(mounted === undefined)(
         .parse((await client.get('/api/cards?limit=100')).body)
         .cards.map(({ id }) => id)
     const issueCard = async (name: string) => {
-      const told = await client.post('/api/cards', { nickname: name }, name)
-      if (told.status === 200)
-        acknowledged.set(name, z.object({ id: z.string() }).loose().parse(told.body).id)
-      return told
+      const answer = await client.post('/api/cards', { nickname: name }, name)
+      if (answer.status === 200)
+        acknowledged.set(name, z.object({ id: z.string() }).loose().parse(answer.body).id)
+      return answer
     }
     const fill = () => {
       const { bavail, bsize } = statfsSync(directory)

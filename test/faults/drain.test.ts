@@ -38,9 +38,9 @@ const isRunning = ({ process }: Gateway) => process.exitCode === null && process
 async function ending({
   process,
 }: Gateway): Promise<{ code: number | null; signal: string | null; ms: number }> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   if (process.exitCode === null && process.signalCode === null) await once(process, 'exit')
-  return { code: process.exitCode, signal: process.signalCode, ms: performance.now() - begun }
+  return { code: process.exitCode, signal: process.signalCode, ms: performance.now() - startedAt }
 }
 
 /** A request whose body is sent later. */

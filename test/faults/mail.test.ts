@@ -40,7 +40,7 @@ describe('mail through a server that', () => {
         servers.push(server)
         await once(server, 'listening')
         const { port } = z.object({ port: z.number() }).parse(server.address())
-        const begun = performance.now()
+        const startedAt = performance.now()
         const error = await createSmtpMessages({
           url: `smtp://127.0.0.1:${port}`,
           from: 'a@b.example',
@@ -57,7 +57,7 @@ describe('mail through a server that', () => {
             at: new Date(),
           })
           .catch((thrown: unknown) => thrown)
-        found.set(name, { error, ms: performance.now() - begun })
+        found.set(name, { error, ms: performance.now() - startedAt })
       }),
     )
   }, 30_000)

@@ -61,9 +61,9 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
       }),
       ask(`${gateway.origin}/api/auth/guest`, { method: 'POST' }),
     ])
-    for (const told of closed) {
-      expectUnavailable(told, 'provider_unavailable')
-      expect(told.ms).toBeLessThan(SOON_MS)
+    for (const answer of closed) {
+      expectUnavailable(answer, 'provider_unavailable')
+      expect(answer.ms).toBeLessThan(SOON_MS)
     }
     const open = await Promise.all([
       ask(`${gateway.origin}/api/rails`),
@@ -93,8 +93,8 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
 
   it('is lost on its connection opens a new one', async () => {
     proxy.forget()
-    const told = await client.transfer('1', 'forgotten')
-    expectUnavailable(told, 'provider_unavailable')
-    expect(told.ms).toBeLessThan(SOON_MS)
+    const answer = await client.transfer('1', 'forgotten')
+    expectUnavailable(answer, 'provider_unavailable')
+    expect(answer.ms).toBeLessThan(SOON_MS)
   })
 })

@@ -43,9 +43,9 @@ export async function clientOf(origin: string): Promise<Client> {
     transfer,
     untilKnown: async (amount, idempotencyKey) => {
       for (let attempt = 0; attempt < 100; attempt += 1) {
-        const told = await transfer(amount, idempotencyKey)
-        const isOpen = told.body.status === 'settlement_pending' || told.body.retryAfter !== undefined
-        if (!isOpen) return told
+        const answer = await transfer(amount, idempotencyKey)
+        const isOpen = answer.body.status === 'settlement_pending' || answer.body.retryAfter !== undefined
+        if (!isOpen) return answer
         await pause(200)
       }
       throw new Error(`nobody ever said what became of ${idempotencyKey}`)

@@ -63,12 +63,14 @@ export function createJudge(problem: Schema): Judge {
     const parsed = parsedOf(text)
     const shaped = problemShape.safeParse(parsed)
     if (!shaped.success) return { code: null, wrong: ['not a problem document'] }
-    const { code, status: told } = shaped.data
+    const { code, status: codeStatus } = shaped.data
     const unfit = check(problem, parsed)
     return {
       code,
       wrong: [
-        ...(told === failures[code].status && told === status ? [] : [`${code} with status ${status}`]),
+        ...(codeStatus === failures[code].status && codeStatus === status
+          ? []
+          : [`${code} with status ${status}`]),
         ...(unfit === null ? [] : [`problem against its schema: ${unfit.slice(0, 200)}`]),
         ...(INSIDES.test(text) ? ['exposes internals'] : []),
         ...(status >= 500 && !explained.has(code) ? [`${status} ${code}`] : []),

@@ -37,6 +37,6 @@ it('apply to a key and to all keys of its account together, and not to other acc
   expect(await statuses(one, 4)).toEqual([400, 400, 400, 429])
   // Two requests made the keys, four went to the first key: the account has two left.
   expect(await statuses(other, 3)).toEqual([400, 400, 429])
-  const stranger = await newGuest(gateway.origin)
-  expect((await from(await newKey(stranger))).status).toBe(400)
+  const otherAccount = await newGuest(gateway.origin)
+  expect((await from(await newKey(otherAccount))).status).toBe(400)
 })

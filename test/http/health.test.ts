@@ -11,7 +11,7 @@ import { onBothEngines } from '../engines.ts'
 import { servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('the metrics in production', (database) => {
-  const ask = async (
+  const requestMetrics = async (
     peer: string,
     headers: Record<string, string> = {},
     metricsToken: string | null = null,
@@ -31,19 +31,19 @@ onBothEngines('the metrics in production', (database) => {
 
   it('are served to this machine', async () => {
     for (const peer of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
-      expect([peer, await ask(peer)]).toEqual([peer, 200])
+      expect([peer, await requestMetrics(peer)]).toEqual([peer, 200])
   })
 
   it('are hidden from other machines, and from proxied requests', async () => {
     for (const peer of ['203.0.113.7', '10.0.0.1', '2001:db8::1', '::ffff:10.0.0.1'])
-      expect([peer, await ask(peer)]).toEqual([peer, 404])
+      expect([peer, await requestMetrics(peer)]).toEqual([peer, 404])
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
-      expect([name, await ask('127.0.0.1', { [name]: '127.0.0.1' })]).toEqual([name, 404])
+      expect([name, await requestMetrics('127.0.0.1', { [name]: '127.0.0.1' })]).toEqual([name, 404])
   })
 
   it('are served to anybody with the token, and to nobody without it', async () => {
     const token = 'a token of enough letters'.replaceAll(' ', '-')
-    expect(await ask('203.0.113.7', { authorization: `Bearer ${token}` }, token)).toBe(200)
-    expect(await ask('127.0.0.1', {}, token)).toBe(401)
+    expect(await requestMetrics('203.0.113.7', { authorization: `Bearer ${token}` }, token)).toBe(200)
+    expect(await requestMetrics('127.0.0.1', {}, token)).toBe(401)
   })
 })

@@ -183,9 +183,9 @@ describe.skipIf(testServerUrl === undefined)('metrics while the database is unav
           interval: 500,
         })
         .toBe(0)
-      const gone = await scrape(gateway)
-      expect(figureOf(gone, 'bursar_up{part="chain"}')).toBe(1)
-      expect(gone).not.toContain('bursar_open')
+      const outage = await scrape(gateway)
+      expect(figureOf(outage, 'bursar_up{part="chain"}')).toBe(1)
+      expect(outage).not.toContain('bursar_open')
       expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(503)
       expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200)
     } finally {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 
-const ask = (host: string, line: string, headers: Record<string, string> = {}, to = port) =>
+const sendRaw = (host: string, line: string, headers: Record<string, string> = {}, to = port) =>
   new Promise<{ status: number; body: string }>((resolve, reject) => {
     const [method = '', path = ''] = line.split(' ')
     const given = { ...(method === 'GET' ? {} : { 'content-type': 'application/json' }), host, ...headers }
@@ -49,28 +49,28 @@ describe('a request under a foreign name', () => {
   it('is rejected on every path', async () => {
     for (const line of lines)
       for (const host of [`evil.example:${port}`, 'localhost.evil.example', '127.0.0.1:1', 'x']) {
-        const { status, body } = await ask(host, line)
+        const { status, body } = await sendRaw(host, line)
         expect([line, host, status]).toEqual([line, host, 403])
         expect(body).toContain('"cross_site_request"')
       }
   })
 
   it('may read the liveness check, as balancers do, and nothing else', async () => {
-    expect((await ask('10.0.0.7:8080', 'GET /healthz')).body).toBe('{"status":"ok"}')
-    expect((await ask('10.0.0.7:8080', 'GET /readyz')).status).toBe(200)
+    expect((await sendRaw('10.0.0.7:8080', 'GET /healthz')).body).toBe('{"status":"ok"}')
+    expect((await sendRaw('10.0.0.7:8080', 'GET /readyz')).status).toBe(200)
   })
 })
 
 describe('a gateway on this machine', () => {
   it('accepts each of its names', async () => {
     for (const name of loopback)
-      expect([name, (await ask(`${name}:${port}`, 'GET /api/rails')).status]).toEqual([name, 200])
+      expect([name, (await sendRaw(`${name}:${port}`, 'GET /api/rails')).status]).toEqual([name, 200])
   })
 
   it('identifies itself to MCP clients under the name they used', async () => {
     for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
       const host = `${name}:${port}`
-      const { body } = await ask(host, 'GET /.well-known/oauth-protected-resource/mcp')
+      const { body } = await sendRaw(host, 'GET /.well-known/oauth-protected-resource/mcp')
       expect(JSON.parse(body)).toMatchObject({ resource: `http://${host}/mcp` })
     }
   })
@@ -85,7 +85,7 @@ describe('a gateway on this machine', () => {
     })
     const statusFor = async (host: string, signedFor: string) => {
       const headers = await agent.sign({ method: 'GET', url: `http://${signedFor}/api/wallets` })
-      return (await ask(host, 'GET /api/wallets', headers)).status
+      return (await sendRaw(host, 'GET /api/wallets', headers)).status
     }
     for (const name of ['127.0.0.1', 'localhost', '[::1]'])
       for (const host of [`${name}:${port}`, `127.0.0.1:${port}`])
@@ -98,7 +98,7 @@ describe('a gateway on this machine', () => {
     const owner = await newGuest(gateway.origin)
     const statusFrom = async (origin: string) => {
       const headers = { origin, cookie: `bursar_session=${owner.token}` }
-      return (await ask(`127.0.0.1:${port}`, 'POST /api/security/mfa', headers)).status
+      return (await sendRaw(`127.0.0.1:${port}`, 'POST /api/security/mfa', headers)).status
     }
     for (const name of ['127.0.0.1', 'localhost', '[::1]'])
       expect([name, await statusFrom(`http://${name}:${port}`)]).toEqual([name, 400])

@@ -67,7 +67,7 @@ export async function codeScene(
   }
   const call = (principal: Principal, facts: Partial<Context>) => callOf(services, principal, facts)
   const stranger: Principal = { kind: 'public' }
-  const asked = async (tool: typeof otpStart, destination: string, now: Date) => {
+  const startChallenge = async (tool: typeof otpStart, destination: string, now: Date) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
     const { body } = await run(tool, call(stranger, { now }), { channel, destination })
     const { challengeId, ...answer } = started.parse(body)
@@ -77,9 +77,9 @@ export async function codeScene(
     services,
     sent,
     /** Requests a sign-in code. */
-    start: (destination: string, now = noon) => asked(otpStart, destination, now),
+    start: (destination: string, now = noon) => startChallenge(otpStart, destination, now),
     /** Requests a recovery code. */
-    recover: (destination: string, now = noon) => asked(recoveryStart, destination, now),
+    recover: (destination: string, now = noon) => startChallenge(recoveryStart, destination, now),
     /** Submits a sign-in code. */
     verify: async (
       shown: { challengeId: string; code: string },

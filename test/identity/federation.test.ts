@@ -78,10 +78,10 @@ onBothEngines('federation', (database) => {
       const { authorizationUrl, state } = await begin()
       expect(authorizationUrl).toBe(`https://google.example/auth?state=${state}`)
       await finish(state)
-      const [asked, answered] = google.seen
-      expect(answered).toEqual(asked)
-      expect(asked?.redirectUri).toBe(`${origin}/sign-in/google`)
-      const { secrets } = asked ?? {}
+      const [sent, answered] = google.seen
+      expect(answered).toEqual(sent)
+      expect(sent?.redirectUri).toBe(`${origin}/sign-in/google`)
+      const { secrets } = sent ?? {}
       for (const secret of Object.values(secrets ?? {})) expect(secret).toMatch(/^[\w-]{43}$/)
       expect(new Set(Object.values(secrets ?? {})).size).toBe(3)
     })

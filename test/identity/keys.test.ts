@@ -86,11 +86,11 @@ onBothEngines('keys', (database) => {
       await insertKey(database(), person.account.id, { ...key, secretHash: hashApiKey(secret) })
       return secret
     }
-    const ask = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
+    const authenticate = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
 
     it('authenticates as its owner, and only its hash is stored', async () => {
       const secret = await secretOf({ scopes: ['wallets:read'], name: 'CI' })
-      await expect(ask(secret)).resolves.toMatchObject({
+      await expect(authenticate(secret)).resolves.toMatchObject({
         kind: 'key',
         account: { id: person.account.id },
         key: { kind: 'developer', name: 'CI', scopes: ['wallets:read'] },
@@ -106,22 +106,26 @@ onBothEngines('keys', (database) => {
     it('is unknown if it was never issued, or differs slightly', async () => {
       const secret = await secretOf()
       for (const given of ['bsk_sandbox_x', `${secret}x`, secret.slice(0, -1), secret.toUpperCase(), ''])
-        await expect(ask(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
+        await expect(authenticate(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
     })
 
     it('is unknown once it is revoked, and from the moment of its expiry', async () => {
-      await expect(secretOf({ status: 'revoked' }).then(ask)).rejects.toMatchObject({ code: 'unknown_key' })
+      await expect(secretOf({ status: 'revoked' }).then(authenticate)).rejects.toMatchObject({
+        code: 'unknown_key',
+      })
       const secret = await secretOf({ expiresAt: new Date(noon.getTime() + 1) })
-      await expect(ask(secret)).resolves.toMatchObject({ kind: 'key' })
-      await expect(ask(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({ code: 'unknown_key' })
+      await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key' })
+      await expect(authenticate(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({
+        code: 'unknown_key',
+      })
     })
 
     it('gets 423 while its owner is locked', async () => {
       const secret = await secretOf()
       await lock('locked')
-      await expect(ask(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
+      await expect(authenticate(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
       await lock('active')
-      await expect(ask(secret)).resolves.toMatchObject({ kind: 'key' })
+      await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key' })
     })
   })
 

@@ -59,15 +59,15 @@ onBothEngines('an access token', (database) => {
     })
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', ...header })
       .sign(key)
-  const ask = (token: string, at = noon) =>
+  const authenticate = (token: string, at = noon) =>
     authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
   const refused = (token: string, at = noon) =>
-    expect(ask(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
 
   it('acts for its grant, with the intersection of their scopes, until it expires', async () => {
     const token = await signed({})
     for (const at of [noon, minutesLater(9)])
-      expect(await ask(token, at)).toMatchObject({
+      expect(await authenticate(token, at)).toMatchObject({
         kind: 'key',
         account: { id: accountId },
         key: { id: keyId, scopes: ['wallets:read'] },
@@ -111,7 +111,7 @@ onBothEngines('an access token', (database) => {
 
   it('is rejected if it names another account than its grant’s', async () => {
     const other = await newPerson(database())
-    await expect(ask(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
+    await expect(authenticate(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
       code: 'unknown_key',
     })
   })

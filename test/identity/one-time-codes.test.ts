@@ -158,14 +158,14 @@ onBothEngines('a one-time code', (database) => {
     const { start, verify, person, sent } = await codeScene(database(), { rateLimits: limitsOf() })
     const [known, unknown] = [newMailbox(), newMailbox()]
     await person(known)
-    const told = async (mailbox: string) => {
+    const answersFor = async (mailbox: string) => {
       const given = await start(mailbox)
       const wrong = await verify({ ...given, code: otherThan(given.code) }).catch((error: unknown) => error)
       const soon = await start(mailbox).catch((error: unknown) => error)
       const { challengeId: _, ...answer } = given.answer
       return { answer, wrong, soon }
     }
-    expect(await told(known)).toEqual(await told(unknown))
+    expect(await answersFor(known)).toEqual(await answersFor(unknown))
     const [one, other] = sent
     expect(sent).toHaveLength(2)
     expect({ ...one, destination: '', code: '', text: one?.text.slice(6) }).toEqual({
@@ -177,7 +177,7 @@ onBothEngines('a one-time code', (database) => {
   })
 
   it('runs the same database queries for a wrong code, for any destination', async () => {
-    const asked: string[] = []
+    const statementLog: string[] = []
     const watched: Database = {
       ...database(),
       transaction: (work) =>
@@ -186,7 +186,7 @@ onBothEngines('a one-time code', (database) => {
             ...connection,
             kysely: connection.kysely.withPlugin({
               transformQuery: ({ node }) => {
-                asked.push(node.kind)
+                statementLog.push(node.kind)
                 return node
               },
               transformResult: async ({ result }) => result,
@@ -200,9 +200,9 @@ onBothEngines('a one-time code', (database) => {
     await person(known)
     const queriesFor = async (mailbox: string) => {
       const given = await start(mailbox)
-      asked.length = 0
+      statementLog.length = 0
       await expect(guess.verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
-      return [...asked]
+      return [...statementLog]
     }
     const queries = await queriesFor(known)
     expect(queries.length).toBeGreaterThan(0)

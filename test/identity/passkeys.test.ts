@@ -116,9 +116,9 @@ onBothEngines('signing in with a passkey', (database) => {
 
   it('accepts one of two concurrent uses of the same counter', async () => {
     const { account } = await register()
-    const thief = device.clone()
+    const clonedDevice = device.clone()
     const [mine, theirs] = [await begin('login'), await begin('login')]
-    const credentials = [device.get(mine.publicKey), thief.get(theirs.publicKey)]
+    const credentials = [device.get(mine.publicKey), clonedDevice.get(theirs.publicKey)]
     const attempts = await Promise.allSettled(
       credentials.map((credential) => call({ action: 'login', credential })),
     )

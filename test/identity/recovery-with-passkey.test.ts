@@ -58,17 +58,20 @@ onBothEngines('recovery with a passkey', (database) => {
 
   it('accepts a passkey alone only for an account without an address', async () => {
     const { services } = await codeScene(database())
-    const anybody = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
-    const begun = challenge.parse((await anybody(webauthn, { action: 'register' })).body)
+    const callPublic = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
+    const registration = challenge.parse((await callPublic(webauthn, { action: 'register' })).body)
     const device = newAuthenticator(origin)
-    const made = await anybody(webauthn, { action: 'register', credential: device.create(begun.publicKey) })
+    const made = await callPublic(webauthn, {
+      action: 'register',
+      credential: device.create(registration.publicKey),
+    })
     const { account } = z.object({ account: z.looseObject({ id: z.string() }) }).parse(made.body)
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
 
     const recover = async (of: typeof device) => {
-      const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
-      const credential = of.get(asked.publicKey)
-      return anybody(recoveryComplete, { challengeId: asked.challengeId, credential })
+      const assertionRequest = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
+      const credential = of.get(assertionRequest.publicKey)
+      return callPublic(recoveryComplete, { challengeId: assertionRequest.challengeId, credential })
     }
     const recovered = await recover(device)
     expect(recovered.body).toMatchObject({ account: { id: account.id }, sessionToken: expect.any(String) })
@@ -77,16 +80,19 @@ onBothEngines('recovery with a passkey', (database) => {
 
     const withAddress = await lockedOut()
     await expect(recover(withAddress.device)).rejects.toMatchObject({ code: 'step_up_required' })
-    const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
-    const other = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
+    const assertionRequest = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
+    const other = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
     await expect(
-      anybody(recoveryComplete, { challengeId: other.challengeId, credential: device.get(asked.publicKey) }),
+      callPublic(recoveryComplete, {
+        challengeId: other.challengeId,
+        credential: device.get(assertionRequest.publicKey),
+      }),
     ).rejects.toMatchObject(refused)
     for (const [tool, input] of [
       [recoveryStart, { channel: 'passkey', destination: 'ada@example.com' }],
       [recoveryStart, { channel: 'email' }],
       [recoveryComplete, { challengeId: other.challengeId }],
     ] as const)
-      await expect(anybody(tool, input)).rejects.toMatchObject({ code: 'invalid_request' })
+      await expect(callPublic(tool, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })

@@ -152,7 +152,7 @@ onBothEngines('recovery', (database) => {
     const [known, unknown] = [newMailbox(), newMailbox()]
     const { id } = await locked(scene, known)
     await addPasskey(database(), id)
-    const told = async (mailbox: string) => {
+    const answersFor = async (mailbox: string) => {
       const given = await scene.recover(mailbox)
       const { challengeId: _, publicKey, ...answer } = given.answer
       const wrong = await scene
@@ -161,7 +161,7 @@ onBothEngines('recovery', (database) => {
       const soon = await scene.recover(mailbox).catch((error: unknown) => error)
       return { answer, options: Object.keys(publicKey ?? {}), wrong, soon }
     }
-    expect(await told(known)).toEqual(await told(unknown))
+    expect(await answersFor(known)).toEqual(await answersFor(unknown))
     expect(scene.sent.map(({ text }) => text.slice(6))).toEqual(Array(2).fill(scene.sent[0]?.text.slice(6)))
     expect(scene.sent[0]?.text).toContain('account recovery code')
   })

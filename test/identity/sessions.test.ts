@@ -27,7 +27,7 @@ onBothEngines('a session', (database) => {
       .sessionToken
     sid = claimsOf(token).sid
   })
-  const ask = (given: string, now = noon, through = settings) =>
+  const authenticate = (given: string, now = noon, through = settings) =>
     authenticateSession(
       { database: database(), settings: through },
       { token: given, tokenHolder: 'client' },
@@ -37,7 +37,7 @@ onBothEngines('a session', (database) => {
     JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString())
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const refused = (given: string, now = noon) =>
-    expect(ask(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(authenticate(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
 
   /** A token signed with our secret, with overridden members. */
   const forged = ({
@@ -54,7 +54,7 @@ onBothEngines('a session', (database) => {
       .sign(createSecretKey(key))
 
   it('identifies the person, with their current role and state', async () => {
-    await expect(ask(token)).resolves.toMatchObject({
+    await expect(authenticate(token)).resolves.toMatchObject({
       principal: {
         kind: 'session',
         account: { id: person.account.id, role: 'user' },
@@ -67,11 +67,11 @@ onBothEngines('a session', (database) => {
       .set({ role: 'admin' })
       .where('id', '=', person.account.id)
       .execute()
-    await expect(ask(token)).resolves.toMatchObject({ principal: { account: { role: 'admin' } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { account: { role: 'admin' } } })
   })
 
   it('is accepted with irrelevant differences', async () => {
-    await expect(forged({}).then((given) => ask(given))).resolves.toMatchObject({
+    await expect(forged({}).then((given) => authenticate(given))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
   })
@@ -131,31 +131,33 @@ onBothEngines('a session', (database) => {
   })
 
   it('is invalid at another gateway with the same secret', async () => {
-    await expect(ask(token, noon, { ...settings, origin: 'https://other.example' })).rejects.toMatchObject({
+    await expect(
+      authenticate(token, noon, { ...settings, origin: 'https://other.example' }),
+    ).rejects.toMatchObject({
       code: 'unauthenticated',
     })
   })
 
   it('expires with its token after 15 minutes, to the second', async () => {
-    await expect(ask(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
+    await expect(authenticate(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
     await refused(token, inMinutes(15))
   })
 
   it('is renewed in the second half of its token’s life, and the new token is valid for another 15 minutes', async () => {
-    expect((await ask(token, inMinutes(7.5))).renewed).toBeNull()
-    const { renewed } = await ask(token, inMinutes(7.6))
+    expect((await authenticate(token, inMinutes(7.5))).renewed).toBeNull()
+    const { renewed } = await authenticate(token, inMinutes(7.6))
     expect(renewed?.expiresAt).toEqual(inMinutes(22.6))
-    const later = await ask(renewed?.sessionToken ?? '', inMinutes(22))
+    const later = await authenticate(renewed?.sessionToken ?? '', inMinutes(22))
     expect(later.principal.session.id).toBe(sid)
   })
 
   it('is never renewed past its 12 hours', async () => {
     let current = token
     for (let minutes = 10; minutes < 12 * 60; minutes += 10)
-      current = (await ask(current, inMinutes(minutes))).renewed?.sessionToken ?? current
-    const last = await ask(current, inMinutes(12 * 60 - 1))
+      current = (await authenticate(current, inMinutes(minutes))).renewed?.sessionToken ?? current
+    const last = await authenticate(current, inMinutes(12 * 60 - 1))
     expect(last.renewed?.expiresAt).toEqual(inMinutes(12 * 60))
     await refused(last.renewed?.sessionToken ?? '', inMinutes(12 * 60))
     const [kept] = await database()
@@ -174,7 +176,7 @@ onBothEngines('a session', (database) => {
     await change({ revoked_at: null, expires_at: noon })
     await refused(token)
     await change({ revoked_at: null, expires_at: inMinutes(60) })
-    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
     await database().kysely.deleteFrom('session').where('id', '=', sid).execute()
     await refused(token)
   })
@@ -183,8 +185,8 @@ onBothEngines('a session', (database) => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')
-    await expect(ask(token)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
+    await expect(authenticate(token)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
     await lock('active')
-    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
   })
 })

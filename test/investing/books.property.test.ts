@@ -96,8 +96,8 @@ onBothEngines('investing’s books', (database) => {
                 type: 'limit',
                 limitPrice: `${Math.floor(step.limitCents / 100)}.${String(step.limitCents % 100).padStart(2, '0')}`,
               }
-        const asked = { symbol: 'VTI', side: step.kind, notional: `${step.cents / 100}`, ...limit }
-        const answer = await investor.call(order, asked, { at: clock() }).catch(expectRefusal)
+        const input = { symbol: 'VTI', side: step.kind, notional: `${step.cents / 100}`, ...limit }
+        const answer = await investor.call(order, input, { at: clock() }).catch(expectRefusal)
         isCutOff = false
         if (answer !== undefined) placed.push(String(answer.body.id))
       }
@@ -152,12 +152,12 @@ onBothEngines('investing’s books', (database) => {
 
   it('equal the fills', { timeout: 120_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(steps, async (asked) => {
+      fc.asyncProperty(steps, async (input) => {
         price = 10_000n
         clock.forward(60_000)
         const investor = await newInvestor(services)
         const placed: string[] = []
-        for (const step of asked) await run(investor, step, placed)
+        for (const step of input) await run(investor, step, placed)
         // Open orders expire with their session, or are booked by the next read.
         for (const id of placed) {
           const left = await findOrder(database(), { accountId: investor.accountId, id })

@@ -100,14 +100,14 @@ onBothEngines('dividends', (database) => {
       recordDate: dayAfter(-9),
       payDate: dayAfter(-1),
     }
-    const liar = {
+    const faultyBroker = {
       symbol: 'VTI',
       perShare: 2_000_000_000n,
       recordDate: dayAfter(-8),
       payDate: dayAfter(-1),
       ...lie,
     }
-    calendar = [liar, honest]
+    calendar = [faultyBroker, honest]
     const rows = async (symbol: string) =>
       (
         await database()
@@ -122,7 +122,7 @@ onBothEngines('dividends', (database) => {
     expect(await rows('VTI')).toBe(before)
     expect(await rows('AAPL')).toBeGreaterThan(others)
     const raised = (await openAlarms(database())).filter(
-      ({ objectId }) => objectId === `VTI:${liar.recordDate}`,
+      ({ objectId }) => objectId === `VTI:${faultyBroker.recordDate}`,
     )
     expect(raised.map((alarm) => alarm.reason)).toContain(reason)
   })

@@ -24,7 +24,7 @@ onBothEngines('a broker’s reports', (database) => {
   let market: Services
   let services: Services
   let investor: SignedIn
-  let asked: number
+  let requestCount: number
   /** Overrides for every report. */
   let lies: Record<string, unknown> | null
   beforeAll(async () => {
@@ -51,10 +51,10 @@ onBothEngines('a broker’s reports', (database) => {
     investor = await signInAgain(services, investor.accountId, clock())
     server.orders.clear()
     lies = null
-    asked = 0
+    requestCount = 0
     server.state.interrupt = ({ method, path, body }, response) => {
       if (!path.includes('/orders') || method === 'DELETE') return false
-      asked += 1
+      requestCount += 1
       if (lies === null) return false
       const id = body.client_order_id ?? new URL(path, 'http://x').searchParams.get('client_order_id')
       const { client_order_id, symbol = 'VTI', side = 'buy' } = body
@@ -79,8 +79,8 @@ onBothEngines('a broker’s reports', (database) => {
     }
     return [cash, buyingPower, held.find(({ symbol }) => symbol === 'VTI')?.qty]
   }
-  const place = async (said: object) =>
-    (await investor.call(order, { symbol: 'VTI', ...said }, { at: clock() })).body
+  const place = async (input: object) =>
+    (await investor.call(order, { symbol: 'VTI', ...input }, { at: clock() })).body
   const later = async () => {
     clock.forward(5_000)
     await settleOrders(services, quiet)
@@ -124,17 +124,17 @@ onBothEngines('a broker’s reports', (database) => {
     ['another order', buy, fill('0.5', '100', { client_order_id: 'ord_other' }), 'another_order'],
     ['another symbol', buy, fill('0.5', '100', { symbol: 'AAPL' }), 'another_symbol'],
     ['another side', buy, fill('0.5', '100', { side: 'sell' }), 'another_side'],
-  ])('with %s stop the order', async (_what, said, told, reason) => {
+  ])('with %s stop the order', async (_what, input, told, reason) => {
     const before = await holdings()
     lies = told
-    const { id } = await place(said)
+    const { id } = await place(input)
     expect(await alarmOf(id)).toMatchObject([{ domain: 'investing', reason, times: 1 }])
     const held = await holdings()
     expect([held[0], held[2]]).toEqual([before[0], before[2]])
     // No further request is sent, and nothing is released.
-    asked = 0
+    requestCount = 0
     for (let round = 0; round < 3; round += 1) await later()
-    expect(asked).toBe(0)
+    expect(requestCount).toBe(0)
     expect(await alarmOf(id)).toMatchObject([{ reason, times: 1 }])
     expect(await holdings()).toEqual(held)
     const reserved = database().kysely.selectFrom('reservation').select('status')

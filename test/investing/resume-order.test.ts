@@ -31,10 +31,10 @@ onBothEngines('open orders', (database) => {
     const { broker } = market
     const shaky: Broker = {
       ...broker,
-      place: async (asked) => {
+      place: async (changes) => {
         if (line === 'down') throw down()
-        placed.push(asked)
-        const placement = await broker.place(asked)
+        placed.push(changes)
+        const placement = await broker.place(changes)
         if (line === 'lost answers') throw down()
         return placement
       },
@@ -59,7 +59,7 @@ onBothEngines('open orders', (database) => {
   const again = async () => {
     investor = await signInAgain(services, investor.accountId, clock())
   }
-  const place = (asked: object = {}) => investor.call(order, { ...buy, ...asked }, { at: clock() })
+  const place = (changes: object = {}) => investor.call(order, { ...buy, ...changes }, { at: clock() })
   const first = async () => {
     await again()
     const { orders } = (await investor.call(list, {}, { at: clock() })).body as {
@@ -176,13 +176,13 @@ onBothEngines('open orders', (database) => {
   })
 
   it('of one account leave sound books under concurrent orders', { timeout: 60_000 }, async () => {
-    const asked = Array.from({ length: 24 }, (_, at) => ({
+    const changes = Array.from({ length: 24 }, (_, at) => ({
       symbol: ['VTI', 'AAPL', 'O'][at % 3],
       side: at % 2 === 0 ? 'buy' : 'sell',
       notional: String(5 + at),
     }))
     const outcomes = await Promise.allSettled([
-      ...asked.map((each) => place(each)),
+      ...changes.map((each) => place(each)),
       ...[1, 2, 3].map(() => settleOrders(services, quiet)),
     ])
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))

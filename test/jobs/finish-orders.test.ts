@@ -134,7 +134,7 @@ onBothEngines('an order to a provider', (database) => {
         owner: JSON.stringify({ kind: 'gateway' }),
       })
       .execute()
-    const asked: string[] = []
+    const requestedIds: string[] = []
     let losing = 1
     const bankingProvider: Services['bankingProvider'] = {
       ...services.bankingProvider,
@@ -144,7 +144,7 @@ onBothEngines('an order to a provider', (database) => {
           .select('id')
           .where('id', '=', order.id)
           .execute()
-        asked.push(`${order.id} ${there.length}`)
+        requestedIds.push(`${order.id} ${there.length}`)
         losing -= 1
         if (losing >= 0) throw lost
         return services.bankingProvider.open(order)
@@ -157,7 +157,7 @@ onBothEngines('an order to a provider', (database) => {
     await finishOrders({ ...live, clock: minutesLater(1) }, never)
     const ids = (await Promise.all([open('k'), open(null), open('other')])).map(({ body }) => body.id)
     expect(new Set(ids).size).toBe(1)
-    expect(new Set(asked)).toEqual(new Set([`${String(ids[0])} 1`]))
+    expect(new Set(requestedIds)).toEqual(new Set([`${String(ids[0])} 1`]))
   })
 })
 

@@ -45,14 +45,14 @@ onBothEngines('the job that settles pending transfers', (database) => {
 
   it('ignores a destination that was changed in the database', async () => {
     const { decisionId } = await leftOpen(13n)
-    const thief = '0x00000000000000000000000000000000000bad13'
+    const forgedDestination = '0x00000000000000000000000000000000000bad13'
     await database()
       .kysely.updateTable('transfer')
-      .set({ destination: thief })
+      .set({ destination: forgedDestination })
       .where('decision_id', '=', decisionId)
       .execute()
     await settlePending({ ...sending, clock: later }, running)
-    expect(await chain.balanceOf('USDC', thief)).toBe(0n)
+    expect(await chain.balanceOf('USDC', forgedDestination)).toBe(0n)
   })
 
   it('finishes the others when one cannot be finished, and releases orphaned reservations', async () => {

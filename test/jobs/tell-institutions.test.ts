@@ -59,14 +59,15 @@ onBothEngines('the beneficiary’s institution', (database) => {
   it('is ignored when it answers another message, and is not contacted again until a person clears it', async () => {
     const id = await disclose('Some Exchange')
     await round(1)
-    let asked = 0
-    const { send: tell } = createSandboxTravelRule(() => now)
+    let requestCount = 0
+    const { send: sendToInstitution } = createSandboxTravelRule(() => now)
     const read = async () => {
-      asked += 1
+      requestCount += 1
       return { reference: 'accepting.of-another', status: 'accepted', reason: null } as const
     }
-    for (const seconds of [3, 10, 60]) await round(seconds, { travelRuleNetwork: { send: tell, read } })
-    expect(asked).toBe(1)
+    for (const seconds of [3, 10, 60])
+      await round(seconds, { travelRuleNetwork: { send: sendToInstitution, read } })
+    expect(requestCount).toBe(1)
     expect(await stateOf(id)).toMatchObject({ status: 'sent' })
     const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
     expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_message', times: 1 }])
@@ -128,13 +129,13 @@ onBothEngines('the beneficiary’s institution', (database) => {
   })
 
   it('gets no optional or erased data, and none about a person’s own wallet', async () => {
-    const told: string[] = []
+    const sentNames: string[] = []
     const { travelRuleNetwork } = services
     if (travelRuleNetwork === null) throw new Error('the sandbox has a network')
     const watched = {
       ...travelRuleNetwork,
       send: (message: Parameters<typeof travelRuleNetwork.send>[0]) => {
-        told.push(message.id)
+        sentNames.push(message.id)
         return travelRuleNetwork.send(message)
       },
     }
@@ -145,7 +146,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     ]
     await payer.call(erase, {})
     await round(1, { travelRuleNetwork: watched })
-    expect(told.filter((id) => [small, own, erased].includes(id))).toEqual([])
+    expect(sentNames.filter((id) => [small, own, erased].includes(id))).toEqual([])
   })
 
   it('gets the data once over HTTP, in the documented shape, despite failed attempts', async () => {

@@ -261,10 +261,10 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
 it('returns the account’s existing destination when another one is requested', async () => {
   const guest = await newGuest(gateway.origin)
   const [usd] = await accountsOf(guest)
-  const ask = (body: Record<string, unknown>) =>
+  const openAccount = (body: Record<string, unknown>) =>
     guest.ask('POST', '/api/banking', { currency: 'USD', ...body })
   for (const destination of [null, { token: 'USDT' }])
-    expect(await ask({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(await openAccount({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
   for (const body of [{}, { destination: { token: 'USDC' } }])
-    expect(await ask(body)).toMatchObject({ status: 200, body: { id: usd?.id } })
+    expect(await openAccount(body)).toMatchObject({ status: 200, body: { id: usd?.id } })
 })

@@ -31,9 +31,9 @@ overBothEngines('a card', {}, ({ gateway }) => {
       policy,
     })
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given: unknown) =>
+    const send = (method: string, path: string, given: unknown) =>
       askJson(gateway().origin, method, path, { body: given, headers })
-    return { id: String(body.id), ask }
+    return { id: String(body.id), ask: send }
   }
 
   it('is loosened only by its owner with a fresh second factor, and tightened by any session', async () => {

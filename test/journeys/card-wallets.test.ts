@@ -131,9 +131,12 @@ describe('a card whose wallet has an owner', () => {
   }
   const byPasskey = async (amount: string) => {
     const device = newDevice()
-    const ask = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
-    const { body: begun } = await ask({ action: 'register', displayName: 'Ada' })
-    const { body } = await ask({ action: 'register', credential: device.create(begun.publicKey) })
+    const passkeyStep = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const { body: registration } = await passkeyStep({ action: 'register', displayName: 'Ada' })
+    const { body } = await passkeyStep({
+      action: 'register',
+      credential: device.create(registration.publicKey),
+    })
     const person = personFrom(gateway.origin, body)
     const { safeAddress } = await walletOf(person)
     await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
@@ -150,13 +153,13 @@ describe('a card whose wallet has an owner', () => {
     return { intentId, signature: Buffer.from(JSON.stringify(credential)).toString('base64url') }
   }
   const transfer = async ({ person, device }: Pick<Owner, 'person' | 'device'>, amount: string) => {
-    const asked = { destination: privateKeyToAccount(generatePrivateKey()).address, amount }
-    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', asked)
-    return person.ask('POST', '/api/wallets/transfer', { ...asked, ...sign(device, body) })
+    const input = { destination: privateKeyToAccount(generatePrivateKey()).address, amount }
+    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', input)
+    return person.ask('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
   }
   const allow = async ({ person, device }: Owner, dailyMax: string) => {
-    const asked = { agentId: 'cards', dailyMax }
-    const { body } = await person.ask('POST', '/api/wallets/allowances/intent', asked)
+    const input = { agentId: 'cards', dailyMax }
+    const { body } = await person.ask('POST', '/api/wallets/allowances/intent', input)
     return person.ask('POST', '/api/wallets/allowances', sign(device, body))
   }
 

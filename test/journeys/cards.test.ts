@@ -77,8 +77,8 @@ describe('a card', () => {
     // Longer than the tolerated duration of a difference between ledger and chain.
     await sleep(8_000)
     expect(await usdcOf(guest)).toBe('987.5 + 0')
-    const { body: told } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
-    expect(told).toMatchObject({
+    const { body: history } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
+    expect(history).toMatchObject({
       transactions: [{ status: 'settled', reason: 'approved', cleared: '12.5', held: [] }],
     })
   }, 30_000)
@@ -208,11 +208,11 @@ describe('a card', () => {
     for (const looser of [{ freeze: false }, { limits: { daily: 6 } }, { limits: { daily: null } }])
       expect(await settings(looser)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
     expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
-    const stranger = await newGuest(gateway.origin)
-    expect((await stranger.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
-    expect((await stranger.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
+    const outsider = await newGuest(gateway.origin)
+    expect((await outsider.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
+    expect((await outsider.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
     expect(
-      (await stranger.ask('PATCH', '/api/cards', { cardId: await cardOf(stranger), agentId: made.agentId }))
+      (await outsider.ask('PATCH', '/api/cards', { cardId: await cardOf(outsider), agentId: made.agentId }))
         .status,
     ).toBe(404)
   })

@@ -159,9 +159,9 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     const waiting = { code: 'approval_required', reason: undefined }
     const declining = await connect2025({ elicitation: { url: {} } }, () => 'decline')
     expect(resultOf(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
-    const asked: string[] = []
+    const openedUrls: string[] = []
     const forms = await connect2025({ elicitation: { form: {} } }, (url) => {
-      asked.push(url)
+      openedUrls.push(url)
       return 'accept'
     })
     expect(resultOf(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
@@ -172,7 +172,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       ...waiting,
       status: 403,
     })
-    expect(asked).toEqual([])
+    expect(openedUrls).toEqual([])
     for (const client of [declining, forms, plain, declining2026]) await client.close()
   })
 

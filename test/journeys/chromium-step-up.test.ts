@@ -25,7 +25,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
   })
 
   const addPasskey = (page: Page) => page.getByRole('button', { name: 'Add a passkey' }).click()
-  const told = (page: Page) => page.getByRole('status').textContent()
+  const statusText = (page: Page) => page.getByRole('status').textContent()
   const focused = (page: Page) =>
     page.evaluate<string>('document.activeElement.id || document.activeElement.tagName')
 
@@ -65,7 +65,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await code.fill(wrong)
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('The code is wrong or was used before.').waitFor()
-    expect(await told(page)).toMatch(/before\. Wait for the authenticator’s next code\./)
+    expect(await statusText(page)).toMatch(/before\. Wait for the authenticator’s next code\./)
     expect(await focused(page)).toBe('step-up-code')
     await code.fill(next)
     await page.getByRole('button', { name: 'Confirm' }).click()

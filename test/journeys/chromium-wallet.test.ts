@@ -38,7 +38,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
   })
 
   /** Sends a request as a script of the page would, with its cookie. */
-  const ask = async (page: Page, method: string, path: string, content?: object) => {
+  const sendFromPage = async (page: Page, method: string, path: string, content?: object) => {
     const json = content === undefined ? {} : { body: JSON.stringify(content) }
     const init = { method, headers: { 'content-type': 'application/json' }, ...json }
     const answer = await page.evaluate<unknown>(
@@ -70,7 +70,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
     await page.getByRole('button', { name: 'Create account with a passkey' }).click()
     await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
 
-    const { body: wallet } = await ask(page, 'GET', '/api/wallets')
+    const { body: wallet } = await sendFromPage(page, 'GET', '/api/wallets')
     const safeAddress = hex.parse(wallet.safeAddress)
     const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
     const faucet = { address: safeAddress, token: 'USDC', amount: '50' }
@@ -85,25 +85,33 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
       })
 
     const transfer = { destination: payee, amount: '12.5', token: 'USDC' }
-    const { status, body: intent } = await ask(page, 'POST', '/api/wallets/transfer/intent', transfer)
+    const { status, body: intent } = await sendFromPage(
+      page,
+      'POST',
+      '/api/wallets/transfer/intent',
+      transfer,
+    )
     expect(status).toBe(200)
     const signature = await sign(page, String(intent.challenge))
     const signed = { ...transfer, intentId: intent.intentId, signature }
 
     const blocks = await client.getBlockNumber({ cacheTime: 0 })
-    const more = await ask(page, 'POST', '/api/wallets/transfer', { ...signed, amount: '13' })
+    const more = await sendFromPage(page, 'POST', '/api/wallets/transfer', { ...signed, amount: '13' })
     expect([more.status, more.body.code]).toEqual([403, 'signature_rejected'])
-    const unsigned = await ask(page, 'POST', '/api/wallets/transfer', { ...transfer, signature: 'sandbox' })
+    const unsigned = await sendFromPage(page, 'POST', '/api/wallets/transfer', {
+      ...transfer,
+      signature: 'sandbox',
+    })
     expect([unsigned.status, unsigned.body.code]).toEqual([403, 'signature_rejected'])
     expect(await client.getBlockNumber({ cacheTime: 0 })).toBe(blocks)
 
-    const sent = await ask(page, 'POST', '/api/wallets/transfer', signed)
+    const sent = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect(sent.body).toMatchObject({ status: 'confirmed', authorization: 'passkey', amount: '12.5' })
     expect([await unitsOf(payee), await unitsOf(safeAddress)]).toEqual([12_500_000n, 37_500_000n])
-    const again = await ask(page, 'POST', '/api/wallets/transfer', signed)
+    const again = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect([again.status, again.body.code]).toEqual([403, 'signature_rejected'])
     expect(await unitsOf(payee)).toBe(12_500_000n)
-    const { body: after } = await ask(page, 'GET', '/api/wallets')
+    const { body: after } = await sendFromPage(page, 'GET', '/api/wallets')
     expect(after.modules).toMatchObject([{ status: 'active' }, { status: 'active' }])
     expect(complaints.filter((line) => !line.includes('403'))).toEqual([])
     await page.context().close()

@@ -11,7 +11,7 @@ import { randomToken } from '../../src/ids.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newGuest, type Person } from './people.ts'
 
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 const listed = `0x${'d2'.repeat(20)}`
 const path = join(tmpdir(), `sanctions-journey-${randomToken(6)}.json`)
 const writeList = (addresses: readonly string[]) =>
@@ -26,7 +26,7 @@ const provider = createServer((_request, response) => answer(response))
 
 let gateway: Gateway
 let payer: Person
-const send = (amount: string, destination = stranger) =>
+const send = (amount: string, destination = outsideAddress) =>
   payer.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' })
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ describe('screening', () => {
   })
 
   it('blocks by a changed list from the next transfer on, and sends nothing with a broken list', async () => {
-    await writeList([listed, stranger])
+    await writeList([listed, outsideAddress])
     expect(await send('1')).toMatchObject({ status: 403, body: { screening: { lists: ['sanctions'] } } })
     await writeFile(path, '{"source":')
     expect(await send('1')).toMatchObject({
@@ -92,11 +92,11 @@ describe('an owner’s block list', () => {
   it('is readable and writable by a session only; loosening it needs a second factor', async () => {
     const owner = await newGuest(gateway.origin)
     const path = '/api/compliance/blocked-addresses'
-    expect(await owner.ask('PUT', path, { addresses: [stranger] })).toEqual({
+    expect(await owner.ask('PUT', path, { addresses: [outsideAddress] })).toEqual({
       status: 200,
-      body: { addresses: [stranger] },
+      body: { addresses: [outsideAddress] },
     })
-    const transfer = { amount: '1', destination: stranger, signature: 'x' }
+    const transfer = { amount: '1', destination: outsideAddress, signature: 'x' }
     expect(await owner.ask('POST', '/api/wallets/transfer', transfer)).toMatchObject({
       status: 403,
       body: { code: 'aml_blocked', screening: { result: 'blocked', lists: ['owner'] } },
@@ -158,7 +158,7 @@ describe('the Travel Rule', () => {
     const { safeAddress } = (await person.ask('GET', '/api/wallets')).body
     await person.ask('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
     const pay = (amount: string) =>
-      person.ask('POST', '/api/wallets/transfer', { amount, destination: stranger, signature: 'x' })
+      person.ask('POST', '/api/wallets/transfer', { amount, destination: outsideAddress, signature: 'x' })
     for (const amount of ['700', '700']) expect((await pay(amount)).status).toBe(200)
     expect(await pay('700')).toMatchObject({
       status: 403,
@@ -183,7 +183,7 @@ describe('the Travel Rule', () => {
           method: 'tools/call',
           params: {
             name: 'compliance_travel_rule',
-            arguments: { amount: '1', destination: stranger, beneficiary: { legalName: 'Ours Ltd' } },
+            arguments: { amount: '1', destination: outsideAddress, beneficiary: { legalName: 'Ours Ltd' } },
           },
         }),
       })

@@ -68,12 +68,12 @@ describe('a contract payer', () => {
   /** Returns the highest cost of a transaction since a block. */
   const costSince = async (first: bigint) => {
     const last = await node.getBlockNumber()
-    let most = 0n
+    let highest = 0n
     for (let number = first + 1n; number <= last; number += 1n) {
       const block = await node.getBlock({ blockNumber: number })
-      if (block.gasUsed > most) most = block.gasUsed
+      if (block.gasUsed > highest) highest = block.gasUsed
     }
-    return most
+    return highest
   }
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'anvil', RATE_GASLESS: '1000/60', LOG_LEVEL: 'silent' })

@@ -111,11 +111,15 @@ describe('while the control plane', () => {
   ] as const)('%s, no caller is challenged and no money moves', async (_what, answer, retryAfter) => {
     controlAnswer = answer
     await pause(CACHE_MS)
-    for (const [who, headers] of callers) {
+    for (const [caller, headers] of callers) {
       const start = performance.now()
       const response = await requestQuote(headers())
       expect(performance.now() - start).toBeLessThan(2_000)
-      expect([who, response.status, response.headers.get('retry-after')]).toEqual([who, 503, retryAfter])
+      expect([caller, response.status, response.headers.get('retry-after')]).toEqual([
+        caller,
+        503,
+        retryAfter,
+      ])
       expect(response.headers.get('payment-required')).toBeNull()
       expect(await response.json()).toMatchObject({ code: 'controls_unavailable', reason: 'plan_limit' })
     }
@@ -130,9 +134,9 @@ describe('while the control plane', () => {
 it('keeps a disabled rail disabled for every credential', async () => {
   controlAnswer = { status: 200, enabled: false }
   await pause(CACHE_MS)
-  for (const [who, headers] of callers) {
+  for (const [caller, headers] of callers) {
     const response = await requestQuote(headers())
-    expect([who, response.status]).toEqual([who, 403])
+    expect([caller, response.status]).toEqual([caller, 403])
     expect(await response.json()).toMatchObject({ code: 'rail_disabled' })
   }
   expect(await transfer()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })

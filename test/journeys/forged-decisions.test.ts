@@ -11,7 +11,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 
 describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   const env = {
@@ -41,7 +41,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   const pay = async (amount: string): Promise<string> => {
     const { body } = await person.ask('POST', '/api/wallets/transfer', {
       amount,
-      destination: stranger,
+      destination: outsideAddress,
       signature: 'x',
     })
     return String(body.decisionId)

@@ -74,7 +74,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       const { url, state } = await openForm(browser, name)
       const back = await browser.visit(url.href, form)
       const { code, state: returned, iss, error } = Object.fromEntries(back.url.searchParams)
-      return { back: back.url, asked: state, state: returned, code, iss, error }
+      return { back: back.url, sentState: state, state: returned, code, iss, error }
     }
     const signIn = async (name: string, form: Record<string, string> = ada) => {
       const { code, state } = await returnedFrom(name, form)
@@ -122,8 +122,8 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     })
 
     it('send a person who cancels back without a code', async () => {
-      const { error, state, asked, code } = await returnedFrom('google', { action: 'cancel', email: '' })
-      expect({ error, state, code }).toEqual({ error: 'access_denied', state: asked, code: undefined })
+      const { error, state, sentState, code } = await returnedFrom('google', { action: 'cancel', email: '' })
+      expect({ error, state, code }).toEqual({ error: 'access_denied', state: sentState, code: undefined })
     })
 
     it('ask again for an invalid e-mail address', async () => {
@@ -278,9 +278,9 @@ describe('identity providers behind a proxy', () => {
       const { origin, pathname, search } = new URL(authorizationUrl)
       expect([origin, pathname]).toEqual(['https://bursar.example', '/sandbox/openid/auth'])
       // Stands in for the proxy.
-      const asked = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
-      expect(asked.status).toBe(303)
-      expect(asked.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
+      const sentState = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
+      expect(sentState.status).toBe(303)
+      expect(sentState.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
     } finally {
       await gateway.stop()
     }

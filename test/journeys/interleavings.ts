@@ -48,7 +48,7 @@ const credentials = z.object({
   bridgeWebhookPrivateKey: z.string(),
 })
 /** Entries that remain until the owner has money or a person decides: booked and shown, without a hold. */
-const lasting = new Set(['approvals', 'debts', 'settlements'])
+const longLived = new Set(['approvals', 'debts', 'settlements'])
 const gauges = /^bursar_open\{[^}]*kind="(\w+)"[^}]*\} (\d+)$/gm
 
 /** Pseudo-random numbers, equal for equal seeds. */
@@ -157,9 +157,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     }, 60_000)
 
     const amount = (most: number) => `${random(most)}.${String(1 + random(99)).padStart(2, '0')}`
-    const everybody = () => [...guests, ...owners.map(({ person }) => person)]
+    const allPersons = () => [...guests, ...owners.map(({ person }) => person)]
     const anyAddress = async () =>
-      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(everybody()))
+      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(allPersons()))
     const hook = async (provider: 'lithic' | 'bridge', id: string, message: object) => {
       const body = JSON.stringify(message)
       const signed =
@@ -179,7 +179,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       }
       throw new Error(`webhook ${id} was never taken`)
     }
-    const tell = (purchase: Purchase, status: string) =>
+    const sendCardEvent = (purchase: Purchase, status: string) =>
       hook('lithic', `${purchase.token}:${purchase.events.length}:${status}`, {
         event_type: 'card_transaction.updated',
         token: purchase.token,
@@ -234,36 +234,37 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       })
     const taken = <Item>(items: Item[]) => items.splice(random(items.length), 1)[0]
 
-    const isOk = async (asked: Promise<{ status: number }>) => (await asked).status === 200
+    const isSuccess = async (pendingResponse: Promise<{ status: number }>) =>
+      (await pendingResponse).status === 200
     const clear = async () => {
       const purchase = taken(purchases)
       if (purchase === undefined) return false
       const { cents } = purchase
       event(purchase, 'CLEARING', oneOf([cents, cents, Math.ceil(cents / 2), cents + 5_000, cents * 20]))
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       if (random(4) !== 0) return true
       event(purchase, 'RETURN', -Math.ceil(cents / 3))
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       return true
     }
     const forceClear = async () => {
       const purchase = newPurchase()
       event(purchase, 'CLEARING', purchase.cents)
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       return true
     }
     const reverse = async () => {
       const purchase = taken(purchases)
       if (purchase === undefined) return false
       event(purchase, 'AUTHORIZATION_REVERSAL', -purchase.cents)
-      await tell(purchase, 'VOIDED')
+      await sendCardEvent(purchase, 'VOIDED')
       return true
     }
     /** Sends another amount, or an earlier state, for a deposit that was already paid out. */
     const contradictDeposit = async () => {
       if (deposits.length === 0) return false
       const { id, account, amount: paid } = oneOf(deposits)
-      const lie = oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid])
+      const contradiction = oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid])
       await hook('bridge', `${id}:lie:${randomToken(6)}`, {
         api_version: 'v0',
         event_id: `${id}:lie:${randomToken(6)}`,
@@ -271,7 +272,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         event_type: 'updated.status_transitioned',
         event_object_id: id,
         event_object_status: oneOf(['payment_processed', 'funds_received', 'payment_submitted']),
-        event_object: { virtual_account_id: account, amount: lie },
+        event_object: { virtual_account_id: account, amount: contradiction },
       })
       return true
     }
@@ -279,7 +280,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const contradictPurchase = async () => {
       if (purchases.length === 0) return false
       const purchase = oneOf(purchases)
-      const lie = {
+      const contradiction = {
         ...purchase,
         card: oneOf([purchase.card, ...cards.values()]),
         events: purchase.events
@@ -291,10 +292,10 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       }
       await hook('lithic', `${purchase.token}:lie:${randomToken(6)}`, {
         event_type: 'card_transaction.updated',
-        token: lie.token,
-        card_token: lie.card,
+        token: contradiction.token,
+        card_token: contradiction.card,
         status: 'AUTHORIZATION',
-        events: lie.events,
+        events: contradiction.events,
       })
       return true
     }
@@ -320,16 +321,16 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const raced = (): Race => oneOf(['none', 'none', 'tiny', 'cancel'])
     /** Steps with their weights. */
     const steps = new Map<string, { weight: number; work: () => Promise<boolean> }>([
-      ['transfer', { weight: 14, work: () => isOk(send()) }],
+      ['transfer', { weight: 14, work: () => isSuccess(send()) }],
       [
         'signed transfer',
         {
           weight: 8,
           work: async () =>
-            isOk(oneOf(owners).transfer({ destination: await anyAddress(), amount: amount(20) })),
+            isSuccess(oneOf(owners).transfer({ destination: await anyAddress(), amount: amount(20) })),
         },
       ],
-      ['hand-over', { weight: 2, work: () => isOk(oneOf(owners).handOver()) }],
+      ['hand-over', { weight: 2, work: () => isSuccess(oneOf(owners).handOver()) }],
       [
         'token transfer by the owner alone',
         {
@@ -351,8 +352,11 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
           },
         },
       ],
-      ['relay', { weight: 8, work: () => isOk(oneOf(attackers).relay(oneOf(guests), { race: raced() })) }],
-      ['quote', { weight: 8, work: () => isOk(oneOf(attackers).buyQuote({ race: raced() })) }],
+      [
+        'relay',
+        { weight: 8, work: () => isSuccess(oneOf(attackers).relay(oneOf(guests), { race: raced() })) },
+      ],
+      ['quote', { weight: 8, work: () => isSuccess(oneOf(attackers).buyQuote({ race: raced() })) }],
       ['authorization', { weight: 14, work: authorize }],
       ['clearing', { weight: 8, work: clear }],
       ['clearing without an authorization', { weight: 3, work: forceClear }],
@@ -361,7 +365,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       ['returned deposit', { weight: 2, work: returnDeposit }],
       ['contradicted deposit', { weight: 2, work: contradictDeposit }],
       ['contradicted purchase', { weight: 2, work: contradictPurchase }],
-      ['order', { weight: 4, work: () => isOk(order()) }],
+      ['order', { weight: 4, work: () => isSuccess(order()) }],
     ])
     const deck = [...steps].flatMap(([step, { weight }]) => Array.from<string>({ length: weight }).fill(step))
     const successes = new Map<string, number>()
@@ -423,7 +427,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         await fault
         for (const purchase of purchases.splice(0)) {
           event(purchase, 'AUTHORIZATION_EXPIRY', -purchase.cents)
-          await tell(purchase, 'EXPIRED')
+          await sendCardEvent(purchase, 'EXPIRED')
         }
         // A transaction that the chain refuses now and may have included before stays open until it expires.
         await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
@@ -449,7 +453,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const stillOpen = async () => {
       const text = await (await fetch(`${gateway.origin}/metrics`)).text()
       return [...text.matchAll(gauges)].flatMap(([, kind, count]) =>
-        !lasting.has(kind ?? '') && count !== '0' ? [`${kind} ${count}`] : [],
+        !longLived.has(kind ?? '') && count !== '0' ? [`${kind} ${count}`] : [],
       )
     }
   })

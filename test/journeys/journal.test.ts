@@ -82,9 +82,9 @@ describe.each([
   let gateway: Gateway
   let drop = async () => {}
   let owner: Person
-  const journalOf = async (who: Person, query = '') =>
-    answer.parse((await who.ask('GET', `/api/security/journal${query}`)).body)
-  const newest = async (who: Person) => (await journalOf(who)).entries[0]
+  const journalOf = async (reader: Person, query = '') =>
+    answer.parse((await reader.ask('GET', `/api/security/journal${query}`)).body)
+  const newest = async (reader: Person) => (await journalOf(reader)).entries[0]
   beforeAll(async () => {
     if (isSkipped) return
     const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
@@ -175,10 +175,10 @@ describe.each([
         after: { kind: 'developer', status: after },
       })
     }
-    const stranger = await newGuest(gateway.origin)
-    const foreign = await stranger.ask('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
+    const outsider = await newGuest(gateway.origin)
+    const foreign = await outsider.ask('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
     expect(foreign.status).toBe(404)
-    expect([(await newest(owner))?.after, await newest(stranger)]).toMatchObject([
+    expect([(await newest(owner))?.after, await newest(outsider)]).toMatchObject([
       { status: 'active' },
       undefined,
     ])
@@ -321,11 +321,13 @@ describe.each([
         scopes: ['wallets:transfer'],
         policy: { ...policyOf('5'), approval: { above: '1', ttlSec: 600 } },
       })
-      const asked = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+      const pendingTransfer = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { amount: '2', destination: `0x${'c1'.repeat(20)}`, signature: 'x' },
         headers: { authorization: `Bearer ${String(key.body.key)}` },
       })
-      await person.ask('POST', `/api/approvals/${String(asked.body.approvalId)}`, { decision: 'reject' })
+      await person.ask('POST', `/api/approvals/${String(pendingTransfer.body.approvalId)}`, {
+        decision: 'reject',
+      })
       expect(await newest(person)).toMatchObject({
         action: 'approval.rejected',
         after: { keyId: key.body.id },
@@ -355,8 +357,8 @@ describe.each([
     const first = await journalOf(owner, '?limit=2')
     const rest = await journalOf(owner, `?cursor=${first.nextCursor}`)
     expect([...first.entries, ...rest.entries]).toEqual(all)
-    const stranger = await newGuest(gateway.origin)
-    expect((await journalOf(stranger)).entries).toEqual([])
+    const outsider = await newGuest(gateway.origin)
+    expect((await journalOf(outsider)).entries).toEqual([])
     expect((await askJson(gateway.origin, 'GET', '/api/security/journal')).status).toBe(401)
   })
 

@@ -279,8 +279,8 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
       const payload = { signature, authorization: authorization }
       const envelope = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
       const headers = { 'x-payment': Buffer.from(JSON.stringify(envelope)).toString('base64') }
-      const asked = askJson(origin, 'GET', quote, { headers })
-      return (await Promise.all([asked, interfere(race, nonce)]))[0]
+      const purchase = askJson(origin, 'GET', quote, { headers })
+      return (await Promise.all([purchase, interfere(race, nonce)]))[0]
     },
   }
 }

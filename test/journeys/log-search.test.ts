@@ -119,10 +119,10 @@ afterAll(async () => {
   await gateway?.stop()
 })
 
-const ask = (method: string, path: string, how: Parameters<typeof askJson>[3] = {}) =>
+const callApi = (method: string, path: string, how: Parameters<typeof askJson>[3] = {}) =>
   askJson(gateway.origin, method, path, how)
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-  ask('POST', path, { body, headers })
+  callApi('POST', path, { body, headers })
 
 async function passkeys() {
   const device = newAuthenticator(page)
@@ -139,7 +139,7 @@ async function passkeys() {
 async function codes(): Promise<Person> {
   const person = await signInByEmail(gateway.origin, email)
   await post('/api/auth/otp/start', { channel: 'sms', destination: phone })
-  await ask('GET', '/sandbox/outbox')
+  await callApi('GET', '/sandbox/outbox')
   await post('/api/auth/otp/verify', { challengeId: 'no', code: '918273' })
   await post('/api/auth/recovery/start', { channel: 'email', destination: email })
   keep('second factor', await enrollMfa(person))
@@ -194,8 +194,8 @@ async function misplaced(key: string, { token }: Person) {
     { cookie: `bursar_session=${token}; bursar_session=${token}` },
     { 'x-request-id': key.slice(0, 100), cookie: `bursar_session=${token}` },
   ])
-    await ask('GET', '/api/wallets', { headers })
-  await ask('DELETE', `/api/developer/keys/${key}`, { headers: { authorization: `Bearer ${token}` } })
+    await callApi('GET', '/api/wallets', { headers })
+  await callApi('DELETE', `/api/developer/keys/${key}`, { headers: { authorization: `Bearer ${token}` } })
   await post('/api/auth/otp/verify', { challengeId: token, code: key })
   for (const body of [`{"key":"${key}"`, `{"${key}":1}`, `{"vote":"${key}","page":"${token}"}`])
     await fetch(`${gateway.origin}/api/docs/feedback`, {
@@ -219,7 +219,7 @@ async function compliance(person: Person) {
 }
 
 async function webhooks(owner: Person) {
-  const { body: answerText } = await ask('GET', '/sandbox/credentials')
+  const { body: answerText } = await callApi('GET', '/sandbox/credentials')
   const secret = z.string().parse(answerText.lithicWebhookSecret)
   const key = createPrivateKey(z.string().parse(answerText.bridgeWebhookPrivateKey))
   const { body: listed } = await owner.ask('GET', '/api/cards')
@@ -249,7 +249,7 @@ async function webhooks(owner: Person) {
 }
 
 async function payments() {
-  const { body } = await ask('GET', '/sandbox/credentials')
+  const { body } = await callApi('GET', '/sandbox/credentials')
   const { payer } = z
     .object({ payer: z.object({ privateKey: z.templateLiteral(['0x', z.string()]) }) })
     .parse(body)
@@ -351,7 +351,7 @@ it('contains no secret or personal data in the log, in problems or in redirects'
   await payments()
   await oauth(owner)
   await person.ask('POST', '/api/security/lock', {})
-  await ask('GET', '/api/wallets', { headers: { authorization: `Bearer ${person.token}` } })
+  await callApi('GET', '/api/wallets', { headers: { authorization: `Bearer ${person.token}` } })
   expect(secrets.size).toBeGreaterThan(60)
   expect(problems.length).toBeGreaterThan(25)
 

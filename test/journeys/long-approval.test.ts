@@ -26,8 +26,8 @@ overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
         body: { destination: `0x${'1'.repeat(40)}`, amount: '10', signature: 'x' },
         headers: { authorization: `Bearer ${z.string().parse(key.key)}`, 'idempotency-key': 'rent' },
       })
-    const { body: asked } = await pay()
-    expect(asked.code).toBe('approval_required')
+    const { body: pendingCall } = await pay()
+    expect(pendingCall.code).toBe('approval_required')
     pass(25 * HOUR)
     const url = databaseUrl()
     if (url !== null) {
@@ -36,9 +36,9 @@ overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
       await database.close()
     }
     const { body: again } = await pay()
-    expect([again.code, again.approvalId]).toEqual(['approval_required', asked.approvalId])
+    expect([again.code, again.approvalId]).toEqual(['approval_required', pendingCall.approvalId])
     pass(24 * HOUR)
     const { body: late } = await pay()
-    expect([late.code, late.approvalId]).not.toEqual(['approval_required', asked.approvalId])
+    expect([late.code, late.approvalId]).not.toEqual(['approval_required', pendingCall.approvalId])
   })
 })

@@ -28,7 +28,7 @@ export interface OAuthBrowser {
 /** Creates a browser with a session cookie. @param origin of the gateway's pages. */
 export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrowser {
   const jar = new Map([['bursar_session', sessionToken]])
-  const ask = async (url: string, init: RequestInit = {}): Promise<Response> => {
+  const send = async (url: string, init: RequestInit = {}): Promise<Response> => {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, {
       ...init,
@@ -51,7 +51,7 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     let url = new URL(start)
     for (let hop = 0; hop < 10; hop += 1) {
       if (url.port !== new URL(origin).port) return { url, response: null }
-      const response = await ask(url.href)
+      const response = await send(url.href)
       const location = response.headers.get('location')
       if (location === null) return { url, response }
       url = new URL(location, url)
@@ -67,7 +67,7 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
   }
   const decide: OAuthBrowser['decide'] = async (url, decision, token) => {
     if (token !== undefined) jar.set('bursar_session', token)
-    const response = await ask(url.href, {
+    const response = await send(url.href, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(decision),
@@ -75,7 +75,7 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
   }
   return {
-    open: (url) => ask(url),
+    open: (url) => send(url),
     begin,
     decide,
     async authorize(start, decision) {

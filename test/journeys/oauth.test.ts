@@ -20,7 +20,7 @@ import { newOAuthBrowser } from './oauth-browser.ts'
 import { askJson, newGuest, type Person } from './people.ts'
 
 const REDIRECT = 'http://127.0.0.1:39999/callback'
-const stranger = '0x000000000000000000000000000000000000dEaD'
+const payeeAddress = '0x000000000000000000000000000000000000dEaD'
 const policy = {
   perTransaction: { max: '5' },
   dailyBudget: { max: '20' },
@@ -84,13 +84,17 @@ describe('an MCP client over OAuth', () => {
   const begin = ({ issuer, ...known }: Registered, scope: string) =>
     startAuthorization(issuer, { ...known, redirectUrl: REDIRECT, scope, state: 'xyz' })
   const browser = () => newOAuthBrowser(page, owner.token)
-  const authorize = async (scopes: readonly string[], asked: string, origin = gateway.origin) =>
-    authorizeAgain(await register(origin), { scopes, asked })
+  const authorize = async (scopes: readonly string[], requestedScope: string, origin = gateway.origin) =>
+    authorizeAgain(await register(origin), { scopes, requestedScope })
   const authorizeAgain = async (
     registered: Registered,
-    { scopes, asked, ...more }: { scopes: readonly string[]; asked: string; keepEarlier?: boolean },
+    {
+      scopes,
+      requestedScope,
+      ...more
+    }: { scopes: readonly string[]; requestedScope: string; keepEarlier?: boolean },
   ) => {
-    const { authorizationUrl, codeVerifier } = await begin(registered, asked)
+    const { authorizationUrl, codeVerifier } = await begin(registered, requestedScope)
     const back = await browser().authorize(authorizationUrl, {
       decision: 'approve',
       scopes,
@@ -159,7 +163,7 @@ describe('an MCP client over OAuth', () => {
   it('loses its earlier grant when it is granted anew, unless its owner keeps it', async () => {
     const registered = await register()
     const again = (more: { keepEarlier?: boolean } = {}) =>
-      authorizeAgain(registered, { scopes: ['wallets:read'], asked: 'wallets:read', ...more })
+      authorizeAgain(registered, { scopes: ['wallets:read'], requestedScope: 'wallets:read', ...more })
     const works = async ({ tokens }: Awaited<ReturnType<typeof authorize>>) => {
       const { status } = await fetch(`${gateway.origin}/mcp`, {
         method: 'POST',
@@ -188,8 +192,8 @@ describe('an MCP client over OAuth', () => {
 
   it('gets a consent page that preselects no changing scope, and describes what presets allow', async () => {
     const registered = await register()
-    const asked = 'wallets:read banking:write compliance:write wallets:transfer'
-    const { authorizationUrl } = await begin(registered, asked)
+    const requestedScope = 'wallets:read banking:write compliance:write wallets:transfer'
+    const { authorizationUrl } = await begin(registered, requestedScope)
     const { page: consentPage } = await browser().begin(authorizationUrl)
     const box = (scope: string) =>
       new RegExp(`<input type="checkbox" name="scope" value="${scope}"[^>]*>`).exec(consentPage)?.[0]
@@ -216,7 +220,7 @@ describe('an MCP client over OAuth', () => {
     expect((await call(client, 'wallets_get', {})).isError).toBe(false)
     const pay = (amount: string, key: string) =>
       call(client, 'wallets_transfer', {
-        destination: stranger,
+        destination: payeeAddress,
         amount,
         signature: 'sandbox',
         idempotency_key: key,
@@ -424,8 +428,11 @@ describe('an MCP client over OAuth', () => {
     }
     const { authorizationUrl } = await begin(await register(), 'wallets:read')
     authorizationUrl.searchParams.set('state', 'a\u0000b')
-    const asked = await fetch(authorizationUrl.href.replace('127.0.0.1', 'localhost'))
-    expect([asked.status, await asked.json()]).toMatchObject([400, { error: 'invalid_request' }])
+    const requestedScope = await fetch(authorizationUrl.href.replace('127.0.0.1', 'localhost'))
+    expect([requestedScope.status, await requestedScope.json()]).toMatchObject([
+      400,
+      { error: 'invalid_request' },
+    ])
     const token = await fetch(`${gateway.origin}/oauth/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'a\0', client_id: 'b\0' }),

@@ -48,7 +48,7 @@ function clientOf(gateway: () => Gateway) {
     })
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const messages = async () => outbox.parse(await (await api('/sandbox/outbox')).json()).messages
-  const ask = async (kind: 'otp' | 'recovery', destination: string) => {
+  const requestCode = async (kind: 'otp' | 'recovery', destination: string) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
     const response = await post(`/api/auth/${kind}/start`, { channel, destination })
     expect(response.status).toBe(200)
@@ -59,10 +59,10 @@ function clientOf(gateway: () => Gateway) {
     post,
     bearer,
     messages,
-    ask,
+    requestCode,
     /** Requests a code and reads it from the outbox. */
     codeFor: async (kind: 'otp' | 'recovery', destination: string) => {
-      const { challengeId } = await ask(kind, destination)
+      const { challengeId } = await requestCode(kind, destination)
       const message = (await messages()).find((sent) => sent.destination === destination)
       return { challengeId, code: message?.code ?? '' }
     },
@@ -80,7 +80,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
   describe.runIf(isThere)('', () => {
     let dropDatabase = async () => {}
     let gateway: Gateway
-    const { api, post, bearer, messages, ask, codeFor, show, statusOf } = clientOf(() => gateway)
+    const { api, post, bearer, messages, requestCode, codeFor, show, statusOf } = clientOf(() => gateway)
     let first: z.output<typeof session>
 
     beforeAll(async () => {
@@ -111,7 +111,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
     })
 
     it('sign in a new person by mail, with a wallet and a cookie', async () => {
-      const { challengeId, resendAfter } = await ask('otp', mailbox)
+      const { challengeId, resendAfter } = await requestCode('otp', mailbox)
       expect(resendAfter).toBe(0)
       const [message] = await messages()
       expect(message).toMatchObject({ channel: 'email', destination: asSent })
@@ -234,7 +234,7 @@ describe('the limits of one-time codes', () => {
 describe('one-time codes with a mail server', () => {
   let gateway: Gateway
   let smtp: Awaited<ReturnType<typeof startSmtp>>
-  const { ask, show, messages, codeFor, post } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor, post } = clientOf(() => gateway)
   beforeAll(async () => {
     smtp = await startSmtp({ user: 'bursar', password: 'p@ss' })
     gateway = await startGateway({
@@ -249,7 +249,7 @@ describe('one-time codes with a mail server', () => {
   })
 
   it('are sent there, and only channels without a provider use the outbox', async () => {
-    const { challengeId } = await ask('otp', mailbox)
+    const { challengeId } = await requestCode('otp', mailbox)
     const [mail] = smtp.mails
     expect(mail?.to).toEqual([asSent])
     expect(await messages()).toEqual([])
@@ -263,9 +263,9 @@ describe('one-time codes with a mail server', () => {
     await smtp.close()
     const response = await post('/api/auth/otp/start', { channel: 'email', destination: 'b@example.com' })
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '60'])
-    const told = await response.text()
-    expect(problem.parse(JSON.parse(told)).code).toBe('provider_unavailable')
-    for (const text of [told, gateway.output()]) {
+    const answerText = await response.text()
+    expect(problem.parse(JSON.parse(answerText)).code).toBe('provider_unavailable')
+    for (const text of [answerText, gateway.output()]) {
       expect(text).not.toContain('b@example.com')
       expect(text).not.toContain('p@ss')
       expect(text).not.toContain('p%40ss')
@@ -284,7 +284,7 @@ describe('one-time codes with an SMS provider', () => {
     })
   })
   let gateway: Gateway
-  const { ask, show, messages, codeFor } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor } = clientOf(() => gateway)
   beforeAll(async () => {
     provider.listen(0, '127.0.0.1')
     await once(provider, 'listening')
@@ -304,7 +304,7 @@ describe('one-time codes with an SMS provider', () => {
   })
 
   it('are sent there, while mail goes to the outbox', async () => {
-    const { challengeId } = await ask('otp', '+4915123456789')
+    const { challengeId } = await requestCode('otp', '+4915123456789')
     expect(sent.map((form) => form.get('To'))).toEqual(['+4915123456789'])
     expect(await messages()).toEqual([])
     const code = /#(\d{6})$/.exec(sent[0]?.get('Body') ?? '')?.[1]

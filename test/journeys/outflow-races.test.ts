@@ -13,10 +13,10 @@ const settings = {
   TRAVEL_RULE_THRESHOLDS: 'default:2',
   RATE_MUTATIONS: '100000/60',
 }
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
-const transferBy = (token: string, origin: string, amount: string, destination = stranger) =>
+const transferBy = (token: string, origin: string, amount: string, destination = outsideAddress) =>
   askJson(origin, 'POST', '/api/wallets/transfer', {
     body: { amount, destination, signature: 'sandbox' },
     headers: { authorization: `Bearer ${token}` },
@@ -27,7 +27,7 @@ async function race(
   { token }: { token: string },
   origins: readonly string[],
   amount: string,
-  destination = stranger,
+  destination = outsideAddress,
 ) {
   const answers = await Promise.all(
     Array.from({ length: PARALLEL }, (_, index) =>
@@ -43,8 +43,8 @@ async function race(
 /** A key of a person's account with limits per transfer and per day. */
 async function keyOf(person: Person, max: string): Promise<{ token: string }> {
   const policy = { perTransaction: { max }, dailyBudget: { max }, categories: { allow: ['transfer'] } }
-  const asked = { name: 'K', scopes: ['wallets:transfer'], policy }
-  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', asked)).body.key) }
+  const keyRequest = { name: 'K', scopes: ['wallets:transfer'], policy }
+  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', keyRequest)).body.key) }
 }
 
 /** A wallet of the gateway: transfers to it need no Travel Rule data and do not count as structuring. */

@@ -92,7 +92,7 @@ describe('a person with a passkey', () => {
     const { publicKey: signIn } = await begin('login')
     expect(Buffer.from(signIn.challenge, 'base64url').toString('latin1')).toMatch(/^bursar sign-in: /)
 
-    const ask = async (path: string, body: object) => {
+    const send = async (path: string, body: object) => {
       const headers = { 'content-type': 'application/json', ...bearer(sessionToken) }
       const response = await fetch(`${gateway.origin}${path}`, {
         method: 'POST',
@@ -102,11 +102,11 @@ describe('a person with a passkey', () => {
       return { status: response.status, body: z.looseObject({}).parse(await response.json()) }
     }
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1' }
-    const { body: intent } = await ask('/api/wallets/transfer/intent', transfer)
+    const { body: intent } = await send('/api/wallets/transfer/intent', transfer)
     expect(Buffer.from(String(intent.challenge), 'base64url')).toHaveLength(32)
 
     const signedIn = Buffer.from(JSON.stringify(own.get(signIn))).toString('base64url')
-    expect(await ask('/api/wallets/transfer', { ...transfer, signature: signedIn })).toMatchObject({
+    expect(await send('/api/wallets/transfer', { ...transfer, signature: signedIn })).toMatchObject({
       status: 403,
       body: { code: 'signature_rejected' },
     })
@@ -129,9 +129,9 @@ describe('a person with a passkey', () => {
 
   it('gets the same error for every wrong sign-in', async () => {
     const { publicKey } = await begin('login')
-    const stranger = newAuthenticator(page)
-    stranger.create((await begin('register')).publicKey)
-    const response = await post({ action: 'login', credential: stranger.get(publicKey) })
+    const otherDevice = newAuthenticator(page)
+    otherDevice.create((await begin('register')).publicKey)
+    const response = await post({ action: 'login', credential: otherDevice.get(publicKey) })
     expect([response.status, await response.json()]).toMatchObject([
       401,
       { code: 'unauthenticated', detail: 'The passkey was not accepted.' },

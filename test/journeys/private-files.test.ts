@@ -40,8 +40,8 @@ describe('the files of a gateway', () => {
     timeout: 60_000,
   }, async () => {
     for (const path of paths()) chmodSync(path, lstatSync(path).isDirectory() ? 0o777 : 0o666)
-    const ill = await bursar(['doctor'], { DATA_DIR: directory })
-    expect([ill.code, ill.out]).toEqual([
+    const diagnosis = await bursar(['doctor'], { DATA_DIR: directory })
+    expect([diagnosis.code, diagnosis.out]).toEqual([
       1,
       expect.stringMatching(/✗ files: \d{3,} files of DATA_DIR are open/),
     ])

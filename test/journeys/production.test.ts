@@ -139,14 +139,16 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
         [owner.accountId],
       )
     const address = `0x${'a1'.repeat(20)}`
-    const begin = (who: Person) => [
-      who.ask('POST', '/api/auth/webauthn', { action: 'register' }),
-      who.ask('POST', '/api/wallets/signers', { address }),
-      who.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
-      who.ask('POST', '/api/security/mfa', { action: 'enroll' }),
+    const begin = (actor: Person) => [
+      actor.ask('POST', '/api/auth/webauthn', { action: 'register' }),
+      actor.ask('POST', '/api/wallets/signers', { address }),
+      actor.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
+      actor.ask('POST', '/api/security/mfa', { action: 'enroll' }),
     ]
-    const codesOf = async (asked: ReturnType<typeof begin>) =>
-      (await Promise.all(asked)).map(({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`)
+    const codesOf = async (responses: ReturnType<typeof begin>) =>
+      (await Promise.all(responses)).map(
+        ({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`,
+      )
     for (const fresh of await codesOf(begin(owner))) expect(fresh).not.toContain('step_up_required')
 
     await age()
@@ -158,9 +160,9 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
 
     const again = await signIn('grace@example.com')
     await enrollMfa(again)
-    const told = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
-    expect(told.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
-    expect(told.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
+    const notices = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
+    expect(notices.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
+    expect(notices.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
   })
 
   it('enables a rail by its administrator only', async () => {

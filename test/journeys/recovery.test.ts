@@ -10,18 +10,18 @@ import { askJson, enrollMfa, newGuest, type Person, personFrom, signInByEmail } 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
 overBothEngines('recovery', {}, ({ gateway }) => {
-  const ask = (method: string, path: string, body?: unknown) =>
+  const send = (method: string, path: string, body?: unknown) =>
     askJson(gateway().origin, method, path, body === undefined ? {} : { body })
   /** Begins a recovery, and reads its code. */
   const begin = async (destination: string) => {
-    const { body } = await ask('POST', '/api/auth/recovery/start', { channel: 'email', destination })
-    const { messages } = outbox.parse((await ask('GET', '/sandbox/outbox')).body)
+    const { body } = await send('POST', '/api/auth/recovery/start', { channel: 'email', destination })
+    const { messages } = outbox.parse((await send('GET', '/sandbox/outbox')).body)
     const code = messages.find((message) => message.destination === destination)?.code
     return { challengeId: body.challengeId, publicKey: body.publicKey, code }
   }
   const recover = async (destination: string) => {
     const { challengeId, code } = await begin(destination)
-    return ask('POST', '/api/auth/recovery/complete', { challengeId, code })
+    return send('POST', '/api/auth/recovery/complete', { challengeId, code })
   }
   const newAdmin = async (name: string): Promise<Person> => {
     const admin = await signInByEmail(gateway().origin, name)
@@ -41,13 +41,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     const { body: bot } = await owner.ask('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
     const { body: key } = await owner.ask('POST', '/api/developer/keys', { ...grant, name: 'Key' })
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const made = device.create(begun.publicKey)
+    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const made = device.create(registration.publicKey)
     await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential: made })
 
     const { challengeId, code, publicKey } = await begin('grace@example.com')
     const credential = device.get(publicKey)
-    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
       challengeId,
       code,
       credential,
@@ -106,7 +106,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
 
   it('returns the account to a guest who locked it', async () => {
     const guest = await newGuest(gateway().origin)
-    const open = await ask('POST', '/api/auth/recovery/start', {
+    const open = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
@@ -115,13 +115,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect((await guest.ask('GET', '/api/wallets')).status).toBe(423)
     // The code of a guest who was not locked is then worthless.
     const { challengeId, code } = open.body
-    expect((await ask('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
+    expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
 
-    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+    const { body: started } = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
       challengeId: started.challengeId,
       code: started.code,
     })
@@ -135,11 +135,11 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator@example.com')
     await admin.ask('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
-    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+    const { body: started } = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { status } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status } = await send('POST', '/api/auth/recovery/complete', {
       challengeId: started.challengeId,
       code: started.code,
     })

@@ -47,12 +47,12 @@ describe('a reorganization', () => {
   const onChain = async (person: Person) => tokenBalance(node.url, 'USDC', await addressOf(person))
   /** Highest balance shown during recovery. */
   const highest = async (person: Person, ms: number) => {
-    let most = 0
+    let highestSeen = 0
     for (const end = performance.now() + ms; performance.now() < end; ) {
-      most = Math.max(most, Number((await usdcOf(person))?.amount))
+      highestSeen = Math.max(highestSeen, Number((await usdcOf(person))?.amount))
       await sleep(100)
     }
-    return most
+    return highestSeen
   }
 
   it('books a relay once that is resent by another transaction', async () => {

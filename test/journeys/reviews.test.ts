@@ -10,7 +10,7 @@ import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from './peop
 
 const sanctioned = `0x${'1'.repeat(36)}9999`
 const suspicious = (digit: number) => `0x${String(digit).repeat(36)}8888`
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 
 const decisions = z.object({
   decisions: z.array(
@@ -215,7 +215,9 @@ describe.each([
     'release a transfer beyond a velocity window, even when parallel calls fill it',
     async () => {
       const person = await newGuest(gateway.origin)
-      const filled = await Promise.all(Array.from({ length: 6 }, () => send('15', stranger, {}, person)))
+      const filled = await Promise.all(
+        Array.from({ length: 6 }, () => send('15', outsideAddress, {}, person)),
+      )
       expect(filled.filter(({ status }) => status === 200)).toHaveLength(3)
       const denied = (await decisionsOf(person)).filter(({ verdict }) => verdict === 'deny')
       expect(denied).toHaveLength(3)
@@ -226,14 +228,14 @@ describe.each([
       const [review, ...others] = await open(person)
       expect(others).toEqual([])
       await decide(review?.id, 'release')
-      expect((await send('15', stranger, {}, person)).status).toBe(200)
-      expect((await send('15', stranger, {}, person)).status).toBe(403)
+      expect((await send('15', outsideAddress, {}, person)).status).toBe(200)
+      expect((await send('15', outsideAddress, {}, person)).status).toBe(403)
     },
   )
 
   it.skipIf(isSkipped)('open no review for a transfer that only lacks its Travel Rule data', async () => {
     const person = await newGuest(gateway.origin)
-    const refused = await send('20', stranger, {}, person)
+    const refused = await send('20', outsideAddress, {}, person)
     expect(refused.body.screening).toEqual({ result: 'review', lists: ['travel_rule'] })
     expect((await decisionsOf(person))[0]).toMatchObject({
       decisionId: refused.body.decisionId,

@@ -22,22 +22,28 @@ overBothEngines('a key', {}, ({ gateway }) => {
       policy,
     })
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given?: unknown) =>
+    const send = (method: string, path: string, given?: unknown) =>
       askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
-    return { id: String(body.id), ask }
+    return { id: String(body.id), ask: send }
   }
   const newScene = async () => {
     const owner = await newGuest(gateway().origin)
     const key = await newKey(owner)
     const { body: own } = await owner.ask('POST', '/api/investing/order', waiting)
     const { body: order } = await key.ask('POST', '/api/investing/order', waiting)
-    const { body: asked } = await key.ask('POST', '/api/wallets/transfer', {
+    const { body: keyRequest } = await key.ask('POST', '/api/wallets/transfer', {
       destination: `0x${'1'.repeat(40)}`,
       amount: '30',
       signature: 'x',
     })
-    expect([own.status, order.status, asked.code]).toEqual(['accepted', 'accepted', 'approval_required'])
-    return { owner, key, own: String(own.id), order: String(order.id), approval: String(asked.approvalId) }
+    expect([own.status, order.status, keyRequest.code]).toEqual(['accepted', 'accepted', 'approval_required'])
+    return {
+      owner,
+      key,
+      own: String(own.id),
+      order: String(order.id),
+      approval: String(keyRequest.approvalId),
+    }
   }
   const standing = async (owner: Person, { own, order, approval }: Awaited<ReturnType<typeof newScene>>) => {
     const all = orders.parse((await owner.ask('GET', '/api/investing/orders')).body.orders)
@@ -94,10 +100,10 @@ overBothEngines('a key', {}, ({ gateway }) => {
   it('changes nothing while it is paused, and still reads', async () => {
     const owner = await newGuest(gateway().origin)
     const scopes = ['cards:write', 'cards:read', 'banking:write', 'compliance:write', 'investing:trade']
-    const asked = { name: 'Paused', scopes, policy }
-    const { body } = await owner.ask('POST', '/api/developer/keys', asked)
+    const keyRequest = { name: 'Paused', scopes, policy }
+    const { body } = await owner.ask('POST', '/api/developer/keys', keyRequest)
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given?: unknown) =>
+    const send = (method: string, path: string, given?: unknown) =>
       askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
     await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'paused' })
     const beneficiary = { name: 'Grace Hopper', country: 'US' }
@@ -109,14 +115,14 @@ overBothEngines('a key', {}, ({ gateway }) => {
         { amount: '5000', token: 'USDC', destination: `0x${'1'.repeat(40)}`, beneficiary },
       ],
     ] as const) {
-      const refused = await ask('POST', path, given)
+      const refused = await send('POST', path, given)
       expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'insufficient_scope'])
     }
-    const spent = await ask('POST', '/api/investing/order', waiting)
+    const spent = await send('POST', '/api/investing/order', waiting)
     expect([spent.status, spent.body.code]).toEqual([403, 'policy_denied'])
-    expect((await ask('GET', '/api/cards')).status).toBe(200)
+    expect((await send('GET', '/api/cards')).status).toBe(200)
     await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'active' })
-    expect((await ask('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
+    expect((await send('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
   })
 
   it('and its owner have nothing open after a lock', async () => {

@@ -150,8 +150,8 @@ describe('Sumsub with a lost answer', () => {
         externalUserId,
         review: { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } },
       })
-      const asked = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
-      if (asked !== undefined) return end(200, shown(asked))
+      const requestedId = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
+      if (requestedId !== undefined) return end(200, shown(requestedId))
       const { externalUserId, fixedInfo } = created.parse(JSON.parse(text))
       if (known.has(externalUserId)) return end(409, {})
       known.set(externalUserId, { id: `applicant${known.size}`, lastName: fixedInfo.lastName })

@@ -176,7 +176,7 @@ function depositHooks(name: string, account: string, index: number): Hook[] {
 function purchaseHooks(name: string, card: string, index: number): Hook[] {
   const token = `${name}:buy-${index}`
   const cents = 100 + index * 7
-  const asked = {
+  const authorizationRequest = {
     event_type: 'card_authorization.approval_request',
     token,
     status: 'AUTHORIZATION',
@@ -205,7 +205,7 @@ function purchaseHooks(name: string, card: string, index: number): Hook[] {
       : index % 4 === 1
         ? [told('SETTLED', [clearing]), told('SETTLED', [clearing, event('RETURN', -50)])]
         : [told('SETTLED', [clearing])]
-  return [asked, ...then].map((message, step) => ({
+  return [authorizationRequest, ...then].map((message, step) => ({
     id: `${token}:${step}`,
     provider: 'lithic' as const,
     body: JSON.stringify(message),

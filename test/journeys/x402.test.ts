@@ -74,10 +74,10 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   const signed = async (generation: 'v1' | 'v2') => {
     let payment: Record<string, string> = {}
     const customer = await newCustomer(chain, 30_000n, async (input, init) => {
-      const asked = new Request(input, init)
-      const header = ['X-PAYMENT', 'PAYMENT-SIGNATURE'].find((name) => asked.headers.has(name))
-      if (header === undefined) return fetch(asked)
-      payment = { [header]: asked.headers.get(header) ?? '' }
+      const outgoing = new Request(input, init)
+      const header = ['X-PAYMENT', 'PAYMENT-SIGNATURE'].find((name) => outgoing.headers.has(name))
+      if (header === undefined) return fetch(outgoing)
+      payment = { [header]: outgoing.headers.get(header) ?? '' }
       return new Response(null, { status: 503 })
     })
     await customer[generation](`${origins()[0]}${query}`)

@@ -48,7 +48,7 @@ const keepNote = defineTool({
 
 /** Calls another system, outside any transaction of the kernel. */
 let gate: Promise<void> = Promise.resolve()
-const askOther = defineTool({
+const callOther = defineTool({
   name: 'notes.ask',
   title: 'Ask',
   summary: 'Call another system.',
@@ -129,31 +129,31 @@ onBothEngines('a write through the kernel', (database) => {
   })
 
   describe('of a tool that calls other systems', () => {
-    const ask = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
+    const callExternal = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
       run(
-        askOther,
+        callOther,
         { ...callOf(services, person, { idempotencyKey: key }), ...(now === undefined ? {} : { now }) },
         input,
       )
 
     it('answers a repeated key with the first answer, without its secret', async () => {
-      expect(await ask({ name: 'a' })).toEqual({
+      expect(await callExternal({ name: 'a' })).toEqual({
         body: { name: 'a', secret: 'shown' },
         replayed: false,
         decisionId: null,
       })
-      expect(await ask({ name: 'a' })).toEqual({
+      expect(await callExternal({ name: 'a' })).toEqual({
         body: { name: 'a', secret: null },
         replayed: true,
         decisionId: null,
       })
-      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      await expect(callExternal({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
       expect(events).toEqual(['ask a'])
     })
 
     it('runs again after a refusal', async () => {
-      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
-      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+      await expect(callExternal({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+      await expect(callExternal({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
       expect(events).toEqual(['ask a', 'ask a'])
     })
 
@@ -162,16 +162,16 @@ onBothEngines('a write through the kernel', (database) => {
       gate = new Promise((resolve) => {
         open = resolve
       })
-      const first = ask({ name: 'a' })
+      const first = callExternal({ name: 'a' })
       await expect.poll(() => events).toEqual(['ask a'])
-      await expect(ask({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
-      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      await expect(callExternal({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+      await expect(callExternal({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
       gate = Promise.resolve()
       const later = new Date(callOf(services, person, {}).now.getTime() + 121_000)
-      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(false)
+      expect((await callExternal({ name: 'a' }, { now: later })).replayed).toBe(false)
       open()
       expect((await first).replayed).toBe(false)
-      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(true)
+      expect((await callExternal({ name: 'a' }, { now: later })).replayed).toBe(true)
     })
   })
 

@@ -115,11 +115,11 @@ onBothEngines('MCP sessions', (database) => {
   it('end a wait with its signal and with the session', async () => {
     const session = await sessionOf(await newKey())
     const ended = new AbortController()
-    const asked = { session, now: noon }
-    const aborted = awaitAnswer(database(), await openQuestion(database(), asked), ended.signal)
+    const question = { session, now: noon }
+    const aborted = awaitAnswer(database(), await openQuestion(database(), question), ended.signal)
     const orphaned = awaitAnswer(
       database(),
-      await openQuestion(database(), asked),
+      await openQuestion(database(), question),
       new AbortController().signal,
     )
     ended.abort()

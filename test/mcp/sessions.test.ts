@@ -149,9 +149,9 @@ describe('an MCP session', () => {
     const text = waiting.text()
     expect(await Promise.race([text, pause(1_500, 'waits')])).toBe('waits')
     expect((await send('POST', { session, body: cancel })).status).toBe(202)
-    const heard = await Promise.race([text, pause(5_000, 'waits')])
-    expect(heard).toContain('elicitation/create')
-    expect(heard).not.toContain('"result"')
+    const streamText = await Promise.race([text, pause(5_000, 'waits')])
+    expect(streamText).toContain('elicitation/create')
+    expect(streamText).not.toContain('"result"')
   }, 20_000)
 
   it('streams until it ends, and a new stream replaces the old one', async () => {

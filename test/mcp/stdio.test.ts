@@ -232,14 +232,17 @@ describe('bursar mcp for a client that can open pages', () => {
         approval: { above: '2', ttlSec: 600 },
       },
     })
-    const asking = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
-    asking.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+    const elicitingClient = new Client(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { url: {} } } },
+    )
+    elicitingClient.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
       const { url } = z.looseObject({ url: z.string() }).parse(params)
       await owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
       return { action: 'accept' as const }
     })
-    await asking.connect(stdioTransport(scene.gateway.origin, path))
-    const paid = await asking.callTool({
+    await elicitingClient.connect(stdioTransport(scene.gateway.origin, path))
+    const paid = await elicitingClient.callTool({
       name: 'wallets_transfer',
       arguments: {
         destination: '0x000000000000000000000000000000000000dEaD',
@@ -249,6 +252,6 @@ describe('bursar mcp for a client that can open pages', () => {
       },
     })
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '3' })
-    await asking.close()
+    await elicitingClient.close()
   })
 })

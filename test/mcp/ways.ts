@@ -71,10 +71,10 @@ export async function openWays(scene: Scene): Promise<Ways> {
     modern,
     rest,
     everywhere: async (operation, inputOf, keyOf) => {
-      const told: Told[] = []
+      const results: Told[] = []
       for (const [way, ask] of Object.entries(ways))
-        told.push(await ask(operation, inputOf(way), keyOf?.(way)))
-      return told
+        results.push(await ask(operation, inputOf(way), keyOf?.(way)))
+      return results
     },
     close: async () => {
       await modern.close()

@@ -172,10 +172,10 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       ...payment,
       payload: { ...payment.payload, signature: `${signature}`.replace(/.{8}$/, '00000000') },
     }
-    const asked = await call(query, forged)
-    expect(asked.isError).toBe(true)
-    expect(asked.text).toMatchObject({ x402Version: 2, error: expect.stringContaining('signature') })
-    expect(asked.text.accepts).toEqual(terms.accepts)
+    const refusal = await call(query, forged)
+    expect(refusal.isError).toBe(true)
+    expect(refusal.text).toMatchObject({ x402Version: 2, error: expect.stringContaining('signature') })
+    expect(refusal.text.accepts).toEqual(terms.accepts)
     expect((await call(query, 'money')).text.code).toBe('invalid_request')
     expect((await call({ ...query, amount: '-1' }, payment)).text.code).toBe('invalid_request')
     expect((await call(query, payment)).isError).not.toBe(true)

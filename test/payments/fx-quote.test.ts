@@ -17,8 +17,8 @@ const rates = ratesOf({ USD: '1.25', GBP: '0.8', JPY: '160.5', INR: '100', XAU: 
 const quote = (from: string, to: string, amount: string, spreadBps = 0) =>
   quoteFx({ rates, spreadBps }, { from, to, amount }, now)
 
-const refusalOf = async (asked: Promise<unknown>) => {
-  const thrown: unknown = await asked.then(
+const refusalOf = async (attempt: Promise<unknown>) => {
+  const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
   )
@@ -72,8 +72,8 @@ describe('quoteFx', () => {
   })
 
   it('rejects a currency that the table lacks', async () => {
-    const asked = quoteFx({ rates: ratesOf({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
-    expect(await refusalOf(asked)).toMatchObject({ code: 'pair_not_supported' })
+    const attempt = quoteFx({ rates: ratesOf({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
+    expect(await refusalOf(attempt)).toMatchObject({ code: 'pair_not_supported' })
   })
 
   it.each([
@@ -90,8 +90,8 @@ describe('quoteFx', () => {
 
   it('propagates a lack of rates', async () => {
     const none: Rates = { latest: () => Promise.reject(new Failure('rates_unavailable', 'Too old.')) }
-    const asked = quoteFx({ rates: none }, { from: 'EUR', to: 'USD', amount: '1' }, now)
-    expect(await refusalOf(asked)).toMatchObject({ code: 'rates_unavailable' })
+    const attempt = quoteFx({ rates: none }, { from: 'EUR', to: 'USD', amount: '1' }, now)
+    expect(await refusalOf(attempt)).toMatchObject({ code: 'rates_unavailable' })
   })
 
   it('never gains money on a round trip', async () => {

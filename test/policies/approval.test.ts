@@ -30,14 +30,14 @@ describe('approval', () => {
 })
 
 describe('a change of the approval rule', () => {
-  const asked = policyWith({ approval: { above: '5', ttlSec: 60 } })
+  const withApproval = policyWith({ approval: { above: '5', ttlSec: 60 } })
   const slow = policyWith({ counterparties: { newPayeeCooldownSec: 60 } })
 
   it('loosens by removing or raising the threshold, not by a longer lifetime', () => {
-    expect(loosenings(asked, policyWith({}))).toEqual(['approval'])
-    expect(loosenings(asked, policyWith({ approval: { above: '5.01' } }))).toEqual(['approval'])
-    expect(loosenings(asked, policyWith({ approval: { above: '5', ttlSec: 604_800 } }))).toEqual([])
-    expect(loosenings(policyWith({}), asked)).toEqual([])
+    expect(loosenings(withApproval, policyWith({}))).toEqual(['approval'])
+    expect(loosenings(withApproval, policyWith({ approval: { above: '5.01' } }))).toEqual(['approval'])
+    expect(loosenings(withApproval, policyWith({ approval: { above: '5', ttlSec: 604_800 } }))).toEqual([])
+    expect(loosenings(policyWith({}), withApproval)).toEqual([])
   })
 
   it('loosens by a shorter or removed cool-down', () => {

@@ -61,17 +61,17 @@ describe('cooldownViolation', () => {
     counterparties: { newPayeeCooldownSec: 60 },
   })
   const ago = (seconds: number) => new Date(noon.getTime() - seconds * 1000)
-  const said = { rule: 'new_payee_cooldown', limit: '60', used: null, remaining: null }
+  const violation = { rule: 'new_payee_cooldown', limit: '60', used: null, remaining: null }
 
   it('denies a payee from its first request until the cool-down ends', () => {
     const requested = payee.toLowerCase()
     expect(cooldownViolation(waiting, payee, null, noon)).toEqual({
-      ...said,
+      ...violation,
       requested,
       resetsAt: '2026-11-20T12:01:00.000Z',
     })
     expect(cooldownViolation(waiting, payee, ago(59), noon)).toEqual({
-      ...said,
+      ...violation,
       requested,
       resetsAt: '2026-11-20T12:00:01.000Z',
     })
@@ -80,7 +80,7 @@ describe('cooldownViolation', () => {
 
   it('always denies an unknown payee, and any payee at an invalid time', () => {
     expect(cooldownViolation(waiting, null, ago(9000), noon)).toEqual({
-      ...said,
+      ...violation,
       requested: null,
       resetsAt: null,
     })

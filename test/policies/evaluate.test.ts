@@ -27,7 +27,7 @@ const spendWith = (parts: Partial<SpendFacts>): SpendFacts => ({
   ...parts,
 })
 
-const said = { used: null, remaining: null, resetsAt: null }
+const uncounted = { used: null, remaining: null, resetsAt: null }
 
 describe('evaluate', () => {
   it('allows a spend that satisfies every rule', () => {
@@ -38,21 +38,21 @@ describe('evaluate', () => {
   it('denies a spend over the cap, and an unpriced one', () => {
     const over = evaluate(policyWith({}), spendWith({ usdMicros: 50_000_001n }), now)
     expect(over).toEqual([
-      { ...said, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
+      { ...uncounted, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
     ])
     const unknown = evaluate(policyWith({}), spendWith({ usdMicros: null }), now)
     expect(unknown).toEqual([
-      { ...said, rule: 'per_transaction', limit: '50', requested: null, remaining: '50' },
+      { ...uncounted, rule: 'per_transaction', limit: '50', requested: null, remaining: '50' },
     ])
     expect(evaluate(policyWith({}), spendWith({ usdMicros: -1n }), now)).toHaveLength(1)
   })
 
   it('denies an unlisted category', () => {
     expect(evaluate(policyWith({}), spendWith({ category: 'card' }), now)).toEqual([
-      { ...said, rule: 'category', limit: 'transfer,x402', requested: 'card' },
+      { ...uncounted, rule: 'category', limit: 'transfer,x402', requested: 'card' },
     ])
     expect(evaluate(policyWith({ categories: { allow: [] } }), spendWith({}), now)).toEqual([
-      { ...said, rule: 'category', limit: '', requested: 'transfer' },
+      { ...uncounted, rule: 'category', limit: '', requested: 'transfer' },
     ])
   })
 
@@ -61,8 +61,8 @@ describe('evaluate', () => {
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'EURC', chain: 'base' }), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'USDT', chain: null }), now)).toEqual([
-      { ...said, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
-      { ...said, rule: 'chain', limit: 'base-sepolia,base', requested: null },
+      { ...uncounted, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
+      { ...uncounted, rule: 'chain', limit: 'base-sepolia,base', requested: null },
     ])
   })
 
@@ -75,9 +75,9 @@ describe('evaluate', () => {
   })
 
   it('denies an unknown payee whenever a list applies', () => {
-    const nobody = spendWith({ counterparty: null })
+    const unknownPayee = spendWith({ counterparty: null })
     const rulesOf = (counterparties: object) =>
-      evaluate(policyWith({ counterparties }), nobody, now).map(({ rule }) => rule)
+      evaluate(policyWith({ counterparties }), unknownPayee, now).map(({ rule }) => rule)
     expect(rulesOf({ allow: [payee] })).toEqual(['counterparty'])
     expect(rulesOf({ deny: [payee] })).toEqual(['counterparty'])
     expect(rulesOf({ deny: [] })).toEqual([])

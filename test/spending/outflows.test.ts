@@ -28,14 +28,14 @@ onBothEngines('AML windows in the reserve', (database) => {
   beforeEach(async () => {
     accountId = await openAccount(database(), 1_000_000n)
   })
-  const asked = (changes: Partial<SpendRequest> = {}) =>
+  const reserveWindowed = (changes: Partial<SpendRequest> = {}) =>
     spendOf({ accountId, keyId: null }, 10n, { windows: [windowOf()], ...changes })
   const verdictOf = async (changes: Partial<SpendRequest> = {}) =>
-    (await reserveSpend(database(), asked(changes))).verdict
+    (await reserveSpend(database(), reserveWindowed(changes))).verdict
 
   it('allow amounts within the limit, and deny amounts beyond it, on record and without a hold', async () => {
     expect([await verdictOf(), await verdictOf()]).toEqual(['allow', 'allow'])
-    const request = asked()
+    const request = reserveWindowed()
     const violations = [screeningViolation({ result: 'review', lists: ['velocity'] })]
     expect(await reserveSpend(database(), request)).toEqual({
       verdict: 'deny',
@@ -62,7 +62,7 @@ onBothEngines('AML windows in the reserve', (database) => {
   })
 
   it('count settled spends, and subtract released ones', async () => {
-    const [first, second] = [asked(), asked()]
+    const [first, second] = [reserveWindowed(), reserveWindowed()]
     await reserveSpend(database(), first)
     await reserveSpend(database(), second)
     await settleSpend(database(), { decisionId: first.decisionId, destination: 'external:x', at: noon })
@@ -121,12 +121,12 @@ onBothEngines('AML windows in the reserve', (database) => {
   it('hold within one batch, in the queue and over parallel calls', async () => {
     const batch = await reserveSpends(
       database(),
-      Array.from({ length: 20 }, () => asked()),
+      Array.from({ length: 20 }, () => reserveWindowed()),
     )
     expect(batch.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)
     const { reserve } = createReserveQueue(database())
-    const queued = await Promise.all(Array.from({ length: 40 }, () => reserve(asked())))
+    const queued = await Promise.all(Array.from({ length: 40 }, () => reserve(reserveWindowed())))
     expect(queued.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)
     const parallel = await Promise.all(Array.from({ length: 40 }, () => verdictOf()))

@@ -114,18 +114,18 @@ onBothEngines('the decisions of a key', (database) => {
 
   it('keep only the violations that are independent of the policy', async () => {
     const scene = await open()
-    const said = { limit: '1', used: '2', requested: '3', remaining: '0', resetsAt: null }
+    const amounts = { limit: '1', used: '2', requested: '3', remaining: '0', resetsAt: null }
     const violations = (['paused', 'category', 'owner_budget', 'per_transaction'] as const).map((rule) => ({
       rule,
-      ...said,
+      ...amounts,
     }))
     await spend(scene, { violations })
     expect(await past(scene)).toMatchObject([
       {
         was: 'deny',
         beside: [
-          { rule: 'paused', ...said },
-          { rule: 'owner_budget', ...said },
+          { rule: 'paused', ...amounts },
+          { rule: 'owner_budget', ...amounts },
         ],
       },
     ])
@@ -133,7 +133,7 @@ onBothEngines('the decisions of a key', (database) => {
 
   it('omit the request of a granted approval, whose spend has a decision of its own', async () => {
     const scene = await open()
-    const ask = async () => {
+    const requestApproval = async () => {
       const decisionId = await spend(scene, { needsApproval: true })
       const { id } = await askApproval(
         { database: database(), newId },
@@ -150,7 +150,11 @@ onBothEngines('the decisions of a key', (database) => {
       )
       return { decisionId, id }
     }
-    const [given, refused, waiting] = [await ask(), await ask(), await ask()]
+    const [given, refused, waiting] = [
+      await requestApproval(),
+      await requestApproval(),
+      await requestApproval(),
+    ]
     const { accountId } = scene
     await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })
     await decideApproval(database(), { accountId, id: refused.id, status: 'rejected', at: noon })

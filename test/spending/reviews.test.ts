@@ -25,7 +25,7 @@ onBothEngines('reviews', (database) => {
   })
   const spend = (released: string | null, at = noon) =>
     reserveSpend(database(), spendOf({ accountId, keyId: null }, 10n, { at, review: { subject, released } }))
-  const ask = async (lists: readonly string[]) => {
+  const denySpend = async (lists: readonly string[]) => {
     const violations = [screeningViolation({ result: 'review', lists })]
     const request = spendOf({ accountId, keyId: null }, 10n, {
       violations,
@@ -35,7 +35,7 @@ onBothEngines('reviews', (database) => {
     return `rev_${request.decisionId.slice(4)}`
   }
   const release = async () => {
-    const id = await ask(['velocity'])
+    const id = await denySpend(['velocity'])
     const decision = { id, decidedBy: reviewer, status: 'released', reason: 'Known.', at: noon } as const
     await decideReview({ database: database(), log: silentLog }, decision)
     return id
@@ -75,10 +75,10 @@ onBothEngines('reviews', (database) => {
   })
 
   it('are not requested when data or a listed name decides', async () => {
-    for (const lists of [['travel_rule'], ['named_party', 'travel_rule']]) await ask(lists)
+    for (const lists of [['travel_rule'], ['named_party', 'travel_rule']]) await denySpend(lists)
     const rows = database().kysely.selectFrom('aml_review').selectAll().where('account_id', '=', accountId)
     expect(await rows.execute()).toEqual([])
-    await ask(['travel_rule', 'structuring'])
+    await denySpend(['travel_rule', 'structuring'])
     expect(await rows.execute()).toMatchObject([{ lists: ['structuring'], status: 'open' }])
   })
 

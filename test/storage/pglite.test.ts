@@ -22,7 +22,7 @@ const rowsOf = async (directory: string) => {
 /** A process that owns a directory. @property said its lines so far. @property ended resolves when it exits. */
 interface Owner {
   readonly child: ChildProcessWithoutNullStreams
-  readonly said: string[]
+  readonly lines: string[]
   readonly first: Promise<string>
   readonly ended: Promise<void>
 }
@@ -33,18 +33,18 @@ function startOwner(directory: string): Owner {
   const script = join(import.meta.dirname, 'pglite-owner.ts')
   const child = spawn(process.execPath, ['--import', 'tsx', script, directory])
   children.push(child)
-  const said: string[] = []
+  const printed: string[] = []
   const lines = createInterface({ input: child.stdout })
   // Its output closes a moment before it exits; only then is its directory free.
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const first = new Promise<string>((resolve) => {
     lines.on('line', (line) => {
-      said.push(line)
+      printed.push(line)
       resolve(line)
     })
     lines.on('close', () => resolve('nothing'))
   })
-  return { child, said, first, ended }
+  return { child, lines: printed, first, ended }
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -87,7 +87,7 @@ describe('PGlite on a directory', () => {
     expect(refusal).toContain('DATA_DIR')
     owner.child.stdin.end()
     await owner.ended
-    expect(await rowsOf(directory)).toEqual(owner.said.slice(1))
+    expect(await rowsOf(directory)).toEqual(owner.lines.slice(1))
   })
 
   it('opens after its owner was killed, with every acknowledged row', async () => {
@@ -95,10 +95,10 @@ describe('PGlite on a directory', () => {
     const acknowledged: string[] = []
     for (const rows of [5, 60]) {
       const owner = startOwner(directory)
-      await until(() => owner.said.length > rows)
+      await until(() => owner.lines.length > rows)
       owner.child.kill('SIGKILL')
       await owner.ended
-      acknowledged.push(...owner.said.slice(1))
+      acknowledged.push(...owner.lines.slice(1))
     }
     const found = await rowsOf(directory)
     expect(acknowledged.filter((name) => !found.includes(name))).toEqual([])

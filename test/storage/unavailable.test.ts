@@ -13,9 +13,9 @@ describe('a database error', () => {
     ['a statement that took too long', '57014'],
     ['a restart', '57P01'],
   ])('is retryable: %s', (_what, code) => {
-    const told = asUnavailable(withCode(code))
-    expect(told).toBeInstanceOf(Failure)
-    expect(told).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: 1 } })
+    const failure = asUnavailable(withCode(code))
+    expect(failure).toBeInstanceOf(Failure)
+    expect(failure).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: 1 } })
   })
 
   it('is passed through when a statement is wrong', () => {

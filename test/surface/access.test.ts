@@ -414,8 +414,8 @@ const objects: Readonly<
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
-    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const credential = device.create(begun.publicKey)
+    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(registration.publicKey)
     await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
     const passkeysOf = async () => {
       const { body } = await owner.ask('GET', '/api/security/passkeys')

@@ -351,7 +351,7 @@ describe('bad signatures', () => {
       body: body ?? '',
     })
 
-  it.each(requests)('refuses %s equally over REST and MCP', async (_name, code, tamper) => {
+  it.each(requests)('refuses one %s, equally over REST and MCP', async (_name, code, tamper) => {
     for (const [path, body] of paths) {
       const request = tamper({ method: 'POST', url: url(path), body: body() })
       expect((await problemOf(await send(agent, request))).code).toBe(code)
@@ -359,10 +359,10 @@ describe('bad signatures', () => {
   })
 
   it('refuses an unknown key', async () => {
-    const stranger = await newAgent()
+    const unknownAgent = await newAgent()
     for (const [path, body] of paths)
       expect(
-        (await problemOf(await send(stranger, { method: 'POST', url: url(path), body: body() }))).code,
+        (await problemOf(await send(unknownAgent, { method: 'POST', url: url(path), body: body() }))).code,
       ).toBe('unknown_key')
   })
 

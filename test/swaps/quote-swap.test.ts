@@ -77,8 +77,11 @@ describe('a swap quote', () => {
     ['a coin for dollars', { toToken: 'WETH' }, 3_400_000_000n, 10n ** 19n, 10n ** 19n + 10n ** 14n],
   ])('never returns far more than its input: %s', async (_what, pair, amountIn, believed, dropped) => {
     const request = requestFor(pair, amountIn)
-    const [honest, liar] = [offering('a', { amountOut: believed }), offering('b', { amountOut: dropped })]
-    const { best, alternatives, failed } = await quoteSwap([liar, honest], request)
+    const [honest, overpricing] = [
+      offering('a', { amountOut: believed }),
+      offering('b', { amountOut: dropped }),
+    ]
+    const { best, alternatives, failed } = await quoteSwap([overpricing, honest], request)
     expect([best.tool, alternatives]).toEqual(['a', []])
     expect(failed).toEqual([{ tool: 'b', reason: 'implausible' }])
   })
@@ -95,11 +98,11 @@ describe('a swap quote', () => {
       { fees: [{ name: 'x', amount: '1', token: 'USDC', usdMicros: -1n, included: false }] },
     ],
   ])('drops an offer with %s alone', async (_what, changes) => {
-    const [honest, liar] = [
+    const [honest, overpricing] = [
       offering('a', { amountOut: 98_000_000n }),
       offering('b', { amountOut: 99_000_000n, ...changes }),
     ]
-    const { best, failed } = await quoteSwap([liar, honest], requestFor())
+    const { best, failed } = await quoteSwap([overpricing, honest], requestFor())
     expect([best.tool, failed]).toEqual(['a', [{ tool: 'b', reason: 'bad_answer' }]])
   })
 
@@ -123,9 +126,9 @@ describe('a swap quote', () => {
     // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     try {
-      const liar = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
+      const overpricing = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
       const { best, failed } = await quoteSwap(
-        [liar, offering('a', { amountOut: 98_000_000n })],
+        [overpricing, offering('a', { amountOut: 98_000_000n })],
         requestFor(),
       )
       expect([best.tool, failed]).toEqual(['a', [{ tool: 'lifi', reason: 'bad_answer' }]])
@@ -290,9 +293,9 @@ describe('a swap quote', () => {
 
   it('waits at most until its deadline, even for an aggregator that ignores it', async () => {
     const deaf: SwapAggregator = { tool: 'deaf', quote: () => new Promise(() => {}) }
-    const begun = performance.now()
+    const startedAt = performance.now()
     const { failed } = await quoteSwap([deaf, offering('good', {})], requestFor(), 150)
-    expect(performance.now() - begun).toBeLessThan(600)
+    expect(performance.now() - startedAt).toBeLessThan(600)
     expect(failed).toEqual([{ tool: 'deaf', reason: 'timeout' }])
   })
 })
@@ -377,9 +380,9 @@ describe('a hung aggregator', () => {
     )
     const guarded = guardAggregator(dead, { clock: systemClock, log: silentLog })
     const timed = async (aggregators: readonly SwapAggregator[]) => {
-      const begun = performance.now()
+      const startedAt = performance.now()
       await quoteSwap(aggregators, requestFor(), 500)
-      return performance.now() - begun
+      return performance.now() - startedAt
     }
     const times: number[] = []
     for (let at = 0; at < 49; at += 1) times.push(await timed([guarded, ...others]))

@@ -16,12 +16,12 @@ onBothEngines('the AML policy on transfers', (database) => {
   let services: Services
   let payer: Payer
   let other: Payer
-  const spends = async (who: Payer) =>
+  const spends = async (owner: Payer) =>
     (
       await database()
         .kysely.selectFrom('decision')
         .select('id')
-        .where('account_id', '=', who.accountId)
+        .where('account_id', '=', owner.accountId)
         .execute()
     ).length
   beforeAll(async () => {

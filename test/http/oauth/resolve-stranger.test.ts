@@ -16,9 +16,9 @@ function answerTo(question: Buffer): Buffer | null {
   header.writeUInt16BE(isAddress ? 1 : 0, 6)
   header.writeUInt16BE(0, 8)
   header.writeUInt16BE(0, 10)
-  const asked = question.subarray(12, question.indexOf(0, 12) + 5)
+  const questionSection = question.subarray(12, question.indexOf(0, 12) + 5)
   const record = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 93, 184, 216, 34])
-  return Buffer.concat([header, asked, ...(isAddress ? [record] : [])])
+  return Buffer.concat([header, questionSection, ...(isAddress ? [record] : [])])
 }
 
 describe('look-ups of untrusted host names', () => {
@@ -45,12 +45,12 @@ describe('look-ups of untrusted host names', () => {
   it('time out, and do not delay our own look-ups meanwhile', async () => {
     const resolve = createResolver({ servers, timeoutMs: 600, maxAtOnce: 100 })
     const startedAt = performance.now()
-    const strangers = Promise.allSettled(
+    const lookups = Promise.allSettled(
       Array.from({ length: 50 }, (_, index) => resolve(`silent-${index}.example.com`)),
     )
     await lookup('localhost')
     expect(performance.now() - startedAt).toBeLessThan(500)
-    expect((await strangers).every(({ status }) => status === 'rejected')).toBe(true)
+    expect((await lookups).every(({ status }) => status === 'rejected')).toBe(true)
     expect(performance.now() - startedAt).toBeLessThan(1_500)
   })
 

@@ -149,8 +149,8 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     it('pay for one request only, in any spelling', async () => {
       const buyer = await newBuyer(generation)
       const bought = await codeOf(await buyer.buy())
-      const asked = new URL(shop.url)
-      const at = (query: string) => buyer.send(`${asked.origin}${path}?${query}`)
+      const requestUrl = new URL(shop.url)
+      const at = (query: string) => buyer.send(`${requestUrl.origin}${path}?${query}`)
       expect(await codeOf(await at('amount=100&to=EUR&from=USD'))).toEqual(bought)
       for (const query of ['from=USD&to=EUR&amount=101', 'from=USD&to=EUR&amount=100&amount=100', ''])
         expect(await codeOf(await at(query))).toMatchObject({

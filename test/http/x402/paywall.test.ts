@@ -43,10 +43,10 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
   })
 
   const income = () => chain.balanceOf('USDC', payTo)
-  const asked = (headers: Record<string, string> = {}) => fetch(shop.url, { headers })
+  const requestShop = (headers: Record<string, string> = {}) => fetch(shop.url, { headers })
 
   it('challenges both generations at once, for the configured resource regardless of the Host', async () => {
-    const response = await asked({
+    const response = await requestShop({
       Host: 'evil.test',
       'X-Forwarded-Host': 'evil.test',
       'X-Forwarded-Proto': 'http',
@@ -71,7 +71,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
   })
 
   it('answers a browser with the same challenge', async () => {
-    const response = await asked({ Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' })
+    const response = await requestShop({ Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' })
     expect(response.status).toBe(402)
     expect(response.headers.get('content-type')).toContain('application/json')
   })
@@ -205,7 +205,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       const bought = await customer[generation](shop.url)
       expect(bought.status).toBe(200)
       const sold = await shop.sold()
-      const again = await asked(spy.payment())
+      const again = await requestShop(spy.payment())
       expect(again.status).toBe(200)
       expect(await again.json()).toEqual(await bought.json())
       const receipt = generation === 'v1' ? 'X-PAYMENT-RESPONSE' : 'PAYMENT-RESPONSE'
@@ -232,20 +232,20 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       }),
     ],
   ])('rejects the undecodable %s %s', async (header, value) => {
-    const response = await asked({ [header]: value })
+    const response = await requestShop({ [header]: value })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'invalid_request', issues: [{ path: header }] })
   })
 
   it('challenges a payment on an unsupported kind of chain afresh', async () => {
     const payment = { x402Version: 1, scheme: 'exact', network: 'solana', payload: { transaction: 'AQ==' } }
-    const response = await asked({ 'X-PAYMENT': base64Of(payment) })
+    const response = await requestShop({ 'X-PAYMENT': base64Of(payment) })
     expect(response.status).toBe(402)
     expect(await response.json()).toMatchObject({ error: 'invalid_network' })
   })
 
   it('rejects two payments on one request', async () => {
-    const response = await asked({ 'X-PAYMENT': 'e30=', 'PAYMENT-SIGNATURE': 'e30=' })
+    const response = await requestShop({ 'X-PAYMENT': 'e30=', 'PAYMENT-SIGNATURE': 'e30=' })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'ambiguous_credentials' })
   })

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Attempts, createAttempts } from '../../../src/http/x402/attempt.ts'
 import { type PrivateFacilitator, servePrivately } from '../../../src/http/x402/private-facilitator.ts'
 
-let asked = 0
+let requestCount = 0
 const facilitator: FacilitatorClient = {
   verify: async () => {
-    asked += 1
+    requestCount += 1
     return { isValid: true }
   },
   settle: () => Promise.reject(new Error('secret of the inside')),
@@ -39,7 +39,7 @@ describe('the private facilitator', () => {
     async (headers) => {
       for (const route of ['/verify', '/settle', '/supported', '/'])
         expect((await post(route, headers)).status).toBe(401)
-      expect(asked).toBe(0)
+      expect(requestCount).toBe(0)
     },
   )
 

@@ -55,8 +55,8 @@ it('finds a name in any order, case and punctuation between its words', () => {
   fc.assert(
     fc.property(fc.uniqueArray(word, { minLength: 2, maxLength: 4 }), separator, (words, between) => {
       const entry = words.join(' ')
-      const said = [...words].reverse().join(between).toUpperCase()
-      expect(matchNames(said, [entry, 'somebody else'])).toEqual([entry])
+      const spelled = [...words].reverse().join(between).toUpperCase()
+      expect(matchNames(spelled, [entry, 'somebody else'])).toEqual([entry])
     }),
   )
 })

@@ -17,8 +17,8 @@ const windowsOf = (micros: bigint, changes: { isOwnWallet?: boolean; isOnRecord?
     { usdMicros: micros, amount: micros, isOwnWallet: false, isOnRecord: false, ...changes },
     rules,
   )
-const structuringOf = (...asked: Parameters<typeof windowsOf>) =>
-  windowsOf(...asked).find(({ rule }) => rule === 'structuring')
+const structuringOf = (...args: Parameters<typeof windowsOf>) =>
+  windowsOf(...args).find(({ rule }) => rule === 'structuring')
 
 describe('velocity', () => {
   it('counts and judges every transfer, however small', () => {

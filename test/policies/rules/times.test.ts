@@ -21,7 +21,7 @@ const judge = (times: object, at: string) => {
   }
   return evaluate(spendPolicy.parse({ ...limits, ...times }), spend, new Date(at))
 }
-const said = { used: null, remaining: null }
+const uncounted = { used: null, remaining: null }
 
 describe('the time rules of a policy', () => {
   const morning = { days: ['fri'], start: '08:00', end: '10:00', tz: 'UTC' }
@@ -36,7 +36,7 @@ describe('the time rules of a policy', () => {
   it('deny a spend between them, with all windows and the next opening', () => {
     expect(judge({ timeWindows: [morning, evening] }, '2026-11-20T12:00:00Z')).toEqual([
       {
-        ...said,
+        ...uncounted,
         rule: 'time_window',
         limit: 'fri 08:00-10:00 UTC; fri,sat 20:00-22:00 UTC',
         requested: '2026-11-20T12:00:00.000Z',
@@ -47,10 +47,10 @@ describe('the time rules of a policy', () => {
 
   it('deny always without a window, and at an invalid time', () => {
     expect(judge({ timeWindows: [] }, '2026-11-20T12:00:00Z')).toEqual([
-      { ...said, rule: 'time_window', limit: '', requested: '2026-11-20T12:00:00.000Z', resetsAt: null },
+      { ...uncounted, rule: 'time_window', limit: '', requested: '2026-11-20T12:00:00.000Z', resetsAt: null },
     ])
     expect(judge({ timeWindows: [morning] }, 'never')).toEqual([
-      { ...said, rule: 'time_window', limit: 'fri 08:00-10:00 UTC', requested: null, resetsAt: null },
+      { ...uncounted, rule: 'time_window', limit: 'fri 08:00-10:00 UTC', requested: null, resetsAt: null },
     ])
   })
 
@@ -58,7 +58,7 @@ describe('the time rules of a policy', () => {
     const [notBefore, expiresAt] = ['2026-11-20T12:00:00Z', '2026-11-21T12:00:00Z']
     expect(judge({ notBefore }, '2026-11-20T11:00:00Z')).toEqual([
       {
-        ...said,
+        ...uncounted,
         rule: 'not_yet_valid',
         limit: notBefore,
         requested: '2026-11-20T11:00:00.000Z',
@@ -66,7 +66,13 @@ describe('the time rules of a policy', () => {
       },
     ])
     expect(judge({ expiresAt }, '2026-11-21T12:00:00Z')).toEqual([
-      { ...said, rule: 'expired', limit: expiresAt, requested: '2026-11-21T12:00:00.000Z', resetsAt: null },
+      {
+        ...uncounted,
+        rule: 'expired',
+        limit: expiresAt,
+        requested: '2026-11-21T12:00:00.000Z',
+        resetsAt: null,
+      },
     ])
     expect(judge({ notBefore, expiresAt }, 'never').map(({ rule, requested }) => [rule, requested])).toEqual([
       ['not_yet_valid', null],

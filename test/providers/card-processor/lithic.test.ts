@@ -124,14 +124,14 @@ describe('Lithic', () => {
       { token: 'i', type: 'CLEARING', amount: 600, result: 'APPROVED', effective_polarity: 'DEBIT' },
       { token: 'j', type: 'RETURN_REVERSAL', amount: 300, result: 'APPROVED' },
     ]
-    const told = {
+    const transaction = {
       event_type: 'card_transaction.updated',
       token: 't',
       card_token: 'card',
       status: 'SETTLED',
       events,
     }
-    expect(lithic().read(told)).toMatchObject({
+    expect(lithic().read(transaction)).toMatchObject({
       status: 'settled',
       wasAuthorized: true,
       events: [

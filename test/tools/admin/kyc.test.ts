@@ -29,9 +29,9 @@ onBothEngines('a name on the sanctions list', (database) => {
   let id: string
   const levelOf = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
   const listed = async () => JSON.stringify((await admin.call(list, {})).body)
-  const say = async (who: SignedIn, input: object) => (await who.call(kyc, input)).body
-  const decideOn = async (decision: string, who = admin) =>
-    (await who.call(decide, { id, decision, reason })).body
+  const apply = async (caller: SignedIn, input: object) => (await caller.call(kyc, input)).body
+  const decideOn = async (decision: string, caller = admin) =>
+    (await caller.call(decide, { id, decision, reason })).body
 
   beforeAll(async () => {
     const sandbox = await servicesOn(database())
@@ -45,9 +45,9 @@ onBothEngines('a name on the sanctions list', (database) => {
     admin = await newSignedIn(services)
     await admin.call(sandboxAdmin, {})
     person = await newSignedIn(services)
-    const told = await say(person, { applicant })
-    expect(told).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
-    id = String(told.id)
+    const application = await apply(person, { applicant })
+    expect(application).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+    id = String(application.id)
   })
 
   it('waits for an administrator, with the list entry; once approved, the review continues', async () => {
@@ -79,7 +79,7 @@ onBothEngines('a name on the sanctions list', (database) => {
   it('is rejected permanently, once, under concurrent decisions', async () => {
     const decided = await Promise.allSettled([1, 2, 3].map(() => decideOn('reject')))
     expect(decided.filter(({ status }) => status === 'fulfilled').length).toBe(1)
-    expect(await say(person, { applicant })).toMatchObject({ id, status: 'rejected' })
+    expect(await apply(person, { applicant })).toMatchObject({ id, status: 'rejected' })
     expect(await levelOf(person)).toBe('none')
     await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
   })
@@ -109,15 +109,15 @@ onBothEngines('a name on the sanctions list', (database) => {
   it('applies at every level and to later applications, until it is decided', async () => {
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { level: 'full', applicant: { ...applicant, lastName: 'Bianchi' }, documents }
-    expect(await say(person, clean)).toMatchObject({ id, status: 'pending' })
+    expect(await apply(person, clean)).toMatchObject({ id, status: 'pending' })
     await person.call(erase, {})
     for (const other of [clean, { ...clean, level: 'basic' }, {}])
-      expect(await say(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
+      expect(await apply(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
     expect(await levelOf(person)).toBe('none')
     await decideOn('reject')
     for (const level of ['basic', 'full'])
-      expect(await say(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
+      expect(await apply(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
     expect(await levelOf(person)).toBe('none')
   })
 
@@ -128,8 +128,8 @@ onBothEngines('a name on the sanctions list', (database) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const other = { level: 'full', applicant: { ...applicant, lastName: 'Pending' }, documents }
-    const { id: otherId } = await say(person, other)
-    id = String((await say(person, { applicant })).id)
+    const { id: otherId } = await apply(person, other)
+    id = String((await apply(person, { applicant })).id)
     const identityReview = {
       ...services.identityReview,
       read: async () => ({ status: 'approved', labels: [] }) as const,
@@ -143,7 +143,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('none')
     await decideOn(decision)
     await settle(120)
-    expect(await say(person, { level: 'full' })).toMatchObject({ id: otherId, status })
+    expect(await apply(person, { level: 'full' })).toMatchObject({ id: otherId, status })
     expect(await levelOf(person)).toBe(level)
   })
 
@@ -154,10 +154,10 @@ onBothEngines('a name on the sanctions list', (database) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { ...applicant, lastName: 'Bianchi' }
-    const { id: approvedId } = await say(person, { applicant: clean })
-    await say(person, { level: 'full', applicant: clean, documents })
+    const { id: approvedId } = await apply(person, { applicant: clean })
+    await apply(person, { level: 'full', applicant: clean, documents })
     expect(await levelOf(person)).toBe('full')
-    const hit = await say(person, { applicant })
+    const hit = await apply(person, { applicant })
     expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(hit.id).not.toBe(approvedId)
     expect(await levelOf(person)).toBe('none')
@@ -173,11 +173,11 @@ onBothEngines('a name on the sanctions list', (database) => {
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
     )
     expect(await decideOn('approve')).toEqual({ id, status: 'retry' })
-    const again = await say(person, { applicant: { ...applicant, dateOfBirth: '1950-01-01' } })
+    const again = await apply(person, { applicant: { ...applicant, dateOfBirth: '1950-01-01' } })
     expect(again).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(again.id).not.toBe(id)
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
     expect(await levelOf(person)).toBe('none')
-    expect(await say(person, {})).toMatchObject({ id: again.id, status: 'pending' })
+    expect(await apply(person, {})).toMatchObject({ id: again.id, status: 'pending' })
   })
 })

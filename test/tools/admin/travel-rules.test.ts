@@ -18,8 +18,8 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
   let id: string
   const said = { beneficiary: { name: 'Roman Semenov', vasp: 'Some Exchange' } }
   const listed = async () => (await admin.call(list, {})).body.records
-  const decideOn = async (decision: string, who: SignedIn = admin) =>
-    (await who.call(decide, { id, decision, reason })).body
+  const decideOn = async (decision: string, caller: SignedIn = admin) =>
+    (await caller.call(decide, { id, decision, reason })).body
 
   beforeAll(async () => {
     services = await servicesOn(database())

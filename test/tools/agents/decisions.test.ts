@@ -32,12 +32,12 @@ const violation = {
 onBothEngines('GET /api/agents/decisions', (database) => {
   let services: Services
   let owner: SignedIn
-  let stranger: SignedIn
+  let outsider: SignedIn
   let keyId: string
   beforeAll(async () => {
     services = await servicesOn(database())
     owner = await newSignedIn(services)
-    stranger = await newSignedIn(services)
+    outsider = await newSignedIn(services)
     keyId = String((await owner.call(keysCreate, { name: 'Key', scopes: [] })).body.id)
     const insert = async (accountId: string, key: string | null, verdict: 'allow' | 'deny', facts: Json) => {
       const id = newId('dec', new Date(noon.getTime() + sequence++))
@@ -85,7 +85,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
       found: { note: 'kept' },
     })
     await insert(owner.accountId, keyId, 'allow', { usdMicros: 'null', amount: 5 })
-    await insert(stranger.accountId, null, 'allow', {})
+    await insert(outsider.accountId, null, 'allow', {})
   })
   const list = async (input: unknown, person = owner) =>
     answer.parse((await person.call(decisions, input)).body)
@@ -113,7 +113,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
       },
       { agentId: null, verdict: 'allow', asset: null },
     ])
-    expect((await list({}, stranger)).decisions).toHaveLength(1)
+    expect((await list({}, outsider)).decisions).toHaveLength(1)
   })
 
   it('filters by key and by verdict, in pages', async () => {
@@ -144,7 +144,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
   it('finds no decision of a foreign key, and still those of a revoked own one', async () => {
     for (const id of [newId('key', noon), 'key_x'])
       await expect(owner.call(decisions, { keyId: id })).rejects.toMatchObject({ code: 'not_found' })
-    await expect(stranger.call(decisions, { keyId })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(decisions, { keyId })).rejects.toMatchObject({ code: 'not_found' })
     await owner.call(keysRevoke, { id: keyId })
     expect((await list({ keyId })).decisions).toHaveLength(2)
   })

@@ -36,7 +36,8 @@ onBothEngines('an owner’s agents', (database) => {
     scopes: ['wallets:read', 'wallets:transfer'],
     policy,
   })
-  const change = (members: object, who = owner, at = noon) => who.call(update, { id, ...members }, { at })
+  const change = (members: object, caller = owner, at = noon) =>
+    caller.call(update, { id, ...members }, { at })
   const spend = async (amount: string) => {
     const found = await findKey(database(), { id })
     if (found === undefined) throw new Error('the key is gone')
@@ -71,8 +72,8 @@ onBothEngines('an owner’s agents', (database) => {
       expiresAt: null,
     })
     expect((await owner.call(list, {})).body).toEqual({ keys: [body], nextCursor: null })
-    const stranger = await newSignedIn(services)
-    expect((await stranger.call(list, {})).body).toEqual({ keys: [], nextCursor: null })
+    const outsider = await newSignedIn(services)
+    expect((await outsider.call(list, {})).body).toEqual({ keys: [], nextCursor: null })
     for (const [tool, input] of [
       [get, { id }],
       [usage, { id }],
@@ -80,7 +81,7 @@ onBothEngines('an owner’s agents', (database) => {
       [remove, { id }],
       [update, { id, name: 'Mine' }],
     ] as const)
-      await expect(stranger.call(tool, input)).rejects.toEqual(refusal('not_found'))
+      await expect(outsider.call(tool, input)).rejects.toEqual(refusal('not_found'))
   })
 
   it('are tightened from the next spend, and keep their usage', async () => {

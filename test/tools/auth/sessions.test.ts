@@ -19,7 +19,8 @@ onBothEngines('sessions', (database) => {
   let services: Services
   let person: SignedIn
   const refused = expect.objectContaining({ code: 'unauthenticated' })
-  const sessionsOf = async (who: SignedIn, input = {}) => listed.parse((await who.call(list, input)).body)
+  const sessionsOf = async (caller: SignedIn, input = {}) =>
+    listed.parse((await caller.call(list, input)).body)
 
   beforeAll(async () => {
     services = await servicesOn(database())
@@ -79,9 +80,9 @@ onBothEngines('sessions', (database) => {
 
   it('are ended individually by their owner alone', async () => {
     const other = await signInAgain(services, person.accountId)
-    const stranger = await newSignedIn(services)
+    const outsider = await newSignedIn(services)
     const id = (await sessionsOf(other)).sessions.find(({ current }) => current)?.id
-    await expect(stranger.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(other.call(session, {})).resolves.toBeDefined()
     await expect(person.call(revoke, { id })).resolves.toMatchObject({ body: { revoked: true } })
     await expect(other.call(session, {})).rejects.toEqual(refused)
@@ -93,11 +94,11 @@ onBothEngines('sessions', (database) => {
       await signInAgain(services, person.accountId),
       await signInAgain(services, person.accountId),
     ]
-    const stranger = await newSignedIn(services)
+    const outsider = await newSignedIn(services)
     for (let times = 0; times < 2; times += 1)
       await expect(person.call(revoke, { id: 'others' })).resolves.toMatchObject({ body: { revoked: true } })
     for (const other of others) await expect(other.call(session, {})).rejects.toEqual(refused)
-    await expect(stranger.call(session, {})).resolves.toBeDefined()
+    await expect(outsider.call(session, {})).resolves.toBeDefined()
     expect((await sessionsOf(person)).sessions).toMatchObject([{ current: true }])
   })
 })

@@ -14,7 +14,7 @@ const second = '0x000000000000000000000000000000000000dEaD'
 onBothEngines('an owner’s blocked addresses', (database) => {
   let services: Services
   let owner: Payer
-  const blocked = async (who: Payer = owner) => (await who.call(get, {})).body
+  const blocked = async (caller: Payer = owner) => (await caller.call(get, {})).body
   const refused = { code: 'aml_blocked', members: { screening: { result: 'blocked', lists: ['owner'] } } }
   beforeAll(async () => {
     services = await servicesOn(database())

@@ -41,13 +41,13 @@ onBothEngines('identity verification', (database) => {
     'raises no level by a review of %s, and requests no other until a person decides',
     async (_what, subject) => {
       const person = await newPerson(database())
-      let asked = 0
+      let requestCount = 0
       const pending = { status: 'pending', labels: [] } as const
       const identityReview = {
         ...services.identityReview,
         submit: async () => ({ reference: 'own', review: pending }),
         read: async () => {
-          asked += 1
+          requestCount += 1
           return { status: 'approved', labels: [], subject } as const
         },
       }
@@ -57,7 +57,7 @@ onBothEngines('identity verification', (database) => {
           { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
           running,
         )
-      expect([asked, await levelOf(person)]).toEqual([1, 'none'])
+      expect([requestCount, await levelOf(person)]).toEqual([1, 'none'])
       const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
       expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_applicant', times: 1 }])
     },
@@ -104,8 +104,8 @@ onBothEngines('identity verification', (database) => {
 
   it('completes a slow review later', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
-    expect(told).toMatchObject({ status: 'pending', reviewedAt: null })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
+    expect(outcome).toMatchObject({ status: 'pending', reviewedAt: null })
     await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
     expect(await levelOf(person)).toBe('none')
     // The sandbox's reviewer uses its own clock, which stands still here.
@@ -163,11 +163,11 @@ onBothEngines('identity verification', (database) => {
           return services.identityReview.submit(application)
         },
       }
-      const told = await call(kyc, person, { applicant }, { identityReview })
+      const outcome = await call(kyc, person, { applicant }, { identityReview })
       if (when === 'after') {
-        expect(told).toMatchObject({ status: 'approved' })
+        expect(outcome).toMatchObject({ status: 'approved' })
         hit = await call(kyc, person, listed)
-      } else expect(told.status).not.toBe('approved')
+      } else expect(outcome.status).not.toBe('approved')
       expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
       expect(await levelOf(person)).toBe('none')
       expect(await call(kyc, person, {})).toEqual(hit)
@@ -216,18 +216,18 @@ onBothEngines('identity verification', (database) => {
 
   it('is read, not restarted, by an empty call', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
-    expect(await call(kyc, person, {})).toMatchObject({ id: told.id, status: 'retry' })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
+    expect(await call(kyc, person, {})).toMatchObject({ id: outcome.id, status: 'retry' })
     expect(await call(kyc, person, { applicant: { firstName: 'Ada' } })).toMatchObject({ status: 'init' })
   })
 
   it('is rejected at every level at once', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Rejected' } })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Rejected' } })
     const documents = [{ type: 'passport', country: 'DE', reference: 'doc_1' }]
     for (const level of ['full', 'basic'])
       expect(await call(kyc, person, { level, applicant, documents })).toMatchObject({
-        id: told.id,
+        id: outcome.id,
         status: 'rejected',
       })
     expect(await levelOf(person)).toBe('none')
@@ -259,8 +259,8 @@ onBothEngines('identity verification', (database) => {
     'accepts the name %j',
     async (firstName) => {
       const person = await newPerson(database())
-      const told = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
-      expect(told).toMatchObject({ status: 'approved' })
+      const outcome = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
+      expect(outcome).toMatchObject({ status: 'approved' })
       const found = await findApplication(
         { database: database(), dataKey: services.settings.dataKey },
         { accountId: person.account.id, level: 'basic' },
@@ -271,8 +271,8 @@ onBothEngines('identity verification', (database) => {
 
   it('is one application although it is submitted many times concurrently', async () => {
     const person = await newPerson(database())
-    const told = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
-    expect(new Set(told.map(({ id }) => id)).size).toBe(1)
+    const outcome = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
+    expect(new Set(outcome.map(({ id }) => id)).size).toBe(1)
     expect(await levelOf(person)).toBe('basic')
   })
 

@@ -25,7 +25,7 @@ export interface AskedSend {
 /** A guest. @property send sends a transfer. @property disclose records Travel Rule data. */
 export interface Payer extends SignedIn {
   readonly address: string
-  send(asked: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
+  send(overrides: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
   disclose(
     members: Record<string, unknown>,
     how?: { idempotencyKey?: string },
@@ -51,8 +51,8 @@ export async function newPayer(services: Services): Promise<Payer> {
   return {
     ...person,
     address,
-    send: (asked, how) =>
-      person.call(transfer, { destination: stranger, signature: 'sandbox', ...asked }, how),
+    send: (overrides, how) =>
+      person.call(transfer, { destination: stranger, signature: 'sandbox', ...overrides }, how),
     disclose: async (members, how) =>
       (
         await person.call(

@@ -64,8 +64,8 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       { amount: '1500', destination: `0x${'c2'.repeat(20)}` },
     ])
       await expect(payer.send(other)).rejects.toMatchObject(reviewFor('travel_rule'))
-    const somebody = await newPayer(services)
-    await expect(somebody.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
+    const otherPayer = await newPayer(services)
+    await expect(otherPayer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
     await payer.send({ amount: '1500', destination: getAddress(stranger) })
   })
 
@@ -150,8 +150,8 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
   it('can be attached to a completed transfer once, and only to one’s own', async () => {
     const { body } = await payer.send({ amount: '5' })
     const about = { transferId: body.transferId, amount: undefined, destination: undefined }
-    const somebody = await newPayer(services)
-    await expect(somebody.disclose(about)).rejects.toMatchObject(refusal('not_found'))
+    const otherPayer = await newPayer(services)
+    await expect(otherPayer.disclose(about)).rejects.toMatchObject(refusal('not_found'))
     await expect(payer.disclose({ ...about, transferId: newId('tx', noon) })).rejects.toMatchObject(
       refusal('not_found'),
     )
@@ -171,11 +171,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     ['originator', { originator: { name: 'Roman Semenov' } }],
   ])(
     'is declined when the name of the %s is on a sanctions list, which also blocks the destination',
-    async (who, members) => {
+    async (party, members) => {
       const recorded = await payer.disclose({ amount: '5', ...members })
       expect(recorded).toMatchObject({
         status: 'declined',
-        reason: expect.stringContaining(`On a sanctions list: the name of the ${who}.`),
+        reason: expect.stringContaining(`On a sanctions list: the name of the ${party}.`),
       })
       const held = {
         ...reviewFor('named_party'),
@@ -184,11 +184,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       await expect(payer.send({ amount: '5' })).rejects.toMatchObject(held)
       await payer.disclose({ amount: '5' })
       await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
-      for (const asked of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
-        await expect(payer.send(asked)).rejects.toMatchObject(held)
+      for (const input of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
+        await expect(payer.send(input)).rejects.toMatchObject(held)
       await payer.send({ amount: '5', destination: `0x${'c2'.repeat(20)}` })
-      const somebody = await newPayer(services)
-      await somebody.send({ amount: '5' })
+      const otherPayer = await newPayer(services)
+      await otherPayer.send({ amount: '5' })
     },
   )
 
@@ -272,8 +272,8 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       })
     await expect(payer.disclose({ chain: 'polygon' })).rejects.toMatchObject(refusal('chain_not_supported'))
     const poor = await newSignedIn(services)
-    const asked = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
-    await expect(poor.call(travelRule, asked)).rejects.toMatchObject(refusal('not_found'))
+    const input = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(poor.call(travelRule, input)).rejects.toMatchObject(refusal('not_found'))
   })
 
   it('accepts keys that have the scope', async () => {
@@ -287,12 +287,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       mfaEnrolled: false,
       createdAt: noon,
     })
-    const asked = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
-    await expect(run(travelRule, callOf(services, keyOf(account)), asked)).rejects.toMatchObject(
+    const input = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(run(travelRule, callOf(services, keyOf(account)), input)).rejects.toMatchObject(
       refusal('insufficient_scope'),
     )
     const key = keyOf(account, { scopes: ['compliance:write'] })
-    await expect(run(travelRule, callOf(services, key), asked)).resolves.toMatchObject({
+    await expect(run(travelRule, callOf(services, key), input)).resolves.toMatchObject({
       body: { status: 'required' },
     })
   })

@@ -54,8 +54,8 @@ onBothEngines('developer API keys', (database) => {
   })
 
   it('are created once per idempotency key, and the second answer has no secret', async () => {
-    const ask = () => person.call(create, spender, { idempotencyKey: 'create-1' })
-    const [first, second] = [await ask(), await ask()]
+    const createTwice = () => person.call(create, spender, { idempotencyKey: 'create-1' })
+    const [first, second] = [await createTwice(), await createTwice()]
     expect(second).toMatchObject({ replayed: true, body: { id: first.body.id, key: null } })
     const kept = await database().kysely.selectFrom('idempotency').select('answer').execute()
     expect(JSON.stringify(kept)).not.toContain(String(first.body.key))
@@ -77,8 +77,8 @@ onBothEngines('developer API keys', (database) => {
     await expect(principalOf(brief, after(59))).resolves.toBeDefined()
     await expect(principalOf(brief, after(60))).rejects.toMatchObject({ code: 'unknown_key' })
     const { body } = await person.call(create, spender)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(person.call(revoke, { id: body.id })).resolves.toBeDefined()
     await expect(principalOf(String(body.key))).rejects.toMatchObject({ code: 'unknown_key' })
     await expect(person.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
@@ -87,8 +87,8 @@ onBothEngines('developer API keys', (database) => {
 
   it('are listed to their owner alone', async () => {
     await person.call(create, spender)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(list, {})).resolves.toMatchObject({ body: { keys: [] } })
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(list, {})).resolves.toMatchObject({ body: { keys: [] } })
   })
 
   it('never perform personal operations, whatever their scopes', async () => {

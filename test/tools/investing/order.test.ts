@@ -28,8 +28,8 @@ onBothEngines('orders', (database) => {
     clock.forward(60_000)
     investor = await newInvestor(services)
   })
-  const place = (asked: object, how: { idempotencyKey?: string } = {}) =>
-    investor.call(order, { symbol: 'VTI', side: 'buy', notional: '10', ...asked }, { at: clock(), ...how })
+  const place = (changes: object, how: { idempotencyKey?: string } = {}) =>
+    investor.call(order, { symbol: 'VTI', side: 'buy', notional: '10', ...changes }, { at: clock(), ...how })
   const show = async () => (await investor.call(portfolio, { timeframe: '1D' }, { at: clock() })).body
   const later = async (milliseconds = 5_000) => {
     clock.forward(milliseconds)
@@ -39,8 +39,8 @@ onBothEngines('orders', (database) => {
     const { holdings } = (await show()) as { holdings: { symbol: string }[] }
     return holdings.find(({ symbol }) => symbol === 'VTI')
   }
-  const orders = async (asked = {}) => {
-    const { body } = await investor.call(list, asked, { at: clock() })
+  const orders = async (changes = {}) => {
+    const { body } = await investor.call(list, changes, { at: clock() })
     return body.orders as Record<string, unknown>[]
   }
 
@@ -224,8 +224,8 @@ onBothEngines('orders', (database) => {
     ['an unknown symbol', { symbol: 'NOPE' }, 'unknown_symbol'],
     ['less than a dollar', { notional: '0.99' }, 'notional_too_small'],
     ['more than a million', { notional: '1000000.01' }, 'notional_too_large'],
-  ])('rejects %s before anything is held', async (_name, asked, reason) => {
-    await expect(place(asked)).rejects.toMatchObject({ code: 'order_rejected', members: { reason } })
+  ])('rejects %s before anything is held', async (_name, changes, reason) => {
+    await expect(place(changes)).rejects.toMatchObject({ code: 'order_rejected', members: { reason } })
     expect(await show()).toMatchObject({ buyingPower: '500' })
     expect(await orders()).toEqual([])
   })
@@ -239,14 +239,14 @@ onBothEngines('orders', (database) => {
     ['a sentence for a symbol', { symbol: 'buy all' }],
     ['an unknown side', { side: 'short' }],
     ['an empty client order id', { clientOrderId: '' }],
-  ])('rejects %s', async (_name, asked) => {
-    await expect(place(asked)).rejects.toMatchObject({ code: 'invalid_request' })
+  ])('rejects %s', async (_name, changes) => {
+    await expect(place(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it('accepts the largest and smallest valid amounts', async () => {
-    const most = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
+    const largest = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
     for (const side of ['buy', 'sell'])
-      await expect(place({ ...most, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
+      await expect(place({ ...largest, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
     expect((await place({ notional: '1.00', type: 'limit', limitPrice: '1000000.00' })).body).toMatchObject({
       status: 'filled',
     })

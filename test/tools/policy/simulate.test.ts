@@ -60,7 +60,7 @@ onBothEngines('a simulated spend', (database) => {
     const call = callOf(services, await asKey(id), { now })
     return run(transfer, call, { destination: payee, amount, signature: 'x' })
   }
-  const ask = (amount: string, more: object = { keyId }, members: object = {}) =>
+  const simulateSpend = (amount: string, more: object = { keyId }, members: object = {}) =>
     owner.call(simulate, { spend: { category: 'transfer', amount, ...members }, ...more })
 
   it('is evaluated like a real spend, without effect', async () => {
@@ -71,20 +71,20 @@ onBothEngines('a simulated spend', (database) => {
       balances: await database().kysely.selectFrom('balance').selectAll().orderBy('account').execute(),
     })
     const before = await rows()
-    expect((await ask('40')).body).toMatchObject({
+    expect((await simulateSpend('40')).body).toMatchObject({
       verdict: 'allow',
       violations: [],
       usd: '40',
       replayed: null,
     })
-    expect((await ask('40.5')).body).toMatchObject({ verdict: 'approval_required' })
-    expect((await ask('50.5')).body).toMatchObject({
+    expect((await simulateSpend('40.5')).body).toMatchObject({ verdict: 'approval_required' })
+    expect((await simulateSpend('50.5')).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'per_transaction', limit: '50' }],
     })
     await owner.call(transfer, { destination: payee, amount: '960', signature: 'x' })
     const poorer = await rows()
-    expect((await ask('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
+    expect((await simulateSpend('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
     expect(await rows()).toEqual(poorer)
     expect(poorer.usage).toEqual(before.usage)
   })
@@ -92,50 +92,54 @@ onBothEngines('a simulated spend', (database) => {
   it('applies today’s counters, a pause, and the owner’s cap', async () => {
     await pay('40')
     await pay('40')
-    expect((await ask('30')).body).toMatchObject({
+    expect((await simulateSpend('30')).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'daily_budget', used: '80', remaining: '20' }],
     })
     await owner.call(ownerSet, { dailyBudget: { max: '90' } })
-    expect((await ask('15')).body).toMatchObject({ violations: [{ rule: 'owner_budget', remaining: '10' }] })
+    expect((await simulateSpend('15')).body).toMatchObject({
+      violations: [{ rule: 'owner_budget', remaining: '10' }],
+    })
     await owner.call(pause, { id: keyId })
-    expect((await ask('5')).body).toMatchObject({ violations: [{ rule: 'paused' }] })
+    expect((await simulateSpend('5')).body).toMatchObject({ violations: [{ rule: 'paused' }] })
   })
 
   it('evaluates a draft policy, alone or against a key’s day', async () => {
     await pay('40')
     const draft = { ...policy, dailyBudget: { max: '60' } }
-    expect((await ask('30', { keyId, policy: draft })).body).toMatchObject({
+    expect((await simulateSpend('30', { keyId, policy: draft })).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'daily_budget', limit: '60', used: '40' }],
     })
-    expect((await ask('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
-    expect((await ask('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
+    expect((await simulateSpend('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
+    expect((await simulateSpend('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
       violations: [{ rule: 'category' }],
     })
     expect(
-      (await ask('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
+      (await simulateSpend('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
     ).toMatchObject({ verdict: 'allow' })
   })
 
   it('is available to a key for itself alone', async () => {
     const principal = await asKey()
-    const asked = (input: object) => run(simulate, callOf(services, principal), input)
+    const simulateAsKey = (input: object) => run(simulate, callOf(services, principal), input)
     const spend = { category: 'transfer', amount: '51' }
-    expect((await asked({ spend })).body).toMatchObject({
+    expect((await simulateAsKey({ spend })).body).toMatchObject({
       verdict: 'deny',
       policyHash: principal.key.policyHash,
     })
-    expect((await asked({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
-    await expect(asked({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
-    await expect(asked({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
-    await expect(asked({ keyId, policy, replay: true })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await simulateAsKey({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
+    await expect(simulateAsKey({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(simulateAsKey({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(simulateAsKey({ keyId, policy, replay: true })).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
   })
 
   it('is not available for another account’s key', async () => {
-    const stranger = await newSignedIn(services)
+    const outsider = await newSignedIn(services)
     const spend = { category: 'transfer', amount: '1' }
-    await expect(stranger.call(simulate, { keyId, spend })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(simulate, { keyId, spend })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it.each([
@@ -154,7 +158,7 @@ onBothEngines('a simulated spend', (database) => {
   it('applies the cool-down and the owner’s cap to a key that does not exist yet', async () => {
     await owner.call(ownerSet, { dailyBudget: { max: '20' } })
     const draft = { ...policy, counterparties: { newPayeeCooldownSec: 60 }, chains: ['base-sepolia'] }
-    expect((await ask('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
+    expect((await simulateSpend('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
       verdict: 'deny',
       violations: [
         { rule: 'owner_budget', limit: '20' },

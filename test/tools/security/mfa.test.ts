@@ -81,7 +81,8 @@ onBothEngines('a second factor', (database) => {
   })
 
   it('is required for privileged operations: for five minutes, on the session that verified it', async () => {
-    const create = (who: SignedIn, seconds: number) => who.call(createKey, newKey, { at: after(seconds) })
+    const create = (session: SignedIn, seconds: number) =>
+      session.call(createKey, newKey, { at: after(seconds) })
     const elsewhere = await signInAgain(services, person.accountId)
     await expect(create(person, 0)).resolves.toBeDefined()
     await expect(create(elsewhere, 0)).rejects.toEqual(refusal('step_up_required'))
@@ -108,8 +109,8 @@ onBothEngines('a second factor', (database) => {
     await expect(use(first)).rejects.toEqual(refusal('step_up_required'))
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => use(second)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(mfa, { action: 'verify', recoveryCode: recoveryCodes[2] })).rejects.toEqual(
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(mfa, { action: 'verify', recoveryCode: recoveryCodes[2] })).rejects.toEqual(
       refusal('conflict'),
     )
   })
@@ -204,10 +205,10 @@ onBothEngines('a second factor', (database) => {
 
   it('repeats its answer for a repeated idempotency key, without the secrets', async () => {
     const other = await newSignedIn(services)
-    const ask = () => other.call(mfa, { action: 'enroll' }, { idempotencyKey: 'enroll-1' })
-    const first = await ask()
+    const enroll = () => other.call(mfa, { action: 'enroll' }, { idempotencyKey: 'enroll-1' })
+    const first = await enroll()
     expect(first).toMatchObject({ replayed: false, body: { otpauthUri: expect.stringMatching(/^otpauth/) } })
-    const second = await ask()
+    const second = await enroll()
     expect(second).toMatchObject({ replayed: true, body: { status: 'pending', otpauthUri: null, qr: null } })
     const kept = await database().kysely.selectFrom('idempotency').select('answer').execute()
     expect(JSON.stringify(kept)).not.toContain(secretOf(first.body.otpauthUri))

@@ -14,10 +14,10 @@ onBothEngines('swap quotes', (database) => {
     services = await servicesOn(database())
     person = await newSignedIn(services)
   })
-  const ask = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
+  const quoteWith = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
 
   it('have every member of the contract, and are stored for half a minute', async () => {
-    const body = await ask({ amountIn: 100.5 })
+    const body = await quoteWith({ amountIn: 100.5 })
     expect(body).toEqual({
       id: expect.stringMatching(/^quote_/),
       tool: 'sandbox-share',
@@ -57,11 +57,11 @@ onBothEngines('swap quotes', (database) => {
       toToken: 'WETH',
       toChain: 'base',
     })
-    expect(await ask({ fromChain: 'Base', toChain: 'ARBITRUM' })).toMatchObject({
+    expect(await quoteWith({ fromChain: 'Base', toChain: 'ARBITRUM' })).toMatchObject({
       fromChain: 'base',
       toChain: 'arbitrum',
     })
-    expect(await ask({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
+    expect(await quoteWith({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
       amountIn: '0.123456789012345678',
     })
   })
@@ -74,7 +74,7 @@ onBothEngines('swap quotes', (database) => {
     ['an unknown target', { toChain: 'basis' }, 'toChain', 'arbitrum'],
     ['more digits than the token has', { amountIn: '1.0000001' }, 'amountIn', 'fewer'],
   ])('reject %s, and list the supported values', async (_name, changes, path, hint) => {
-    await expect(ask(changes)).rejects.toMatchObject({
+    await expect(quoteWith(changes)).rejects.toMatchObject({
       code: 'invalid_request',
       members: { issues: [{ path }], hint: expect.stringContaining(hint) },
     })
@@ -86,7 +86,7 @@ onBothEngines('swap quotes', (database) => {
     ['nothing', { amountIn: '0' }],
     ['an unknown member', { slippage: 1 }],
   ])('reject %s', async (_name, changes) => {
-    await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(quoteWith(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it.each([
@@ -94,7 +94,7 @@ onBothEngines('swap quotes', (database) => {
     ['less than gas takes', { amountIn: '0.01' }],
     ['an amount beyond the liquidity', { amountIn: '1000000000000' }],
   ])('find no route for %s, and suggest another amount', async (_name, changes) => {
-    const refusal = await ask(changes).catch((error: unknown) => error)
+    const refusal = await quoteWith(changes).catch((error: unknown) => error)
     expect(refusal).toMatchObject({
       code: 'no_route',
       members: { hint: expect.stringContaining('Name another amount'), retryAfter: 60 },
@@ -102,8 +102,12 @@ onBothEngines('swap quotes', (database) => {
   })
 
   it('do not go from a test chain to a real one', async () => {
-    await expect(ask({ fromChain: 'base-sepolia' })).rejects.toMatchObject({ code: 'pair_not_supported' })
-    expect(await ask({ fromChain: 'base-sepolia', toChain: 'base-sepolia', toToken: 'EURC' })).toMatchObject({
+    await expect(quoteWith({ fromChain: 'base-sepolia' })).rejects.toMatchObject({
+      code: 'pair_not_supported',
+    })
+    expect(
+      await quoteWith({ fromChain: 'base-sepolia', toChain: 'base-sepolia', toToken: 'EURC' }),
+    ).toMatchObject({
       toChain: 'base-sepolia',
     })
   })

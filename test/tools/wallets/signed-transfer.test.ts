@@ -262,12 +262,12 @@ onBothEngines('a signed transfer', (database) => {
       await scene.addAgent(owner),
     ]
     const intent = await scene.intentOf(owner, one)
-    const stranger = newAuthenticator(origin)
+    const foreignDevice = newAuthenticator(origin)
     for (const sign of [eve.sign, eoa.sign, agent.sign, ownAgent.sign])
       await expect(
         pay(owner, { intentId: intent.intentId, signature: await sign(intent) }),
       ).rejects.toMatchObject(rejected)
-    expect(() => assertionOf(stranger, intent.challenge)).toThrow()
+    expect(() => assertionOf(foreignDevice, intent.challenge)).toThrow()
     // An intent is bound to its caller: neither the owner's agent nor another account can use it.
     for (const as of [ownAgent.principal, eve.owner])
       await expect(
@@ -302,11 +302,11 @@ onBothEngines('a signed transfer', (database) => {
     const { principal, sign } = await scene.addAgent(owner, { approval: { above: '10', ttlSec: 3600 } })
     const intent = await scene.intentOf(principal, { ...one, amount: '20' })
     const input = { amount: '20', intentId: intent.intentId, signature: await sign(intent) }
-    const ask = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
-    const asked = await ask(noon).catch((error: unknown) => error)
-    expect(asked).toMatchObject({ code: 'approval_required' })
-    const { approvalId } = (asked as { members: { approvalId: string } }).members
-    await expect(ask(inMinutes(20))).rejects.toMatchObject({
+    const payAt = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
+    const refusal = await payAt(noon).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'approval_required' })
+    const { approvalId } = (refusal as { members: { approvalId: string } }).members
+    await expect(payAt(inMinutes(20))).rejects.toMatchObject({
       code: 'approval_required',
       members: { approvalId },
     })
@@ -325,7 +325,7 @@ onBothEngines('a signed transfer', (database) => {
     if (approval === undefined) throw new Error('the approval is gone')
     const done = await runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
     expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
-    expect(await ask(inMinutes(22))).toEqual(done.answer)
+    expect(await payAt(inMinutes(22))).toEqual(done.answer)
   })
 
   it('spends by an agent no more than the owner allows on chain', async () => {
