@@ -9,6 +9,6 @@ export async function freePort(): Promise<number> {
   const address = server.address()
   server.close()
   await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('there is no free port')
+  if (address === null || typeof address === 'string') throw new Error('no free port')
   return address.port
 }

@@ -14,7 +14,6 @@ export const settings = {
   origin: 'https://bursar.example',
 }
 
-/** Dependencies of sealing. */
 export const sealingOn = (database: Database, clock: Clock = () => noon) => ({
   database,
   settings,
@@ -84,7 +83,6 @@ export async function insertDecisions(
   return rows.map(({ id }) => id)
 }
 
-/** The stored chain. */
 export function chainOf(connection: Connection) {
   return connection.kysely.selectFrom('decision_seal').selectAll().orderBy('sequence').execute()
 }

@@ -125,7 +125,7 @@ onBothEngines('a chain', (database) => {
       let previous = '0'.repeat(64)
       for await (const page of sealedPages(connection))
         for (const { sequence, content } of page) {
-          if (content === null) throw new Error('gone')
+          if (content === null) throw new Error('missing')
           const hash = chainHash(previous, content)
           await connection.kysely
             .updateTable('decision_seal')
@@ -180,7 +180,7 @@ onBothEngines('a chain', (database) => {
     }
     expect(parseHeader(headerLine(header))).toEqual(header)
     for (const { content, receipt } of rows) {
-      if (content === null) throw new Error('gone')
+      if (content === null) throw new Error('missing')
       expect(await signReceipt(key, { issuer: settings.origin, content })).toBe(receipt)
     }
   })

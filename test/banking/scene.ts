@@ -48,7 +48,6 @@ export async function open(
   return openVirtualAccount({ database, bankingProvider }, ordered)
 }
 
-/** Destinations of deposits. */
 export const wallet: Destination = {
   token: 'USDC',
   chain: 'base-sepolia',

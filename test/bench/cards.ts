@@ -141,7 +141,6 @@ async function saturate(ask: (index: number) => Promise<void>, seconds: number):
   return done / seconds
 }
 
-/** The printed line. */
 export function cardBenchText({ name, p50, p99, rate }: CardBenchLine): string {
   return `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms at ${PER_SECOND}/s; ${rate.toFixed(0)}/s at most`
 }

@@ -151,7 +151,6 @@ async function wholeSenders(
   }
 }
 
-/** The printed line. */
 export function chainBenchText({ name, rate, floor }: ChainBenchLine): string {
   return `${name}: ${rate.toFixed(0)}/s, bare ERC-20 transfers ${floor.toFixed(0)}/s, ratio ${(rate / floor).toFixed(2)}`
 }

@@ -41,7 +41,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       ending: new AbortController().signal,
     })
     const context = tools.find(({ name }) => name === 'context')
-    if (context === undefined) throw new Error('there is no operation rails.list')
+    if (context === undefined) throw new Error('operation rails.list is missing')
     const send = async (message: object, headers: Record<string, string> = {}) => {
       const body = Buffer.from(JSON.stringify(message))
       const request = new Request(`${origin}/mcp`, {

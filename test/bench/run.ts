@@ -87,7 +87,7 @@ progress('transfers')
 const [bare, ...transfers] = await benchTransfer(serverUrl)
 if (bare === undefined) throw new Error('the bare route was not measured')
 add(
-  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route that takes the same body',
+  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route with the same body',
   transfers.map(({ name, rate, p50, p99 }) => ({
     what: `${name}; p50 ${p50} ms, p99 ${p99} ms`,
     ours: perSecond(rate),

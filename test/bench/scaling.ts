@@ -26,14 +26,12 @@ export interface ScalingLine {
   readonly ratio: number
 }
 
-/** Memory, in MB. */
 export interface MemoryLine {
   readonly before: number
   readonly after: number
   readonly requests: number
 }
 
-/** Measures all steps on a database of its own. */
 export async function benchScaling(
   serverUrl: string,
   progress: (text: string) => void,
@@ -198,7 +196,6 @@ function numbers(text: string | undefined): readonly number[] | undefined {
   return text?.split(',').map(Number)
 }
 
-/** The printed line. */
 export function scalingText({ name, p50, p99, ratio }: ScalingLine): string {
   return `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
 }

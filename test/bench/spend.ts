@@ -172,7 +172,6 @@ select * from spend_reserve('dec_' || lpad(to_hex(:high::bigint) || to_hex(:low:
   }
 }
 
-/** The printed line. */
 export function spendBenchText({ name, ours, floor, ratio }: SpendBenchLine): string {
   return `${name}: ${ours.toFixed(0)} spends/s, pgbench ${floor.toFixed(0)}, ratio ${ratio.toFixed(2)}`
 }

@@ -138,7 +138,6 @@ export async function fund(
   }
 }
 
-/** A new card of an owner. */
 export async function issue(
   database: Database,
   accountId: string,
@@ -158,7 +157,6 @@ export async function issue(
   })
 }
 
-/** A key of an owner with a policy. */
 export async function newKey(
   database: Database,
   accountId: string,

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Result of a command. */
 export interface Ended {
   readonly code: number | null
   readonly out: string

@@ -42,7 +42,6 @@ async function listening(server: Server): Promise<number> {
 
 const web = async (answer: RequestListener) => `http://127.0.0.1:${await listening(createWebServer(answer))}`
 
-/** A free port. */
 async function closedPort(): Promise<number> {
   const server = createServer()
   const port = await listening(server)

@@ -15,7 +15,6 @@ const resource = (uri: string, mimeType: string, words: string) => ({
   resource: { uri, mimeType, text: words },
 })
 
-/** A result with one text. */
 export const said = (words: string) => ({ content: [text(words)] })
 
 /** Tools that answer immediately. */
@@ -84,7 +83,6 @@ const schemas: Readonly<Record<string, { type: 'object'; [keyword: string]: unkn
   test_elicitation: withText('message'),
 }
 
-/** Listed tools. */
 export function listed(names: readonly string[]) {
   return names.map((name) => ({
     name,
@@ -93,7 +91,6 @@ export function listed(names: readonly string[]) {
   }))
 }
 
-/** Listed resources. */
 export const resources = [
   {
     uri: 'test://static-text',
@@ -115,7 +112,6 @@ export const resources = [
   },
 ]
 
-/** The listed template. */
 export const templates = [
   {
     uriTemplate: 'test://template/{id}/data',
@@ -146,7 +142,6 @@ export function contentOf(uri: string) {
 
 const argument = (name: string) => ({ name, description: `The suite’s ${name}.`, required: true })
 
-/** Listed prompts. */
 export const prompts = [
   { name: 'test_simple_prompt', description: 'A simple prompt.', arguments: [] },
   {

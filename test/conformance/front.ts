@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
 import { pipeline } from 'node:stream'
 
-/** A listening proxy. */
 export interface Front {
   readonly origin: string
   /** Sets the ports of the gateways, and the API key; null if clients send their own. */

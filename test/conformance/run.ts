@@ -28,7 +28,6 @@ const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${te
 
 const check = z.looseObject({ id: z.string(), status: z.string(), errorMessage: z.string().optional() })
 
-/** Result of a scenario. */
 interface Line {
   readonly scenario: string
   readonly isRequired: boolean
@@ -187,8 +186,7 @@ function printTable(
       progress(`        ${status === 'FAILURE' ? 'failed' : 'warning'}: ${id}: ${errorMessage.slice(0, 300)}`)
   }
   const others = lines.filter(({ isRequired }) => !isRequired)
-  if (others.length > 0)
-    progress('  Run by the suite and required of nobody (extensions, and what it is not sure of itself):')
+  if (others.length > 0) progress('  Optional scenarios of the suite (extensions and experimental ones):')
   for (const line of others)
     progress(`    ${isFailed(line) ? 'no  ' : 'pass'}  ${line.scenario}, ${line.passed} checks passed`)
   const missing = [...required].filter((name) => !lines.some(({ scenario }) => scenario === name))

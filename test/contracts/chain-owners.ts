@@ -21,14 +21,12 @@ import { parseAttestation } from './passkey-key.ts'
 const ORIGIN = 'http://localhost:8787'
 const WAIT_MS = 10_000
 
-/** A software passkey. */
 export interface TestPasskey {
   readonly owner: Extract<WalletOwner, { kind: 'passkey' }>
   /** Signs an intent with its operation hash. @param alter changes the assertion before it is submitted. */
   sign(operationHash: Hex, alter?: (message: string) => string): Extract<Authorization, { kind: 'passkey' }>
 }
 
-/** Makes a P-256 passkey. */
 async function newPasskey(): Promise<TestPasskey> {
   const device = newAuthenticator(ORIGIN)
   const made = device.create({

@@ -16,12 +16,10 @@ import { testOwners } from './chain-owners.ts'
 
 const WAIT_MS = 10_000
 
-/** An unused address. */
 export function newAddress(): Address {
   return privateKeyToAccount(generatePrivateKey()).address
 }
 
-/** An unused id. */
 function newName(prefix: string): string {
   return `${prefix}_${randomBytes(8).toString('hex')}`
 }

@@ -24,7 +24,7 @@ async function refusalOf(attempt: Promise<unknown>): Promise<Failure> {
     () => undefined,
     (error) => error,
   )
-  if (!(thrown instanceof Failure)) throw new Error('no failure', { cause: thrown })
+  if (!(thrown instanceof Failure)) throw new Error('the call did not fail', { cause: thrown })
   return thrown
 }
 

@@ -17,7 +17,6 @@ type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => bool
 /** A provider with a settable misbehaviour. */
 export interface OpenIdWorld {
   readonly issuer: string
-  /** Requested paths. */
   readonly asked: string[]
   /** Misbehaviour for every request until it is set again; null for none. */
   misbehave(how: Misbehaviour | null): void
@@ -26,7 +25,6 @@ export interface OpenIdWorld {
   close(): Promise<void>
 }
 
-/** Starts a provider. */
 export async function openIdWorld(): Promise<OpenIdWorld> {
   const server = createServer()
   server.listen(0, '127.0.0.1')

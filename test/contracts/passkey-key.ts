@@ -17,7 +17,7 @@ export async function parseAttestation(credential: Credential): Promise<{ x: Hex
   const { credentialPublicKey } = parseAuthenticatorData(attestation.get('authData'))
   if (credentialPublicKey === undefined) throw new Error('the credential has no key')
   const key = decodeCredentialPublicKey(credentialPublicKey)
-  if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not one of P-256')
+  if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not on P-256')
   const hexOf = (bytes: Uint8Array | undefined): Hex => `0x${Buffer.from(bytes ?? []).toString('hex')}`
   return { x: hexOf(key.get(cose.COSEKEYS.x)), y: hexOf(key.get(cose.COSEKEYS.y)) }
 }

@@ -34,7 +34,7 @@ const start = async (env: Record<string, string>) => {
 }
 const isRunning = ({ process }: Gateway) => process.exitCode === null && process.signalCode === null
 
-/** Exit of a gateway. */
+/** Waits for a gateway to exit. */
 async function ending({
   process,
 }: Gateway): Promise<{ code: number | null; signal: string | null; ms: number }> {

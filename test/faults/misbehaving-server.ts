@@ -59,7 +59,6 @@ export const allMisbehaviours = Object.keys(misbehaviours).filter(
   (name): name is Misbehaviour => name in misbehaviours,
 )
 
-/** A running server. */
 export interface MisbehavingServer {
   readonly url: string
   /** Sets the misbehaviour from now on. */

@@ -73,7 +73,7 @@ const applicant = {
 
 const quoteOf = ({ quote }: SwapAggregator) => {
   const [from, to] = [swapTokenOf('base', 'USDC'), swapTokenOf('arbitrum', 'USDT')]
-  if (from === undefined || to === undefined) throw new Error('no such tokens')
+  if (from === undefined || to === undefined) throw new Error('unknown tokens')
   const request = { from, to, amountIn: 100_000_000n, slippageBps: 50, sender: address }
   return quote(request, AbortSignal.timeout(2_000))
 }

@@ -8,7 +8,6 @@ const wallet = z.object({
   balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
 })
 
-/** Client of one gateway. */
 export interface Client {
   readonly key: string
   get(path: string): Promise<Told>
@@ -19,7 +18,6 @@ export interface Client {
   usdc(): Promise<{ amount: string; held: string }>
 }
 
-/** Returns the demo key's client. */
 export async function clientOf(origin: string): Promise<Client> {
   const { demoApiKey: key } = credentials.parse((await ask(`${origin}/sandbox/credentials`)).body)
   const authorization = `Bearer ${key}`
@@ -48,7 +46,7 @@ export async function clientOf(origin: string): Promise<Client> {
         if (!isOpen) return answer
         await pause(200)
       }
-      throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+      throw new Error(`no final outcome for ${idempotencyKey}`)
     },
     usdc: async () => {
       const { balances } = wallet.parse((await get('/api/wallets')).body)

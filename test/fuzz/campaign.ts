@@ -26,7 +26,6 @@ export interface Finding {
   times: number
 }
 
-/** Result of a campaign. */
 export interface Outcome {
   readonly sent: number
   readonly called: number
@@ -128,7 +127,6 @@ export async function runCampaign(
   return { sent: done - called, called, seen, findings: small, slowestMs }
 }
 
-/** One request to send. */
 interface Job {
   readonly where: string
   readonly plan: Plan
@@ -210,7 +208,7 @@ async function shrunk(shot: Shot, isSame: (shot: Shot) => Promise<boolean>, trie
   }
   const at = smallest.target.indexOf('?')
   if (at !== -1) await attempt({ ...smallest, target: smallest.target.slice(0, at) })
-  if (smallest.caller !== 'nobody') await attempt({ ...smallest, caller: 'guest' })
+  if (smallest.caller !== 'anonymous') await attempt({ ...smallest, caller: 'guest' })
   const body = parsedOf(smallest.body ?? '')
   if (typeof body === 'object' && body !== null && !Array.isArray(body))
     for (const name of Object.keys(body)) {

@@ -86,7 +86,7 @@ export function createCast(origin: string): Cast {
   }
   const guest = () => newGuest(origin)
   const makers: Readonly<Record<string, () => Promise<Credential>>> = {
-    nobody: async () => async () => ({}),
+    anonymous: async () => async () => ({}),
     guest: async () => bearer((await guest()).token),
     'other guest': async () => bearer((await guest()).token),
     person: async () => bearer((await newPerson()).token),
@@ -123,7 +123,7 @@ export function createCast(origin: string): Cast {
     keys: ['key', 'tight key', 'bare key', 'agent', 'tight agent'],
     async credentials(name, request) {
       const make = makers[name]
-      if (make === undefined) throw new Error(`there is no ${name} in the cast`)
+      if (make === undefined) throw new Error(`unknown caller ${name}`)
       const ready = made.get(name) ?? make()
       made.set(name, ready)
       uses.set(name, (uses.get(name) ?? 0) + 1)
@@ -131,7 +131,7 @@ export function createCast(origin: string): Cast {
     },
     renew(name) {
       // A repeated rejection is due to the request.
-      if ((uses.get(name) ?? 0) < 20 || ['nobody', 'forger', 'two at once'].includes(name)) return
+      if ((uses.get(name) ?? 0) < 20 || ['anonymous', 'forger', 'two at once'].includes(name)) return
       uses.set(name, 0)
       made.delete(name)
     },

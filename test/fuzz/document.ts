@@ -5,7 +5,6 @@ const RAW = Symbol('raw')
 /** A value from an earlier answer. */
 const KNOWN = Symbol('known')
 
-/** A part of a document. */
 export type Part = Members | Special | string | number | boolean | null | readonly Part[]
 
 export interface Members {
@@ -47,7 +46,6 @@ export class Memory {
   }
 }
 
-/** The text of a document. */
 export function write(part: Part, memory: Memory): string {
   if (typeof part !== 'object' || part === null) return JSON.stringify(part) ?? 'null'
   if (RAW in part) return String(part[RAW])
@@ -69,7 +67,6 @@ export function textOf(part: Part, memory: Memory): string {
   return write(part, memory)
 }
 
-/** True for a part with members. */
 export function isObject(part: Part): part is Members {
   return typeof part === 'object' && part !== null && !isList(part) && !(RAW in part) && !(KNOWN in part)
 }

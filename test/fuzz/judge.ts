@@ -34,10 +34,8 @@ const problemShape = z.looseObject({
   instance: z.string(),
 })
 
-/** Checks answers against the document. */
 export interface Judge {
   rest(operation: Operation, shot: Shot, answer: Answer): string[]
-  /** Checks a tool's result. */
   tool(name: string, outputSchema: Schema, answer: Answer): string[]
 }
 
@@ -101,8 +99,7 @@ export function createJudge(problem: Schema): Judge {
         wrong.push(...found.wrong)
         if (type !== 'application/problem+json') wrong.push(`an error of type ${type}`)
         const isTold = responses[String(status)] !== undefined || anywhere.has(found.code ?? '')
-        if (shot.isOnPath && !isTold)
-          wrong.push(`${route} does not say that it answers ${status} ${found.code}`)
+        if (shot.isOnPath && !isTold) wrong.push(`${route} does not document ${status} ${found.code}`)
         return wrong
       }
       if (status !== 200) return [...wrong, `status ${status}`]

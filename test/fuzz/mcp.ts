@@ -13,7 +13,6 @@ import { type Damage, damaged, damages } from './mutate.ts'
 import { type Plan, seldom } from './shots.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
-/** A listed tool. */
 export interface FuzzedTool {
   readonly name: string
   readonly inputSchema: Schema

@@ -11,7 +11,6 @@ export interface Damage {
   readonly name: string
 }
 
-/** Every kind of damage. */
 export const damages: fc.Arbitrary<Damage> = fc.record({
   at: fc.nat(999),
   how: fc.constantFrom('replace', 'replace', 'replace', 'drop', 'add', 'repeat', 'wrap'),
@@ -30,7 +29,6 @@ export const damages: fc.Arbitrary<Damage> = fc.record({
   ),
 })
 
-/** The damaged value. */
 export function damaged(value: Part, { at, how, value: wrong, name }: Damage): Part {
   const places = placesOf(value)
   const place = places[at % places.length] ?? []

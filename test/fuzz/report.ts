@@ -6,7 +6,7 @@ export function findingText({ what, where, shot, told: answer, times }: Finding,
   const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
   const body = shot.body === null ? [] : [`--data-raw ${quoted(shot.body.slice(0, 2_000))}`]
   const credential =
-    shot.caller === 'nobody' ? [] : [`-H "authorization: Bearer $TOKEN"   # as: ${shot.caller}`]
+    shot.caller === 'anonymous' ? [] : [`-H "authorization: Bearer $TOKEN"   # as: ${shot.caller}`]
   const command = [
     'curl --path-as-is -i',
     `-X ${shot.method}`,

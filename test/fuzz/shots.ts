@@ -5,7 +5,6 @@ import { isObject, type Members, type Memory, type Part, textOf, write } from '.
 import { type Damage, damaged, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
-/** One route of the document. */
 export interface Operation {
   readonly route: string
   readonly method: string

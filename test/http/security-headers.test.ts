@@ -25,7 +25,6 @@ afterAll(async () => {
   await secured?.stop()
 })
 
-/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -74,7 +73,7 @@ const kinds: readonly Kind[] = [
     status: 200,
   },
   { kind: 'an OAuth refusal', path: '/oauth/token', status: 400, init: () => ({ method: 'POST' }) },
-  { kind: 'a way to an OAuth page', path: '/oauth/authorize?client_id=nobody', status: 302 },
+  { kind: 'a redirect to an OAuth page', path: '/oauth/authorize?client_id=nobody', status: 302 },
   {
     kind: 'MCP',
     path: '/mcp',

@@ -28,7 +28,6 @@ const session = z.object({
   sessionToken: z.string(),
 })
 
-/** A new, unused mailbox. */
 export const newMailbox = () => `ada-${randomToken(9).toLowerCase().replace(/\W/g, 'x')}@example.com`
 
 /** Seconds after noon. */
@@ -76,11 +75,8 @@ export async function codeScene(
   return {
     services,
     sent,
-    /** Requests a sign-in code. */
     start: (destination: string, now = noon) => startChallenge(otpStart, destination, now),
-    /** Requests a recovery code. */
     recover: (destination: string, now = noon) => startChallenge(recoveryStart, destination, now),
-    /** Submits a sign-in code. */
     verify: async (
       shown: { challengeId: string; code: string },
       { now = noon, principal = stranger, link }: { now?: Date; principal?: Principal; link?: boolean } = {},
@@ -89,7 +85,6 @@ export async function codeScene(
       const raw = { challengeId, code, ...(link === undefined ? {} : { link }) }
       return session.parse((await run(otpVerify, call(principal, { now }), raw)).body)
     },
-    /** Submits a recovery code. */
     complete: async (
       { challengeId, code }: { challengeId: string; code: string },
       { now = noon, credential }: { now?: Date; credential?: object } = {},
@@ -97,7 +92,6 @@ export async function codeScene(
       const raw = { challengeId, code, ...(credential === undefined ? {} : { credential }) }
       return session.parse((await run(recoveryComplete, call(stranger, { now }), raw)).body)
     },
-    /** An account with a mailbox for sign-in. */
     person: async (mailbox: string, displayName = 'Ada'): Promise<Account> => {
       const account = await createAccount({ database, newId }, { displayName, guest: false, at: noon })
       const destination = await destinationOf(services.settings, { channel: 'email', destination: mailbox })

@@ -10,13 +10,11 @@ import listPasskeys from '../../tools/security/passkeys/list.ts'
 import { callOf, noon, origin } from '../kernel/scene.ts'
 import { type Credential, newAuthenticator } from './authenticator.ts'
 
-/** Answer of the first step. */
 export const challenge = z.strictObject({
   challengeId: z.string(),
   publicKey: z.looseObject({ challenge: z.string() }),
 })
 
-/** Answer of the second step of both ceremonies. */
 export const session = z.strictObject({
   account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.boolean() }),
   sessionToken: z.string(),
@@ -45,7 +43,6 @@ export function answer(credential: Credential, response: Record<string, string>)
   return { ...credential, response: { ...credential.response, ...response } }
 }
 
-/** The failure of an attempt. */
 export function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
   return attempt.then(
     () => 'accepted',

@@ -24,7 +24,6 @@ export async function newSignedIn(
   return signInAgain(services, account.id, at)
 }
 
-/** Another session of an account. */
 export async function signInAgain(services: Services, accountId: string, at = noon): Promise<SignedIn> {
   const { database, settings } = services
   const { sessionToken: token } = await openSession(
@@ -58,7 +57,6 @@ export function totpOf(secret: string, at: Date): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** The secret inside an otpauth URI. */
 export function secretOf(otpauthUri: unknown): string {
   return new URL(String(otpauthUri)).searchParams.get('secret') ?? ''
 }

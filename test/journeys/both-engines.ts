@@ -11,7 +11,6 @@ export interface World {
   gateway(): Gateway
   /** Database URL; null when the data is in the gateway's memory. */
   databaseUrl(): string | null
-  /** Current time of the gateway. */
   now(): Date
   /** Advances the gateway's clock. On PostgreSQL, its next reading of the server's clock undoes that. */
   pass(seconds: number): void

@@ -166,7 +166,7 @@ describe('a card whose wallet has an owner', () => {
   it.each([
     ['a passkey', addPasskey],
     ['an EVM key', addEvmKey],
-  ])('settles what was held before %s became its owner, whatever the owner does', async (_name, add) => {
+  ])('settles holds from before %s became its owner, regardless of the owner', async (_name, add) => {
     const guest = await newGuest(gateway.origin)
     const purchase = await authorize(await cardOf(guest), 90_000)
     expect(purchase.result).toBe('APPROVED')

@@ -134,7 +134,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
       if (result !== 'lost' && isFinal(result)) return result
       await pause(200)
     }
-    throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+    throw new Error(`no final outcome for ${idempotencyKey}`)
   }
   const transferAllUntilFinal = async (destination: string, name: string): Promise<Answer[]> => {
     const answers: Answer[] = []

@@ -140,7 +140,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
         provider,
         async () => (await opened.back) ?? new URLSearchParams(),
       )
-      if (client === undefined) throw new Error('no such era')
+      if (client === undefined) throw new Error('unknown era')
       const names = (await client.listTools()).tools.map(({ name }) => name)
       expect(names).toContain('wallets_transfer')
       expect(names).not.toContain('x402_fx')

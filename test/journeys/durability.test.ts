@@ -80,7 +80,6 @@ async function usdcOf(
   return { amount, held, onChain }
 }
 
-/** Child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {
   const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,comm='], { encoding: 'utf8' }).trim().split('\n')
   return rows

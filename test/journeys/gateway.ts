@@ -8,7 +8,6 @@ import { canBeBalanced, startBalanced } from './balanced.ts'
 const MAIN = '.build/bin/main.js'
 const START_MS = 30_000
 
-/** A running gateway process. */
 export interface Gateway {
   readonly origin: string
   /** Origin of the process itself; differs from `origin` only behind a balancer. */

@@ -177,7 +177,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         if (answer !== undefined && answer.status < 500 && text !== undefined) return text
         await sleep(250)
       }
-      throw new Error(`webhook ${id} was never taken`)
+      throw new Error(`webhook ${id} was never accepted`)
     }
     const sendCardEvent = (purchase: Purchase, status: string) =>
       hook('lithic', `${purchase.token}:${purchase.events.length}:${status}`, {

@@ -16,7 +16,7 @@ import { sandboxTokens } from '../../src/providers/chain/networks.ts'
 import type { Address, Hex } from '../../src/providers/chain.ts'
 import { askJson, type Person, signInByEmail } from './people.ts'
 
-/** Treasury address of the sandbox. */
+/** Addresses that receive the sandbox's own income: x402 sales and card settlements. */
 export const stableTokens = {
   payTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
   treasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
@@ -83,7 +83,7 @@ const reader = (rpcUrl: string) => createPublicClient({ chain: baseSepolia, tran
 /** Stablecoin balance of an address, in smallest units. */
 export function tokenBalance(rpcUrl: string, symbol: string, holder: string): Promise<bigint> {
   const token = Object.entries(sandboxTokens).find(([name]) => name === symbol)?.[1]
-  if (token === undefined) throw new Error(`${symbol} is no stablecoin of ours`)
+  if (token === undefined) throw new Error(`${symbol} is not a supported stablecoin`)
   const args = [hex.parse(holder)] as const
   return reader(rpcUrl).readContract({
     address: token.address,

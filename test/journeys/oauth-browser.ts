@@ -1,7 +1,6 @@
 /** Headless browser: follows redirects on our own host, keeps cookies, and submits the consent page. */
 import { z } from 'zod'
 
-/** The owner's decision. */
 export interface ConsentDecision {
   readonly decision: 'approve' | 'deny'
   readonly scopes?: readonly string[]
@@ -21,7 +20,6 @@ export interface OAuthBrowser {
     decision: object,
     token?: string,
   ): Promise<{ status: number; body: Record<string, unknown> }>
-  /** Opens a page of the gateway. */
   open(url: string): Promise<Response>
 }
 

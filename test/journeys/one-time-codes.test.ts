@@ -37,7 +37,6 @@ const outbox = z.strictObject({
 })
 const problem = z.object({ code: z.string(), retryAfter: z.int().optional() })
 
-/** Client of one gateway. */
 function clientOf(gateway: () => Gateway) {
   const api = (path: string, init: RequestInit = {}) => fetch(`${gateway().origin}${path}`, init)
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>

@@ -5,7 +5,6 @@ import { secretOf, totpOf } from '../identity/signed-in.ts'
 const session = z.object({ sessionToken: z.string(), account: z.looseObject({ id: z.string() }) })
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
-/** A signed-in person. */
 export interface Person {
   readonly token: string
   readonly accountId: string
@@ -33,7 +32,6 @@ export async function askJson(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-/** Makes a person from a sign-in answer. */
 export function personFrom(origin: string, answer: unknown): Person {
   const { sessionToken: token, account } = session.parse(answer)
   return {

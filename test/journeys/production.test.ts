@@ -9,7 +9,7 @@ import { closedPort, startSmtp } from '../smtp.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { askJson, enrollMfa, type Person, personFrom } from './people.ts'
 
-/** PEM on one line. */
+/** A public key, as PEM on one line. */
 function newPublicKey(): string {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return String(publicKey.export({ format: 'pem', type: 'spki' })).replaceAll('\n', '\\n')

@@ -80,7 +80,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
       if (taken) return
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    throw new Error(`${hook.id} was never taken`)
+    throw new Error(`${hook.id} was never accepted`)
   }
 
   /** Persons with their webhooks, in order. */

@@ -10,7 +10,6 @@ import { createRemoteRailControls } from '../../src/providers/rail-controls/remo
 import { onBothEngines } from '../engines.ts'
 import { callOf, keyOf, newPerson, servicesOn } from './scene.ts'
 
-/** Events, in order. */
 const events: string[] = []
 
 /** Stores a note: one row. The text decides the outcome. */

@@ -108,7 +108,6 @@ export function callOf(
   return { ...services, principal, requestId: 'req_test', now: noon, idempotencyKey: null, ...changes }
 }
 
-/** A signed-in person. */
 export async function newPerson(database: Database): Promise<Extract<Principal, { kind: 'session' }>> {
   const account = await createAccount({ database, newId }, { displayName: 'Ada', guest: false, at: noon })
   const session = {

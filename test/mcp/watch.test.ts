@@ -9,7 +9,6 @@ import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('the stream of an MCP session', (database) => {
-  /** An open stream. */
   const watch = async (ending = new AbortController()) => {
     const { account } = await newPerson(database())
     const principal = keyOf(account, { scopes: ['wallets:read'] })

@@ -21,7 +21,6 @@ import { capAccount, deposit, noon, openAccount, openKey, place, spendOf, usageO
 const CENT = 10_000n
 const FUNDS = 120n * CENT
 
-/** The account of a model. */
 interface Real {
   readonly database: Database
   readonly accountId: string

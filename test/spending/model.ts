@@ -19,7 +19,6 @@ export interface Ask {
   readonly isApproved: boolean
 }
 
-/** A spend in the model. */
 export interface ModelSpend {
   readonly decisionId: string
   readonly key: number | null
@@ -66,14 +65,12 @@ export function usageOfDay(model: Model, key?: number): { usedMicros: bigint; co
   }
 }
 
-/** Spendable funds of the account. */
 export function fundsOf({ deposited, spends }: Model): bigint {
   return spends
     .filter(({ status }) => status !== 'released')
     .reduce((left, { units }) => left - units, deposited)
 }
 
-/** True while a decision's money is held. */
 function isOpen(model: Model, decisionId: string): boolean {
   return model.spends.some((spend) => spend.decisionId === decisionId && spend.status === 'reserved')
 }

@@ -47,7 +47,8 @@ export function readStatements(): readonly (Statement & { readonly file: string 
       const [whole, name = ''] = match
       textMember.lastIndex = match.index + whole.length
       const literal = textMember.exec(plain)?.[1]
-      if (literal === undefined) throw new Error(`${file}: the text of ${name} is no literal and no constant`)
+      if (literal === undefined)
+        throw new Error(`${file}: the text of ${name} is neither a literal nor a constant`)
       return { file, name, text: textOf(literal, file) }
     })
   })

@@ -32,7 +32,7 @@ onBothEngines('the raw statements', (database) => {
           return rows[0]?.types ?? ''
         })
         .catch((cause: unknown) => {
-          throw new Error(`${file}: ${name} is not understood`, { cause })
+          throw new Error(`${file}: ${name} cannot be prepared`, { cause })
         })
       const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number))
       expect([name, types === '' ? 0 : types.split(', ').length]).toEqual([name, Math.max(0, ...numbers)])

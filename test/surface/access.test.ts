@@ -40,7 +40,6 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]
 
-/** Sends one request as a caller. */
 type Send = (request: { method: string; target: string; body?: string }) => Promise<Response>
 
 const policy = {

@@ -92,7 +92,7 @@ onBothEngines('every spending operation', (database) => {
     ],
   ])('%s treats an amount with trailing zeros as the same call', async (name, asked, written) => {
     const tool = spending.find((one) => one.name === name)
-    if (tool === undefined) throw new Error(`there is no ${name}`)
+    if (tool === undefined) throw new Error(`unknown tool ${name}`)
     const principal = await keyWith(['transfer', 'invest'])
     const to = await findWallet(database(), principal.account.id)
     if (to !== undefined) await services.chain.mint([{ token: 'USDC', to, units: 10_000_000n }])

@@ -33,7 +33,6 @@ export function hasAnvil(): boolean {
   }
 }
 
-/** Counts broadcasts. */
 function counting(chain: Chain): { chain: Chain; sent: () => number } {
   let sent = 0
   const writeContract = async (call: ContractCall) => {

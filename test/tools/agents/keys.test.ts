@@ -40,7 +40,7 @@ onBothEngines('an owner’s agents', (database) => {
     caller.call(update, { id, ...members }, { at })
   const spend = async (amount: string) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     const principal = { kind: 'key' as const, ...found }
     return run(transfer, callOf(services, principal), {
       destination: `0x${'1'.repeat(40)}`,

@@ -54,7 +54,7 @@ onBothEngines('an approval', (database) => {
 
   const asKey = async (id = keyId) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key' as const, ...found }
   }
   const spend = async (amount: string, how: { idempotencyKey?: string; at?: Date; to?: string } = {}) =>

@@ -299,7 +299,7 @@ onBothEngines('identity verification', (database) => {
     const settings = { ...services.settings, kycLimits: { none: 5_000_000n, basic: 50_000_000n, full: null } }
     const pay = async (amount: string) => {
       const account = await findAccount(database(), person.account.id)
-      if (account === undefined) throw new Error('the account is gone')
+      if (account === undefined) throw new Error('the account is missing')
       const input = {
         destination: '0x000000000000000000000000000000000000dEaD',
         amount,

@@ -49,7 +49,7 @@ onBothEngines('a simulated spend', (database) => {
   }
   const asKey = async (id = keyId) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key' as const, ...found }
   }
   let seconds = 0

@@ -21,7 +21,7 @@ const rejectedFor = (reason: string) => ({ code: 'authorization_rejected', membe
 const newKey = () => privateKeyToAccount(generatePrivateKey())
 const seconds = (count: number) => () => new Date(noon.getTime() + count * 1000)
 
-onBothEngines('what a token refuses', (database) => {
+onBothEngines('payments that a token rejects', (database) => {
   let services: Services
   let scene: ReturnType<typeof walletScene>
   let agent: Principal

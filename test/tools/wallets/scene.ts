@@ -19,7 +19,6 @@ import { passkeyScene } from '../../identity/passkey-scene.ts'
 import { type Agent, newAgent } from '../../journeys/agent.ts'
 import { callOf, newPerson, noon, origin } from '../../kernel/scene.ts'
 
-/** An unused address. */
 export const payee = `0x${'1'.repeat(40)}`
 
 /** A policy that allows the spends of these tests. */
@@ -29,7 +28,6 @@ const policy = {
   categories: { allow: ['transfer', 'gasless'] },
 }
 
-/** Answer of the intent tools. */
 export const intentAnswer = z.looseObject({
   intentId: z.string(),
   hash: z.string(),
@@ -43,7 +41,6 @@ export const intentAnswer = z.looseObject({
   expiresAt: z.string(),
 })
 
-/** Arguments of a signer. */
 export type Intent = z.output<typeof intentAnswer>
 
 /** Signs an intent in one of the three ways. */
@@ -113,7 +110,7 @@ export function walletScene(services: Services) {
   }
   const keyPrincipal = async (id: string): Promise<Principal> => {
     const found = await findKey(database, { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key', ...found }
   }
   const intentOf = async (as: Principal, transfer: object, changes: Partial<Context> = {}) =>

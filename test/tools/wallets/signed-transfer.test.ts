@@ -322,7 +322,7 @@ onBothEngines('a signed transfer', (database) => {
       id: approvalId,
       now,
     })
-    if (approval === undefined) throw new Error('the approval is gone')
+    if (approval === undefined) throw new Error('the approval is missing')
     const done = await runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
     expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
     expect(await payAt(inMinutes(22))).toEqual(done.answer)
