@@ -159,7 +159,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     ])
   })
 
-  it('is verified in a seal that was planted at the head of the chain', async () => {
+  it('raises an alarm when it is missing from a seal planted at the head of the chain', async () => {
     await seal()
     await spender.decide()
     const chain = await chainOf(database())

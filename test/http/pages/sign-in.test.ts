@@ -81,7 +81,7 @@ describe('the sign-in page', () => {
     expect([leaking.status, await leaking.json()]).toMatchObject([400, { code: 'credential_in_query' }])
     for (const path of ['/assets/nothing.js', '/sign-in/nobody', '/sign-in/__proto__'])
       expect((await get(path)).status).toBe(404)
-    // An encoded path is not an alias.
+    // An encoded slash is rejected: decoders disagree on its meaning.
     expect((await get('/assets/..%2fapp.js')).status).toBe(400)
   })
 
