@@ -1,4 +1,4 @@
-/** The import table, enforced: who may import whom. Read it as the map of the house. */
+/** The import table, enforced: which layer may import which. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -29,10 +29,10 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['mcp', /^mcp\//],
 ]
 
-/** What everything above may use. */
+/** Layers that all others may import. */
 const foundation = ['failures', 'base', 'money', 'config']
 
-/** What each layer may import besides itself. */
+/** Layers that each layer may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   policies: [],
   failures: [],
@@ -57,7 +57,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   commands: [...foundation, 'port', 'kernel', 'journal', 'domain', 'http', 'x402', 'jobs', 'root'],
 }
 
-/** Layers whose folders are rooms of their own: a domain or an adapter never imports its neighbour. */
+/** Layers whose folders are isolated: a domain or an adapter never imports a sibling. */
 const closed = new Set(['domain', 'adapter'])
 
 const files = ['src', 'mcp', 'tools', 'policies'].flatMap(filesBelow)
@@ -83,12 +83,12 @@ function importsOf(file: string): { target: string; isType: boolean }[] {
 }
 
 describe('the import table', () => {
-  it('knows the layer of every file', () => {
+  it('assigns every file to a layer', () => {
     expect(files.filter((file) => layerOf(file) === 'unknown')).toEqual([])
     expect(files.length).toBeGreaterThan(50)
   })
 
-  it('holds', () => {
+  it('permits every import', () => {
     const broken = files.flatMap((file) => {
       const layer = layerOf(file)
       if (layer === 'root') return []
@@ -105,7 +105,7 @@ describe('the import table', () => {
     expect(broken).toEqual([])
   })
 
-  it('keeps tools and mcp for main.ts alone', () => {
+  it('restricts imports of tools and mcp to main.ts', () => {
     const importers = files.filter(
       (file) =>
         file.startsWith('src/') &&
@@ -114,7 +114,7 @@ describe('the import table', () => {
     expect(importers).toEqual(['src/main.ts'])
   })
 
-  it('keeps adapters for the runtime alone', () => {
+  it('restricts imports of adapters to the runtime', () => {
     const importers = files.filter(
       (file) =>
         layerOf(file) !== 'adapter' &&
@@ -144,14 +144,14 @@ describe('the import table', () => {
     ],
     ['the OpenID client', /^openid-client$/, /^src\/providers\/identity-provider\//],
     ['Hono', /^(hono|@hono\/)/, /^src\/(http|x402|commands)\//],
-  ])('keeps %s in its own room', (_name, packages, room) => {
-    const strangers = files.filter(
+  ])('keeps %s isolated from its siblings', (_name, packages, room) => {
+    const violations = files.filter(
       (file) => !room.test(file) && importsOf(file).some(({ target }) => packages.test(target)),
     )
-    expect(strangers).toEqual([])
+    expect(violations).toEqual([])
   })
 
-  it('has nothing at the top level that nobody asked for', () => {
+  it('has only expected files at the top level', () => {
     const tracked = readdirSync('.')
       .filter((name) => !name.startsWith('.') && name !== 'node_modules')
       .sort()
@@ -173,7 +173,7 @@ describe('the import table', () => {
     ])
   })
 
-  it('never looks host names up on the threads that provider calls need', () => {
+  it('never resolves host names on the threads that provider calls need', () => {
     const callers = files.filter(
       (file) =>
         file.startsWith('src/http/') &&
@@ -189,7 +189,7 @@ describe('the import table', () => {
     expect(callers).toEqual(['src/base/fetch-within.ts'])
   })
 
-  it('reads the clock and makes randomness in one place each', () => {
+  it('reads the clock and generates randomness in one place each', () => {
     const strays = files.filter(
       (file) =>
         !/^src\/base\/(clock|ids)\.ts$/.test(file) &&

@@ -1,6 +1,6 @@
 /**
- * Both engines for storage tests: PGlite in memory always, PostgreSQL where TEST_DATABASE_URL names a server. Every suite
- * gets a database of its own, migrated, and dropped again.
+ * Both engines for storage tests: PGlite in memory always, PostgreSQL if TEST_DATABASE_URL names a server. Every suite
+ * gets a migrated database of its own, which is dropped afterwards.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
@@ -11,7 +11,7 @@ import type { Database } from '../src/storage/database.ts'
 import { openPglite } from '../src/storage/pglite.ts'
 import { openPostgres } from '../src/storage/postgres.ts'
 
-/** The PostgreSQL server to test on, if there is one. */
+/** URL of the PostgreSQL test server, if there is one. */
 export const testServerUrl = process.env.TEST_DATABASE_URL
 
 /** A migrated PGlite in memory. */
@@ -21,7 +21,7 @@ async function freshPglite(): Promise<Database> {
   return database
 }
 
-/** A new, empty database on a server. @returns its URL, and what drops it with whoever is still connected. */
+/** Creates an empty database on a server. @returns its URL, and a function that drops it, ending open connections. */
 export async function createTestDatabase(
   serverUrl: string,
 ): Promise<{ url: string; drop: () => Promise<void> }> {
@@ -41,7 +41,7 @@ export async function createTestDatabase(
   return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) }
 }
 
-/** Declares a suite once for each engine. The database is there within hooks and tests. */
+/** Declares a suite once per engine. The database is available within hooks and tests. */
 export function onBothEngines(name: string, suite: (database: () => Database) => void): void {
   describe(`${name} on PGlite`, () => {
     withDatabase(suite, async () => ({ database: await freshPglite(), drop: async () => {} }))

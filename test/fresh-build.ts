@@ -1,4 +1,4 @@
-/** Before any test: builds again where a source is newer than the build, because gateways in tests run from it. */
+/** Global setup: rebuilds if a source is newer than the build, because gateways in tests run from the build. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
-/** A real SMTP server for tests, which keeps what it is given. */
+/** A real SMTP server for tests, which stores received mail. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer } from 'smtp-server'
 
-/** A mail that came in, decoded only as far as tests read it. */
+/** A received mail, decoded as far as tests read it. */
 export interface ReceivedMail {
   readonly from: string
   readonly to: readonly string[]
@@ -12,7 +12,10 @@ export interface ReceivedMail {
   readonly text: string
 }
 
-/** How the server behaves. @property isRefusing it knows no recipient. @property delayMs before it answers to a recipient. */
+/**
+ * Behaviour of the server. @property isRefusing rejects every recipient. @property delayMs before it answers to a
+ * recipient.
+ */
 export interface SmtpBehaviour {
   readonly user?: string
   readonly password?: string
@@ -20,7 +23,7 @@ export interface SmtpBehaviour {
   readonly delayMs?: number
 }
 
-/** Starts one on a free port. */
+/** Starts a server on a free port. */
 export async function startSmtp({ user, password, isRefusing, delayMs = 0 }: SmtpBehaviour = {}) {
   const mails: ReceivedMail[] = []
   const server = new SMTPServer({
@@ -52,7 +55,7 @@ export async function startSmtp({ user, password, isRefusing, delayMs = 0 }: Smt
   }
 }
 
-/** A port on which nobody listens. */
+/** A port on which nothing listens. */
 export async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,17 +1,17 @@
-/** The suites of tests, by what a file starts: nothing, a database in its process, or gateways, chains and browsers. */
+/** Test suites, by the processes that a file starts: none, an embedded database, or gateways, chains and browsers. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const STARTS_PROCESS = /startGateway|spawnAnvil|startAnvil|commands\/bursar|node:child_process/
 const STARTS_DATABASE = /openPglite|engines\.ts|createRuntime|PGlite\.create/
 
-/** Journeys that show a newcomer that everything works together: the first minutes of each kind of user. */
+/** Journeys of the quick suite: the first minutes of each kind of user. */
 const firstMinutes =
   /journeys\/(approvals|banking|cards|compliance|gasless|investing|money-path|passkeys|signed-transfers|swaps|x402)\.test|mcp\/(parity|x402)\.test|http\/http\.test/
 
 /**
- * The paths of a suite's test files, sorted.
- * @param suite `unit` starts nothing; `quick` is unit, databases and the first minutes; `long` is the rest; otherwise all.
+ * The paths of a suite's test files, sorted. @param suite `unit` starts nothing; `quick` is unit, databases and first
+ * journeys; `long` is the rest; otherwise all.
  */
 export function filesOf(suite: string | undefined): string[] {
   const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -27,7 +27,7 @@ export function filesOf(suite: string | undefined): string[] {
   })
 }
 
-/** A file's text and that of all helpers of tests that it imports. */
+/** A file's text and that of all test helpers that it imports. */
 function textWithHelpers(file: string, seen = new Set<string>()): string {
   if (seen.has(file) || !file.startsWith('test')) return ''
   seen.add(file)

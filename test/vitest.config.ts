@@ -2,7 +2,10 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { filesOf } from './suites.ts'
 
-/** What is run again with several gateways behind a balancer (TEST_GATEWAYS): what people and agents do, not what processes do. */
+/**
+ * Suites that are repeated with several gateways behind a balancer (TEST_GATEWAYS): journeys of people and agents, not
+ * of processes.
+ */
 const balanced = [
   'journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}',
   'mcp/{eras,http,parity,sessions,x402}',
@@ -12,7 +15,10 @@ const balanced = [
 
 const several = Number(process.env.TEST_GATEWAYS ?? 1) > 1
 
-/** What takes longest begins early, so that nothing waits for it at the end; the two that pause long, one after the other. */
+/**
+ * The slowest files start first, so that the run does not end with them; the two with long pauses run one after the
+ * other.
+ */
 class LongestEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -35,7 +41,7 @@ export default defineConfig({
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
-    // Units share nothing that one could change for another, and half of their time is loading the same modules.
+    // Unit tests share no mutable state, and half of their time is loading the same modules.
     isolate: process.env.SUITE !== 'unit',
     sequence: { sequencer: LongestEarly },
   },

@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
 /**
- * What the mutation runs judge by: of what decides (MUTATED=policies) the tests of the policies alone, which are fast and need
- * nothing else; of what moves money the tests of ledger and spending on the embedded database. Of those not the long ones:
- * the courses of spending and of the books try the database's own functions, which are not mutated.
+ * Tests that judge mutants. For policies (MUTATED=policies): the policies' own tests, which are fast and
+ * self-contained. For money: the ledger and spending tests on the embedded database, without the long property tests,
+ * which exercise the database functions that are not mutated.
  */
 const isPolicies = process.env.MUTATED === 'policies'
 

@@ -1,4 +1,4 @@
-/** Decisions that somebody with write access to the database has made or changed: none is signed, and none stops the others. */
+/** Decisions inserted or changed by a database writer: none is signed, and none blocks the others. */
 import { beforeAll, expect, it } from 'vitest'
 import { createSealRound } from '../../src/audit/seal-decisions.ts'
 import { newId } from '../../src/base/ids.ts'
@@ -20,7 +20,7 @@ onBothEngines('the authenticity of decisions', (database) => {
   })
   const run = (text: string, parameters: readonly string[]) =>
     database().call({ name: `test_${text.length}_${text.slice(7, 40)}`, text }, parameters)
-  /** As a superuser, who can switch triggers off. */
+  /** Runs as a superuser, who can disable triggers. */
   const change = async (set: string, id: string) => {
     await run('alter table decision disable trigger append_only_rows', [])
     await run(`update decision set ${set} where id = $1`, [id])
@@ -39,7 +39,7 @@ onBothEngines('the authenticity of decisions', (database) => {
         .execute()
     ).map(({ reason }) => reason)
 
-  it('is there for every verdict when the answer is given', async () => {
+  it('exists for every verdict by the time of the answer', async () => {
     const poor = await newSpender(database())
     const limited = { dailyMaxMicros: 0n, dailyMaxCount: null }
     const ids = [
@@ -80,18 +80,18 @@ onBothEngines('the authenticity of decisions', (database) => {
     ['another time', `at = at + interval '1 millisecond'`],
     ['other violations', `violations = '[]'`],
     ['another policy', `policy_hash = 'other'`],
-  ])('does not hold for %s', async (_what, set) => {
+  ])('does not verify for %s', async (_what, set) => {
     const [forged, honest] = [await spender.decide({ violations: [violation] }), await spender.decide()]
     await change(set, forged)
     await seal()
     expect([await isSealed(forged), await isSealed(honest)]).toEqual([false, true])
     expect(await alarmsOf(forged)).toEqual(['not_authentic'])
-    // A restarted process finds it again, and raises nothing new.
+    // A restarted process detects it again, without a new alarm.
     await seal()
     expect(await alarmsOf(forged)).toEqual(['not_authentic'])
   })
 
-  it('does not hold for a copy under another id', async () => {
+  it('does not verify for a copy under another id', async () => {
     const id = await spender.decide()
     const copy = newId('dec', noon)
     await run(
@@ -104,11 +104,11 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect(await alarmsOf(copy)).toEqual(['not_authentic'])
   })
 
-  it('is waited for, and reported missing after a minute', async () => {
+  it('is awaited, and reported missing after a minute', async () => {
     const accountId = await openAccount(database(), 1_000_000n)
     const keyId = await openKey(database(), accountId)
     const killed = async () => {
-      // A process that ended between its reserve and the code of a denial by a counter.
+      // A process that died between its reserve and the MAC of a denial by a counter.
       const limits = { dailyMaxMicros: 0n, dailyMaxCount: null }
       const request = spendOf({ accountId, keyId, limits }, 1n)
       const decided = await reserveSpend(database(), { ...request, mac: 'a'.repeat(64) })
@@ -136,7 +136,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect([await alarmsOf(late), await alarmsOf(lost)]).toEqual([[], ['unauthenticated']])
   })
 
-  it('is written once and with it the row is final', async () => {
+  it('is written once and makes the row final', async () => {
     const id = await spender.decide()
     await expect(run('update decision set mac = $2 where id = $1', [id, 'b'.repeat(64)])).rejects.toThrow(
       /append-only/,
@@ -148,18 +148,18 @@ onBothEngines('the authenticity of decisions', (database) => {
     await expect(run('delete from decision where id = $1', [bare])).rejects.toThrow(/append-only/)
   })
 
-  it('does not hold for an id of another time, and reports what is sealed hours after it was decided', async () => {
-    const stranger = await spender.decide({ decisionId: newId('dec', after(-3_600_000)) })
+  it('does not verify for an id of another time, and flags a decision sealed hours late', async () => {
+    const backdated = await spender.decide({ decisionId: newId('dec', after(-3_600_000)) })
     const late = await spender.decide()
     await seal(after(2 * 3_600_000))
-    expect([await isSealed(stranger), await isSealed(late)]).toEqual([false, true])
-    expect([await alarmsOf(stranger), await alarmsOf(late)]).toEqual([
+    expect([await isSealed(backdated), await isSealed(late)]).toEqual([false, true])
+    expect([await alarmsOf(backdated), await alarmsOf(late)]).toEqual([
       ['id_of_another_time'],
       ['sealed_late'],
     ])
   })
 
-  it('is missed in a seal that somebody else has put at the head of the chain', async () => {
+  it('raises an alarm when it is missing from a seal planted at the head of the chain', async () => {
     await seal()
     await spender.decide()
     const chain = await chainOf(database())
@@ -180,7 +180,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     expect(await alarmsOf(`seal ${(head?.sequence ?? 0n) + 1n}`)).toEqual(['seal_not_authentic'])
   })
 
-  it('does not depend on how the database writes JSON', async () => {
+  it('does not depend on the database’s JSON formatting', async () => {
     const facts = { z: 1, a: [1.5, -0, 1e21, 'é ', { nested: null }], amount: '1.250000', found: {} }
     const id = await spender.decide({ facts })
     expect(canonicalJson(facts)).toContain('"z":1')

@@ -1,4 +1,4 @@
-/** Decisions to seal, and what a receipt is verified with. */
+/** Decisions to seal, and the keys that verify a receipt. */
 import type { Clock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -15,7 +15,6 @@ export const settings = {
   origin: 'https://bursar.example',
 }
 
-/** What sealing needs. */
 export const sealingOn = (database: Database, clock: Clock = () => noon) => ({
   database,
   settings,
@@ -23,10 +22,10 @@ export const sealingOn = (database: Database, clock: Clock = () => noon) => ({
   log: silentLog,
 })
 
-/** A signal that never comes. */
+/** A signal that never fires. */
 export const never = new AbortController().signal
 
-/** An agent's key with money behind it. @returns decides on spends, one after the other. */
+/** An agent's key with money. @returns a function that decides on spends, one after the other. */
 export async function newSpender(database: Database) {
   const accountId = await openAccount(database, 1_000_000_000n)
   const keyId = await openKey(database, accountId)
@@ -49,7 +48,7 @@ export async function newSpender(database: Database) {
   }
 }
 
-/** Inserts many decisions at once, as a gateway has authenticated them. @param changes of the rows, after that. */
+/** Inserts many authenticated decisions at once. @param changes to the rows, after authentication. */
 export async function insertDecisions(
   connection: Connection,
   count: number,
@@ -85,7 +84,6 @@ export async function insertDecisions(
   return rows.map(({ id }) => id)
 }
 
-/** The chain as it is stored. */
 export function chainOf(connection: Connection) {
   return connection.kysely.selectFrom('decision_seal').selectAll().orderBy('sequence').execute()
 }

@@ -29,7 +29,7 @@ onBothEngines('sealing', (database) => {
     expect(await chainOf(database())).toEqual([])
   })
 
-  it('puts decisions of every verdict at the end of the chain, by id, once', async () => {
+  it('appends decisions of every verdict to the chain, by id, once', async () => {
     const violations = [
       { rule: 'category', limit: '', used: null, requested: null, remaining: null, resetsAt: null },
     ]
@@ -48,7 +48,7 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
-  it('signs a receipt that says what the row says, and not what the operation noted for itself', async () => {
+  it('signs a receipt of the row’s content, without the operation’s internal notes', async () => {
     const id = await spender.decide()
     await seal()
     const row = await database()
@@ -80,7 +80,7 @@ onBothEngines('sealing', (database) => {
     })
   })
 
-  it('seals what comes in several batches and pages, without a gap', async () => {
+  it('seals several batches and pages without a gap', async () => {
     await insertDecisions(database(), 2_300)
     const before = (await chainOf(database())).length
     expect(await seal()).toBe(2_300)
@@ -90,7 +90,7 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
-  it('goes on where it was after a batch was rolled back', async () => {
+  it('resumes after a batch was rolled back', async () => {
     const before = await chainOf(database())
     const id = await spender.decide()
     const failing: Database = {
@@ -109,7 +109,7 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
-  it('never forks where two seal at once', async () => {
+  it('never forks under concurrent sealing', async () => {
     const rounds = [createSealRound(sealingOn(database())), createSealRound(sealingOn(database()))]
     for (let turn = 0; turn < 5; turn += 1) {
       await insertDecisions(database(), 300)
@@ -124,7 +124,7 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
-  it('walks past the numbers of another server, from which decisions were restored', async () => {
+  it('skips sequence numbers of another server, from which decisions were restored', async () => {
     await insertDecisions(database(), 1, { written_by: '999999999999' })
     const restarted = createSealRound(sealingOn(database()))
     expect(await restarted(never)).toBe(1)
@@ -133,7 +133,7 @@ onBothEngines('sealing', (database) => {
     expect(await intact()).toBeNull()
   })
 
-  it('stops between batches when it is told to', async () => {
+  it('stops between batches on abort', async () => {
     await insertDecisions(database(), 10)
     expect(await createSealRound(sealingOn(database()))(AbortSignal.abort())).toBe(0)
     expect(await seal()).toBe(10)

@@ -27,7 +27,7 @@ onBothEngines('a chain', (database) => {
     ids = (await chainOf(database())).map(({ decision_id }) => decision_id)
   })
 
-  /** What verification says after a change that no trigger stopped. The change is taken back. */
+  /** The verification result after a change that bypassed the triggers. The change is undone. */
   const verifyAfter = async (change: (connection: Connection) => Promise<unknown>, keys = keySet) => {
     const undone = new Error('undone')
     let report: Awaited<ReturnType<typeof verifyChain>> | undefined
@@ -53,7 +53,7 @@ onBothEngines('a chain', (database) => {
       connection.call({ name: `change_${text}_${parameters.length}`.slice(0, 60), text }, parameters)
   const fifth = () => ids[4] ?? ''
 
-  it('is intact as it was sealed', async () => {
+  it('is intact after sealing', async () => {
     const report = await verifyChain(sealedPages(database()), { keySet })
     expect(report).toEqual({ head: await readHead(database()), fault: null })
     expect(report.head.sequence).toBe(BigInt(ROWS))
@@ -67,14 +67,14 @@ onBothEngines('a chain', (database) => {
     ['whose key it was', `update decision set key_id = null where id = $1`],
     ['the policy', `update decision set policy_hash = 'other' where id = $1`],
     ['the hash', `update decision_seal set hash = repeat('a', 64) where decision_id = $1`],
-  ])('tells where %s was changed', async (_what, text) => {
+  ])('reports where %s was changed', async (_what, text) => {
     expect(await verifyAfter(run(text, fifth()))).toMatchObject({
       head: { sequence: 4n },
       fault: { sequence: 5n, decisionId: fifth(), kind: 'content changed' },
     })
   })
 
-  it('tells which decision is gone', async () => {
+  it('reports a deleted decision', async () => {
     expect((await verifyAfter(run('delete from decision where id = $1', fifth())))?.fault).toMatchObject({
       sequence: 5n,
       decisionId: fifth(),
@@ -82,7 +82,7 @@ onBothEngines('a chain', (database) => {
     })
   })
 
-  it('tells where a row of the chain is gone', async () => {
+  it('reports a deleted row of the chain', async () => {
     const change = run('delete from decision_seal where decision_id = $1', fifth())
     expect((await verifyAfter(change))?.fault).toMatchObject({
       sequence: 5n,
@@ -92,12 +92,12 @@ onBothEngines('a chain', (database) => {
     })
   })
 
-  it('tells where a link was changed', async () => {
+  it('reports a changed link', async () => {
     const change = run("update decision_seal set previous = repeat('b', 64) where decision_id = $1", fifth())
     expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'link broken' })
   })
 
-  it('tells where a signature was changed, and which key it does not know', async () => {
+  it('reports a changed signature, and an unknown key', async () => {
     const change = run(
       'update decision_seal set receipt = left(receipt, -4) || reverse(right(receipt, 4)) where decision_id = $1',
       fifth(),
@@ -111,7 +111,7 @@ onBothEngines('a chain', (database) => {
     })
   })
 
-  it('tells where a receipt belongs to another decision', async () => {
+  it('reports a receipt that belongs to another decision', async () => {
     const change = run(
       'update decision_seal set receipt = (select receipt from decision_seal where sequence = 1) where decision_id = $1',
       fifth(),
@@ -119,13 +119,13 @@ onBothEngines('a chain', (database) => {
     expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'receipt contradicts' })
   })
 
-  it('is not fooled by hashes that were made to fit a changed decision', async () => {
+  it('detects a changed decision despite recomputed hashes', async () => {
     const forge = async (connection: Connection) => {
       await run(`update decision set facts = '{"amount":"0.01"}' where id = $1`, fifth())(connection)
       let previous = '0'.repeat(64)
       for await (const page of sealedPages(connection))
         for (const { sequence, content } of page) {
-          if (content === null) throw new Error('gone')
+          if (content === null) throw new Error('missing')
           const hash = chainHash(previous, content)
           await connection.kysely
             .updateTable('decision_seal')
@@ -142,7 +142,7 @@ onBothEngines('a chain', (database) => {
     })
   })
 
-  it('does not take another document of the same key for a receipt', async () => {
+  it('rejects another document signed with the same key as a receipt', async () => {
     const { CompactSign } = await import('jose')
     const [, payload = ''] = ((await chainOf(database()))[4]?.receipt ?? '').split('.')
     const other = await new CompactSign(Buffer.from(payload, 'base64url'))
@@ -152,7 +152,7 @@ onBothEngines('a chain', (database) => {
     expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'signature invalid' })
   })
 
-  it('counts what is not sealed yet', async () => {
+  it('counts unsealed decisions', async () => {
     const undone = new Error('undone')
     await database()
       .transaction(async (connection) => {
@@ -166,7 +166,7 @@ onBothEngines('a chain', (database) => {
       .catch((error: unknown) => expect(error).toBe(undone))
   })
 
-  it('is the same after a trip through an export, and a receipt the same at any time', async () => {
+  it('is unchanged by an export, and receipts are deterministic', async () => {
     const head = await readHead(database())
     const rows: SealedDecision[] = []
     for await (const page of sealedPages(database())) rows.push(...page)
@@ -180,12 +180,12 @@ onBothEngines('a chain', (database) => {
     }
     expect(parseHeader(headerLine(header))).toEqual(header)
     for (const { content, receipt } of rows) {
-      if (content === null) throw new Error('gone')
+      if (content === null) throw new Error('missing')
       expect(await signReceipt(key, { issuer: settings.origin, content })).toBe(receipt)
     }
   })
 
-  it('stops at lines that were dropped, doubled, swapped or cut off', async () => {
+  it('stops at lines that were dropped, doubled, swapped or truncated', async () => {
     const rows: (SealedDecision | null)[] = []
     for await (const page of sealedPages(database())) rows.push(...page)
     const expected = await readHead(database())

@@ -9,7 +9,7 @@ import { spendOf } from '../spending/scene.ts'
 import { open, tell, wallet } from './scene.ts'
 
 onBothEngines('a virtual account', (database) => {
-  it('is one a currency, however often and however many ask', async () => {
+  it('is one per currency, under repeated and concurrent calls', async () => {
     const owner = await newOwner(database(), {})
     const opened = await Promise.all(Array.from({ length: 5 }, () => open(database(), owner)))
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
@@ -37,7 +37,7 @@ onBothEngines('a virtual account', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('credits no amount that is said in another currency', async () => {
+  it('credits no amount in another currency', async () => {
     const owner = await newOwner(database(), {})
     const rupees = await open(database(), owner, { currency: 'INR' })
     for (const currency of ['usd', 'usdc'])
@@ -57,14 +57,14 @@ onBothEngines('a virtual account', (database) => {
     expect(await owned(database(), owner)).toEqual(['INR 12.5 + 0'])
   })
 
-  it('leaves to the chain’s own watch what the provider delivers there', async () => {
+  it('leaves deliveries on chain to the chain’s own watch', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner, { destination: wallet })
     expect(await tell(database(), account, 'payment_processed', {}, false)).toBeNull()
     expect(await owned(database(), owner)).toEqual([])
   })
 
-  it('ends in the same books in every order, and never goes back', async () => {
+  it('results in the same books in every order, and never moves back', async () => {
     const orders = [
       ['funds_received', 'payment_processed', 'refunded'],
       ['refunded', 'payment_processed', 'funds_received'],
@@ -104,7 +104,7 @@ onBothEngines('a virtual account', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
-  it('counts an event once, and nothing of what it does not know', async () => {
+  it('counts an event once, and ignores unknown events', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     const eventId = newId('evt', noon)
@@ -127,7 +127,7 @@ onBothEngines('a virtual account', (database) => {
     ['another currency', { currency: 'EUR' }, 'another_currency'],
     ['another customer', { customer: 'cust_other' }, 'another_customer'],
     ['an amount with an exponent', { amount: '1e3' }, 'no_amount'],
-  ])('is stopped by an event with %s, and goes on when a person says so', async (_what, lie, reason) => {
+  ])('is stopped by an event with %s, and resumes when a person clears it', async (_what, lie, reason) => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     await database()
@@ -150,7 +150,7 @@ onBothEngines('a virtual account', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
-  it('of another account by the name of a known one is booked nowhere, and raises an alarm', async () => {
+  it('with another account’s id is booked nowhere, and raises an alarm', async () => {
     const [owner, other] = [await newOwner(database(), {}), await newOwner(database(), {})]
     const [account, another] = [await open(database(), owner), await open(database(), other)]
     const objectId = `deposit-${account.id}`
@@ -181,20 +181,20 @@ onBothEngines('a virtual account', (database) => {
     expect(await status()).toBe('deactivated')
   })
 
-  it('is replaced where it was deactivated', async () => {
+  it('is replaced after its deactivation', async () => {
     const owner = await newOwner(database(), {})
-    const gone = await open(database(), owner)
-    await tell(database(), gone, 'deactivation', { kind: 'account' })
+    const closed = await open(database(), owner)
+    await tell(database(), closed, 'deactivation', { kind: 'account' })
     const opened = await Promise.all(Array.from({ length: 3 }, () => open(database(), owner)))
     const [replacement] = opened
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
     expect(replacement).toMatchObject({ status: 'active', ordinal: 1 })
-    expect(replacement?.id).not.toBe(gone.id)
-    await tell(database(), gone, 'reactivation', { kind: 'account' })
-    expect((await open(database(), owner)).id).toBe(gone.id)
+    expect(replacement?.id).not.toBe(closed.id)
+    await tell(database(), closed, 'reactivation', { kind: 'account' })
+    expect((await open(database(), owner)).id).toBe(closed.id)
   })
 
-  it('settles a payout, releases one that never left, and takes back one that returned, each once', async () => {
+  it('settles a payout, releases one that was never sent, and reverses one that was returned, each once', async () => {
     const ends = []
     for (const states of [
       ['payment_processed'],

@@ -15,7 +15,7 @@ import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
 import { open, tell, wallet } from './scene.ts'
 
-onBothEngines('a deposit that the bank takes back', (database) => {
+onBothEngines('a deposit that the bank reverses', (database) => {
   const collect = () =>
     collectDebts(
       {
@@ -30,7 +30,7 @@ onBothEngines('a deposit that the bank takes back', (database) => {
       new AbortController().signal,
     )
 
-  it('is taken from what is there, with little on hold', async () => {
+  it('is debited from the available balance, despite small holds', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     await tell(database(), account, 'payment_processed')
@@ -43,7 +43,7 @@ onBothEngines('a deposit that the bank takes back', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 0 + 0.01'])
   })
 
-  it('is owed where it has become a token or is in another currency, and taken from everything there is', async () => {
+  it('becomes a debt after conversion to a token or another currency, and is recovered from every balance', async () => {
     const owner = await newOwner(database(), {})
     const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
     await tell(database(), pounds, 'payment_processed')
@@ -54,7 +54,7 @@ onBothEngines('a deposit that the bank takes back', (database) => {
     await tell(database(), pounds, 'returned')
     expect(await owedBy(database(), owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
-    // 12.50 euros are all of what is left, but for a cent that rounding takes.
+    // 12.50 euros are the whole rest, except for a cent of rounding.
     await tell(database(), euros, 'returned')
     expect(await owedBy(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
     await fund(database(), owner, { USD: '1' })
@@ -64,7 +64,7 @@ onBothEngines('a deposit that the bank takes back', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('is owed in the sum that the bank takes, whatever the rates have done since', async () => {
+  it('is owed in the reversed amount, whatever the rates have done since', async () => {
     const { perEuro, ...table } = await createSandboxRates().latest(noon)
     for (const pound of ['0.42319', '1.69276']) {
       const owner = await newOwner(database(), {})
@@ -81,7 +81,7 @@ onBothEngines('a deposit that the bank takes back', (database) => {
     }
   })
 
-  it('is collected from what was on hold or comes later, as soon as it is free, and no more of it', async () => {
+  it('is recovered from released holds and later income, as soon as available, and at most once', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     const lost = () => balanceOfSystem(database(), receivable('debts'), 'USD')

@@ -1,4 +1,4 @@
-/** A bank with virtual accounts, and what it tells of them, for tests. */
+/** A bank with virtual accounts, and its webhooks, for tests. */
 import { applyBankingEvent } from '../../src/banking/apply-event.ts'
 import { openVirtualAccount, orderVirtualAccount } from '../../src/banking/open-account.ts'
 import type { Destination, VirtualAccount } from '../../src/banking/store.ts'
@@ -22,7 +22,7 @@ const bank = {
   }),
 }
 
-/** A virtual account of an owner, new or the one that is there. */
+/** Returns a virtual account of an owner, opening it if needed. */
 export async function open(
   database: Database,
   accountId: string,
@@ -48,14 +48,13 @@ export async function open(
   return openVirtualAccount({ database, bankingProvider }, ordered)
 }
 
-/** Where deposits may go. */
 export const wallet: Destination = {
   token: 'USDC',
   chain: 'base-sepolia',
   address: '0x000000000000000000000000000000000000dEaD',
 }
 
-/** Tells of a deposit of 12.50, as the webhook does. */
+/** Reports a deposit of 12.50, as the webhook does. */
 export function tell(
   database: Database,
   account: VirtualAccount,

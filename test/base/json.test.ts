@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { canonicalJson, parseJson, toJson } from '../../src/base/json.ts'
 
 describe('parseJson', () => {
-  it('agrees with JSON.parse on every document that JavaScript itself writes', () => {
+  it('matches JSON.parse on every document that JavaScript itself writes', () => {
     const documents = fc
       .jsonValue({ maxDepth: 5 })
       .filter((value) => !JSON.stringify(value).includes('__proto__'))
@@ -16,7 +16,7 @@ describe('parseJson', () => {
   })
 
   it.each(['1.10', '1e2', '0.10000000000000000001', '12345678901234567890', '-0', '1E400', '1.0'])(
-    'keeps the text of %s, which a JavaScript number would not give back',
+    'preserves the text of %s, which a JavaScript number would not',
     (text) => {
       expect(String(parseJson(text))).toBe(text)
       expect(typeof parseJson(text)).toBe('object')
@@ -33,23 +33,23 @@ describe('parseJson', () => {
     ['once escaped', '{"amount":1,"\\u0061mount":1}'],
     ['deep inside', '[{"a":{"b":[],"b":[]}}]'],
     ['with equal objects', '{"a":{"b":1},"a":{"b":1}}'],
-  ])('refuses a member that occurs twice %s', (_name, text) => {
+  ])('rejects a duplicate member %s', (_name, text) => {
     expect(() => parseJson(text)).toThrow(/occurs twice/)
   })
 
-  it('takes the same name in different objects, and colons within texts', () => {
+  it('accepts the same name in different objects, and colons within texts', () => {
     const text = '[{"a":1},{"a":1,"b:c":"d:\\":e"}]'
     expect(parseJson(text)).toEqual(JSON.parse(text))
   })
 
   it.each(['{"__proto__":{"isAdmin":true}}', '{"a":[{"__proto__":1}]}', '{"\\u005f_proto__":1}'])(
-    'refuses %s',
+    'rejects %s',
     (text) => {
       expect(() => parseJson(text)).toThrow(SyntaxError)
     },
   )
 
-  it('takes names that objects inherit', () => {
+  it('accepts names that objects inherit', () => {
     expect(parseJson('{"constructor":1,"toString":2,"hasOwnProperty":3}')).toEqual(
       JSON.parse('{"constructor":1,"toString":2,"hasOwnProperty":3}'),
     )
@@ -60,15 +60,15 @@ describe('parseJson', () => {
     ['half a surrogate pair', '["\\ud800"]'],
     ['the other half', '"\\udc00x"'],
     ['half a pair in a name', '{"\\ud83d":1}'],
-  ])('refuses %s, which no database stores', (_name, text) => {
+  ])('rejects %s, which no database stores', (_name, text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError)
   })
 
-  it('takes whole surrogate pairs', () => {
+  it('accepts complete surrogate pairs', () => {
     expect(parseJson('"\\ud83d\\ude00 😀"')).toBe('😀 😀')
   })
 
-  it('refuses nesting deeper than 64, and counts no bracket within a text', () => {
+  it('rejects nesting deeper than 64, and ignores brackets within texts', () => {
     const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
     expect(() => parseJson(nested(64))).not.toThrow()
     expect(() => parseJson(nested(65))).toThrow(/nested deeper/)
@@ -78,7 +78,7 @@ describe('parseJson', () => {
   })
 
   it.each(['', ' ', '{', '[1,]', '{"a":1,}', "{'a':1}", 'NaN', '01', '+1', '1.', '\ufeff{}', '{} x', '"\t"'])(
-    'refuses %j as a SyntaxError',
+    'rejects %j with a SyntaxError',
     (text) => {
       expect(() => parseJson(text)).toThrow(SyntaxError)
     },
@@ -86,7 +86,7 @@ describe('parseJson', () => {
 })
 
 describe('canonicalJson', () => {
-  it('writes the example of RFC 8785, section 3.2.2', () => {
+  it('matches the example of RFC 8785, section 3.2.2', () => {
     const value = {
       numbers: [Number('333333333.33333329'), 1e30, 4.5, 2e-3, 0.000000000000000000000000001],
       string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/',
@@ -97,7 +97,7 @@ describe('canonicalJson', () => {
     )
   })
 
-  it('sorts by UTF-16 code units, as RFC 8785, section 3.2.3, shows', () => {
+  it('sorts by UTF-16 code units, as in RFC 8785, section 3.2.3', () => {
     const value = {
       '\u20ac': 'Euro Sign',
       '\r': 'Carriage Return',
@@ -119,7 +119,7 @@ describe('canonicalJson', () => {
     ])
   })
 
-  it('is the same for the same members in any order', () => {
+  it('is equal for the same members in any order', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
         const turned = Object.fromEntries(Object.entries(value).reverse())
@@ -128,7 +128,7 @@ describe('canonicalJson', () => {
     )
   })
 
-  it('counts bigints and dates as their texts, and leaves out what is undefined', () => {
+  it('writes bigints and dates as texts, and omits undefined members', () => {
     expect(canonicalJson({ units: 10n ** 20n, at: new Date(0), absent: undefined })).toBe(
       '{"at":"1970-01-01T00:00:00.000Z","units":"100000000000000000000"}',
     )
@@ -137,7 +137,7 @@ describe('canonicalJson', () => {
 })
 
 describe('toJson', () => {
-  it('answers a plain copy, as it looks after a trip over the wire', () => {
+  it('returns a plain copy, equal to a round trip over the wire', () => {
     expect(toJson({ at: new Date(0), absent: undefined, list: [undefined] })).toEqual({
       at: '1970-01-01T00:00:00.000Z',
       list: [null],

@@ -5,14 +5,14 @@ const key = Buffer.from('a data key of thirty-two letters')
 const ada = { purpose: 'mfa', owner: 'acct_ada' }
 
 describe('a seal', () => {
-  it('gives back what was sealed, and never looks the same twice', () => {
+  it('restores the sealed text, and never looks the same twice', () => {
     for (const text of ['', 'JBSWY3DPEHPK3PXP', 'é'.repeat(1000)]) {
       expect(unseal(key, ada, seal(key, ada, text))).toBe(text)
       expect(Buffer.from(seal(key, ada, text))).not.toEqual(Buffer.from(seal(key, ada, text)))
     }
   })
 
-  it('opens for its own key, purpose and owner alone, and not where a bit was changed', () => {
+  it('opens only with its own key, purpose and owner, and only unchanged', () => {
     const sealed = seal(key, ada, 'secret')
     expect(() => unseal(Buffer.from('another key of thirty-two letter'), ada, sealed)).toThrow()
     expect(() => unseal(key, { ...ada, purpose: 'kyc' }, sealed)).toThrow()
@@ -27,7 +27,7 @@ describe('a seal', () => {
 })
 
 describe('a keyed hash', () => {
-  it('is the same for the same key, purpose and value, and another for any other', () => {
+  it('is equal for the same key, purpose and value, and differs for any other', () => {
     const hash = keyedHash(key, 'destination', 'email:ada@example.com')
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
     expect(keyedHash(key, 'destination', 'email:ada@example.com')).toBe(hash)
@@ -38,7 +38,7 @@ describe('a keyed hash', () => {
 })
 
 describe('a derived seed', () => {
-  it('is the same 32 bytes for the same key and purpose, and others for any other', () => {
+  it('is the same 32 bytes for the same key and purpose, and differs for any other', () => {
     const seed = derivedSeed(key, 'receipts')
     expect(seed).toHaveLength(32)
     expect(derivedSeed(key, 'receipts')).toEqual(seed)

@@ -3,7 +3,7 @@ import { createWaiters } from '../../src/base/waiters.ts'
 
 const never = new AbortController().signal
 
-it('looks once a round for all who wait, and not at all where nobody does', async () => {
+it('polls once a round for all waiters, and not at all without waiters', async () => {
   const asked: (readonly string[])[] = []
   const there = new Map<string, number>()
   const lookout = createWaiters<number>({
@@ -15,11 +15,11 @@ it('looks once a round for all who wait, and not at all where nobody does', asyn
   })
   const all = Array.from({ length: 400 }, (_, at) => lookout.until(`id-${at % 200}`, never))
   const given = new AbortController()
-  const gone = lookout.until('gone', given.signal)
+  const aborted = lookout.until('gone', given.signal)
   await expect.poll(() => asked.length).toBeGreaterThan(2)
   expect(asked.at(-1)).toHaveLength(201)
   given.abort()
-  expect(await gone).toBeUndefined()
+  expect(await aborted).toBeUndefined()
   for (let at = 0; at < 200; at += 1) there.set(`id-${at}`, at)
   expect(await Promise.all(all)).toEqual(Array.from({ length: 400 }, (_, at) => at % 200))
   const rounds = asked.length
@@ -27,7 +27,7 @@ it('looks once a round for all who wait, and not at all where nobody does', asyn
   expect(asked.length).toBe(rounds)
 })
 
-it('tells those who wait where it cannot look', async () => {
+it('rejects the waiters when polling fails', async () => {
   const lookout = createWaiters({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
   await expect(lookout.until('a', never)).rejects.toThrow('away')
 })

@@ -1,4 +1,4 @@
-/** The floor: a bare Hono route that takes the same JSON and answers some, in a process of its own. */
+/** The floor: a bare Hono route that takes the same JSON and returns some, in a process of its own. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 

@@ -1,6 +1,6 @@
 /**
- * What a decision on a card purchase takes, beside the bare spend call, on PostgreSQL: open loop at 500 a second, so that a
- * slow answer does not slow the next question, and then as many as it can. `npx tsx test/bench/cards.ts`, about 20 seconds.
+ * Cost of a card decision, next to the bare spend call, on PostgreSQL: open loop at 500 a second, so that a slow answer
+ * does not delay the next request, and then at saturation. `npx tsx test/bench/cards.ts`, about 20 seconds.
  */
 import { pathToFileURL } from 'node:url'
 import { newId } from '../../src/base/ids.ts'
@@ -24,7 +24,9 @@ const SECONDS = 4
 const LANES = 16
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-/** One measurement. @property p50 milliseconds, at {@link PER_SECOND}. @property rate decisions a second at saturation. */
+/**
+ * One measurement. @property p50 milliseconds, at {@link PER_SECOND}. @property rate decisions a second at saturation.
+ */
 export interface CardBenchLine {
   readonly name: string
   readonly p50: number
@@ -32,7 +34,7 @@ export interface CardBenchLine {
   readonly rate: number
 }
 
-/** Measures both, in turns. @param serverUrl a PostgreSQL server. */
+/** Measures both, alternating. @param serverUrl a PostgreSQL server. */
 export async function benchCards(serverUrl: string): Promise<readonly CardBenchLine[]> {
   const { url, drop } = await createTestDatabase(serverUrl)
   const database = await openPostgres({ url })
@@ -40,7 +42,7 @@ export async function benchCards(serverUrl: string): Promise<readonly CardBenchL
     await database.migrate()
     const cards = await Promise.all(Array.from({ length: CARDS }, () => boundCard(database)))
     const spend = (index: number) => bareSpend(database, cards[index % CARDS])
-    const parts = asTheGatewayHasThem(database)
+    const parts = cachedControls(database)
     const decide = (index: number) => webhook(parts, cards[index % CARDS])
     for (const ask of [spend, decide]) await saturate(ask, 1)
     return [
@@ -57,8 +59,8 @@ export async function benchCards(serverUrl: string): Promise<readonly CardBenchL
   }
 }
 
-/** Rail controls have a short memory in a gateway, so here too. */
-function asTheGatewayHasThem(database: Database): CardAuthorizationDependencies {
+/** Caches rail controls briefly, as a gateway does. */
+function cachedControls(database: Database): CardAuthorizationDependencies {
   const controls = createDatabaseRailControls({ database, defaultEnabled: true })
   return partsOn(database, { railControls: cachedRailControls({ controls, clock: () => new Date() }) })
 }
@@ -79,7 +81,7 @@ async function bareSpend(database: Database, card: Card | undefined): Promise<vo
   if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
 }
 
-/** What the webhook does with a request, from its bytes to the answer. */
+/** The webhook's work on a request, from its bytes to the answer. */
 async function webhook(parts: CardAuthorizationDependencies, card: Card | undefined): Promise<void> {
   const body = JSON.stringify({
     event_type: 'card_authorization.approval_request',
@@ -109,18 +111,18 @@ function isAuthorization(message: ReturnType<typeof readMessage>): message is Ca
 
 async function openLoop(ask: (index: number) => Promise<void>): Promise<{ p50: number; p99: number }> {
   const times: number[] = []
-  const asked: Promise<void>[] = []
+  const answers: Promise<void>[] = []
   const start = performance.now()
   for (let index = 0; index < PER_SECOND * SECONDS; index += 1) {
     const due = start + (index * 1_000) / PER_SECOND
     while (performance.now() < due) await new Promise((resolve) => setTimeout(resolve, 1))
-    asked.push(
+    answers.push(
       ask(index).then(() => {
         times.push(performance.now() - due)
       }),
     )
   }
-  await Promise.all(asked)
+  await Promise.all(answers)
   times.sort((left, right) => left - right)
   const at = (part: number) => times[Math.floor(times.length * part)] ?? 0
   return { p50: at(0.5), p99: at(0.99) }
@@ -139,7 +141,6 @@ async function saturate(ask: (index: number) => Promise<void>, seconds: number):
   return done / seconds
 }
 
-/** A line as it is printed. */
 export function cardBenchText({ name, p50, p99, rate }: CardBenchLine): string {
   return `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms at ${PER_SECOND}/s; ${rate.toFixed(0)}/s at most`
 }

@@ -1,7 +1,7 @@
 /**
- * Confirmed transfers on the local chain: the bare chain's own rate for an ERC-20 transfer (every sender signs, broadcasts and
- * waits for its receipt), against operations of smart accounts that travel in bundles, and against the whole of a transfer
- * with its reservation, books and rows in PostgreSQL. In turns on one node. `npx tsx test/bench/chain.ts`, about 40 seconds.
+ * Confirmed transfers on the local chain: the bare chain's own rate for an ERC-20 transfer (every sender signs,
+ * broadcasts and waits for its receipt), against bundled operations of smart accounts, and against whole transfers with
+ * reservation, books and rows in PostgreSQL. Alternating on one node. `npx tsx test/bench/chain.ts`, about 40 seconds.
  */
 import { pathToFileURL } from 'node:url'
 import { encodeFunctionData } from 'viem'
@@ -21,7 +21,7 @@ import { newAddress, transferOf, walletOf } from '../contracts/chain.ts'
 import { createTestDatabase } from '../engines.ts'
 import { openFundedAccount, orderOf, sendingOn } from '../wallets/scene.ts'
 
-/** How many senders wait for their transfer before they send the next. */
+/** Senders, each waiting for its transfer before it sends the next. */
 const SENDERS = 64
 /** Odd: the round with the median ratio counts. */
 const ROUNDS = 3
@@ -34,7 +34,7 @@ export interface ChainBenchLine {
   readonly floor: number
 }
 
-/** Measures. @param serverUrl of the PostgreSQL server. */
+/** Runs the benchmark. @param serverUrl of the PostgreSQL server. */
 export async function benchChain(serverUrl: string): Promise<readonly ChainBenchLine[]> {
   const node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
   const chain = await connectRpcChain({ url: node.url, clock: systemClock, log: silentLog })
@@ -57,7 +57,7 @@ export async function benchChain(serverUrl: string): Promise<readonly ChainBench
   }
 }
 
-/** Sends one transfer of a sender and returns when it is confirmed. */
+/** Sends one transfer of a sender and resolves when it is confirmed. */
 type Send = (sender: number) => Promise<void>
 
 async function compare(name: string, bare: Send, ours: Send): Promise<ChainBenchLine> {
@@ -151,7 +151,6 @@ async function wholeSenders(
   }
 }
 
-/** A line as people read it. */
 export function chainBenchText({ name, rate, floor }: ChainBenchLine): string {
   return `${name}: ${rate.toFixed(0)}/s, bare ERC-20 transfers ${floor.toFixed(0)}/s, ratio ${(rate / floor).toFixed(2)}`
 }

@@ -1,6 +1,6 @@
 /**
- * Orders through the whole path (HTTP, policy, hold, broker, fill, books) on PostgreSQL, and what a swap quote adds to the
- * slowest aggregator. `npx tsx test/bench/investing.ts`, about 20 seconds.
+ * Orders through the whole path (HTTP, policy, hold, broker, fill, books) on PostgreSQL, and a swap quote's overhead
+ * over the slowest aggregator. `npx tsx test/bench/investing.ts`, about 20 seconds.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -16,7 +16,7 @@ const ORDERS_EACH = 40
 const QUOTES = 40
 const SLOWEST_MS = 50
 
-/** Orders a second, and the milliseconds that a quote takes beside its slowest aggregator. */
+/** Orders a second, and the overhead of a quote over its slowest aggregator in milliseconds. */
 export async function benchInvesting(
   serverUrl: string,
 ): Promise<{ readonly orders: number; readonly quoteOverheadMs: number }> {
@@ -26,7 +26,7 @@ export async function benchInvesting(
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"message":"no route"}')
   }).listen(0, '127.0.0.1')
   await once(vendor, 'listening')
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = vendor.address() as AddressInfo
   const env = { DATABASE_URL: url, CHAIN: 'simulated', RATE_MUTATIONS: '1000000/60' }
   const gateway = await startGateway(env)
@@ -73,7 +73,7 @@ async function quoteOverhead(person: Person): Promise<number> {
       amountIn: String(100 + count),
     })
     const took = performance.now() - start
-    // Once its breaker is open a vendor is not waited for any more.
+    // Once its breaker is open, a vendor is skipped.
     if (took >= SLOWEST_MS) times.push(took - SLOWEST_MS)
   }
   times.sort((left, right) => left - right)

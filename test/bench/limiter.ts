@@ -1,4 +1,4 @@
-/** What counting one request costs: in memory, and in Redis beside a bare `INCR` on a connection of the same kind. */
+/** Cost of counting one request: in memory, and in Redis next to a bare `INCR` on a connection of the same kind. */
 import { Redis } from 'ioredis'
 import { systemClock } from '../../src/base/clock.ts'
 import { createMemoryRateLimiter } from '../../src/providers/rate-limiter/memory.ts'
@@ -9,14 +9,14 @@ const REQUESTS = 20_000
 const CALLERS = 16
 const limit = { count: 150, seconds: 60 }
 
-/** Microseconds a request, with 16 callers. @property incr of a bare `INCR`; null where there is no Redis. */
+/** Microseconds a request, with 16 callers. @property incr of a bare `INCR`; null without Redis. */
 export interface LimiterFigures {
   readonly memory: number
   readonly redis: number | null
   readonly incr: number | null
 }
 
-/** Measures, the best of three rounds by turns. @param redisUrl a Redis server, if there is one. */
+/** Runs the benchmark: the best of three alternating rounds. @param redisUrl a Redis server, if there is one. */
 export async function benchLimiter(redisUrl: string | undefined): Promise<LimiterFigures> {
   const memory = await best(takes(createMemoryRateLimiter()))
   if (redisUrl === undefined) return { memory, redis: null, incr: null }

@@ -1,6 +1,7 @@
 /**
- * What the protocol costs: our processor time for a `tools/call` of each era against that of a bare SDK server with one echo
- * tool, and against the same operation run without a protocol. In one process, in turns. `npx tsx test/bench/mcp.ts`, 20 seconds.
+ * Cost of the MCP protocol: processor time for a `tools/call` of each era against that of a bare SDK server with one
+ * echo tool, and against the same operation without a protocol. In one process, alternating. `npx tsx
+ * test/bench/mcp.ts`, 20 seconds.
  */
 
 import { pathToFileURL } from 'node:url'
@@ -28,7 +29,6 @@ export interface McpBenchLine {
   readonly micros: number
 }
 
-/** Measures. */
 export async function benchMcp(): Promise<readonly McpBenchLine[]> {
   const database = await openPglite({ directory: 'memory', now: systemClock, log: silentLog })
   try {
@@ -43,8 +43,8 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       ending: new AbortController().signal,
     })
     const context = tools.find(({ name }) => name === 'context')
-    if (context === undefined) throw new Error('there is no operation rails.list')
-    const ask = async (message: object, headers: Record<string, string> = {}) => {
+    if (context === undefined) throw new Error('operation rails.list is missing')
+    const send = async (message: object, headers: Record<string, string> = {}) => {
       const body = Buffer.from(JSON.stringify(message))
       const request = new Request(`${origin}/mcp`, {
         method: 'POST',
@@ -53,7 +53,7 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
       })
       const from = { requestId: 'req_bench', now: noon, clientAddress: '127.0.0.1' }
       const response = await handle({ request, body, principal, ...from })
-      // Reading text of it is the client's work.
+      // Reading the text is the client's work.
       const bytes = Buffer.from(await response.arrayBuffer())
       if (response.status !== 200 || bytes.includes('"isError":true'))
         throw new Error(bytes.toString('utf8', 0, 300))
@@ -85,11 +85,11 @@ export async function benchMcp(): Promise<readonly McpBenchLine[]> {
     const works: Record<string, () => Promise<unknown>> = {
       'the operation, without a protocol': () => run(context, callOf(services, principal), {}),
       'a bare SDK server with one echo tool': echo,
-      'tools/call of 2025': () => ask(call),
-      'tools/call of 2026': () => ask(modern('tools/call', call.params), modernHeaders),
-      'tools/list of 2025': () => ask({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      'tools/call of 2025': () => send(call),
+      'tools/call of 2026': () => send(modern('tools/call', call.params), modernHeaders),
+      'tools/list of 2025': () => send({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
       'tools/list of 2026': () =>
-        ask(modern('tools/list', {}), { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }),
+        send(modern('tools/list', {}), { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }),
     }
     const measured = new Map<string, number[]>()
     for (let round = 0; round <= ROUNDS; round += 1)
@@ -130,7 +130,7 @@ async function echo(): Promise<void> {
   if (!Buffer.from(await response.arrayBuffer()).includes('hello')) throw new Error('no echo')
 }
 
-/** The lines as people read them: a call also less what the operation itself takes, which is the protocol's own part. */
+/** The printed lines: a call also minus the operation itself, which leaves the protocol's own part. */
 export function mcpBenchText(lines: readonly McpBenchLine[]): string[] {
   const microsOf = (start: string) => lines.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
   const [bare, operation] = [microsOf('a bare'), microsOf('the operation')]

@@ -1,4 +1,4 @@
-/** What watching costs a request: `npx tsx test/bench/metrics.ts`. */
+/** Cost of metrics per request: `npx tsx test/bench/metrics.ts`. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { VERSION } from '../../src/base/version.ts'

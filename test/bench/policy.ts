@@ -1,4 +1,4 @@
-/** What deciding costs alone, without a database. `npx tsx test/bench/policy.ts`, about two seconds. */
+/** Cost of a decision alone, without a database. `npx tsx test/bench/policy.ts`, about two seconds. */
 import { pathToFileURL } from 'node:url'
 import { needsApproval } from '../../policies/approval.ts'
 import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
@@ -9,7 +9,7 @@ import type { SpendFacts } from '../../policies/spend.ts'
 const now = new Date('2026-11-20T12:00:00.000Z')
 const payees = Array.from({ length: 50 }, (_, index) => `0x${index.toString(16).padStart(40, '0')}`)
 
-/** Every rule of a policy, with a list of payees of a usual length. */
+/** Every rule of a policy, with a payee list of typical length. */
 const document = {
   perTransaction: { max: '50' },
   dailyBudget: { max: '500', maxCount: 100 },
@@ -54,7 +54,7 @@ export function benchPolicy(): { evaluationMicros: number; parseMicros: number }
   }
 }
 
-/** The mean of a run, after one that only warms up. */
+/** The mean of a run, after a warm-up run. */
 function microsOf(work: () => void, times: number): number {
   for (let turn = 0; turn < times; turn += 1) work()
   const start = performance.now()

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: one table, every line a ratio to a floor or a peer that is measured in the same run. Bounded; stops by
- * itself after some ten minutes. Progress goes to standard error; the table to standard output and to `RESULTS.md`.
+ * `npm run bench`: one table, every line a ratio to a floor or a peer that is measured in the same run. Bounded to
+ * about ten minutes. Progress goes to standard error; the table to standard output and to `RESULTS.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -19,7 +19,10 @@ import { benchSpend } from './spend.ts'
 import { benchTransfer } from './transfer.ts'
 import { benchX402 } from './x402.ts'
 
-/** One line. @property ratio ours to the floor's or the peer's, as the heading of its part says; null: the figure stands alone. */
+/**
+ * One line. @property ratio ours to the floor's or the peer's, as its part's heading says; null for a figure without a
+ * reference.
+ */
 interface Row {
   readonly what: string
   readonly ours: string
@@ -34,7 +37,7 @@ interface Part {
 
 const serverUrl = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 const started = performance.now()
-const say = (text: string) =>
+const progress = (text: string) =>
   process.stderr.write(`[${((performance.now() - started) / 1_000).toFixed(0).padStart(4)} s] ${text}\n`)
 const perSecond = (rate: number) => `${rate.toFixed(0)}/s`
 const ms = (time: number) => `${time.toFixed(1)} ms`
@@ -42,11 +45,11 @@ const micros = (time: number) => `${time.toFixed(time < 10 ? 2 : 0)} µs`
 const parts: Part[] = []
 const add = (title: string, rows: readonly Row[]) => {
   parts.push({ title, rows })
-  say(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
+  progress(`${title}: ${rows.map(({ ratio }) => (ratio === null ? '–' : ratio.toFixed(2))).join(' ')}`)
 }
 
-// First: processor time is counted, and what other parts leave behind in memory would be collected on its account.
-say('MCP')
+// First: it counts processor time, which would include collecting the garbage of other parts.
+progress('MCP')
 const mcp = await benchMcp()
 const microsOf = (start: string) => mcp.find(({ name }) => name.startsWith(start))?.micros ?? Number.NaN
 const bareServer = microsOf('a bare')
@@ -67,7 +70,7 @@ add('MCP in one process, processor time a request, to a bare SDK server with one
     })),
 ])
 
-say('spends')
+progress('spends')
 const spends = (await benchSpend()).lines
 add(
   'Spends a second through the queue, to pgbench calling the same function (PostgreSQL, fsync on)',
@@ -80,11 +83,11 @@ add(
 )
 const pgbench = spends[0]?.floor ?? Number.NaN
 
-say('transfers')
+progress('transfers')
 const [bare, ...transfers] = await benchTransfer(serverUrl)
 if (bare === undefined) throw new Error('the bare route was not measured')
 add(
-  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route that takes the same body',
+  'Signed transfers a second (simulated chain, 16 connections), to a bare Hono route with the same body',
   transfers.map(({ name, rate, p50, p99 }) => ({
     what: `${name}; p50 ${p50} ms, p99 ${p99} ms`,
     ours: perSecond(rate),
@@ -103,7 +106,7 @@ if (whole !== undefined)
     },
   ])
 
-say('confirmed transfers on the local chain')
+progress('confirmed transfers on the local chain')
 add(
   'Confirmed transfers a second on the local chain, to its own rate for the same ERC-20 transfer (64 senders)',
   (await benchChain(serverUrl)).map(({ name, rate, floor }) => ({
@@ -115,7 +118,7 @@ add(
 )
 
 await checkpoint()
-say('card decisions')
+progress('card decisions')
 const cards = await benchCards(serverUrl)
 const spendCall = cards.find(({ name }) => name.includes('spend'))
 add(
@@ -128,7 +131,7 @@ add(
   })),
 )
 
-say('x402')
+progress('x402')
 const x402Rows = async (engine: string, databaseUrl: string | null): Promise<readonly Row[]> =>
   (await benchX402(databaseUrl)).map(({ name, stock, ours, unit }) => ({
     what: `${engine}, ${name}`,
@@ -145,7 +148,7 @@ try {
   await ledger.drop()
 }
 
-say('limits and policies')
+progress('limits and policies')
 const { memory, redis, incr } = await benchLimiter(process.env.TEST_REDIS_URL)
 const { evaluationMicros, parseMicros } = benchPolicy()
 add('Counting a request (16 callers), to a bare INCR; and a policy with every rule', [
@@ -162,7 +165,7 @@ add('Counting a request (16 callers), to a bare INCR; and a policy with every ru
   { what: 'such a policy parsed', ours: micros(parseMicros), floor: '', ratio: null },
 ])
 
-say('investing and swaps')
+progress('investing and swaps')
 const investing = await benchInvesting(serverUrl)
 add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench calling the spend function', [
   {
@@ -179,8 +182,8 @@ add('Orders a second through the whole path (PostgreSQL, 16 people), to pgbench 
   },
 ])
 
-say('scaling')
-const scaling = await benchScaling(serverUrl, say)
+progress('scaling')
+const scaling = await benchScaling(serverUrl, progress)
 for (const [title, lines] of [
   ['A transfer through the whole gateway (PostgreSQL), median to that of the first line: keys', scaling.keys],
   ['The same: past transfers of the same account', scaling.transfers],
@@ -202,19 +205,21 @@ add('Memory, to that before', [
 const table = textOf(parts, await postgresVersion())
 process.stdout.write(table)
 writeFileSync(new URL('RESULTS.md', import.meta.url), table)
-say('written to test/bench/RESULTS.md')
+progress('written to test/bench/RESULTS.md')
 
 async function postgresVersion(): Promise<string> {
-  const [row] = z.tuple([z.object({ server_version: z.string() })]).parse(await ask('show server_version'))
+  const [row] = z
+    .tuple([z.object({ server_version: z.string() })])
+    .parse(await runStatement('show server_version'))
   return row.server_version
 }
 
-/** What earlier parts wrote is on disk before a latency is measured, not meanwhile. */
+/** Flushes the writes of earlier parts to disk before a latency is measured. */
 async function checkpoint(): Promise<void> {
-  await ask('checkpoint')
+  await runStatement('checkpoint')
 }
 
-async function ask(statement: string): Promise<readonly unknown[]> {
+async function runStatement(statement: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
   try {

@@ -1,7 +1,7 @@
 /**
- * What history and company cost: the same transfer through the whole gateway (PostgreSQL, simulated chain) with ever more
- * transfers behind it and ever more keys beside it, as a ratio to the first measurement of the same run; and what 100,000
- * requests leave in memory. `npx tsx test/bench/scaling.ts`, about five minutes; TRANSFERS and KEYS choose other steps.
+ * Cost of history and of other accounts: the same transfer through the whole gateway (PostgreSQL, simulated chain) with
+ * ever more past transfers and ever more keys, as a ratio to the first measurement of the same run; and memory after
+ * 100,000 requests. `npx tsx test/bench/scaling.ts`, about five minutes; TRANSFERS and KEYS choose other steps.
  */
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
@@ -15,7 +15,7 @@ import { askJson } from '../journeys/people.ts'
 const TRANSFERS = numbers(process.env.TRANSFERS) ?? [1_000, 100_000, 1_000_000]
 const KEYS = numbers(process.env.KEYS) ?? [10, 1_000, 100_000]
 const MEMORY_REQUESTS = 100_000
-/** Sent one after another: what is asked is the cost of one, not how many there can be at once. */
+/** Sent one after another: this measures the cost of one, not concurrency. */
 const SAMPLE = 300
 
 /** One step. @property ratio its median to the first step's. */
@@ -26,14 +26,12 @@ export interface ScalingLine {
   readonly ratio: number
 }
 
-/** What memory was, in MB. */
 export interface MemoryLine {
   readonly before: number
   readonly after: number
   readonly requests: number
 }
 
-/** Measures all steps on a database of its own. */
 export async function benchScaling(
   serverUrl: string,
   progress: (text: string) => void,
@@ -121,7 +119,7 @@ function sender(origin: string, key: string): () => Promise<void> {
   }
 }
 
-/** Copies of the last transfer with all that was written for it, one for each minute of the past, of the same account and key. */
+/** Copies the last transfer with all its rows, one for each past minute, for the same account and key. */
 async function fillTransfers(client: pg.Client, count: number): Promise<void> {
   const { rows } = await client.query('select count(*)::int as count from transfer')
   const [{ count: present }] = z.tuple([z.object({ count: z.int() })]).parse(rows)
@@ -155,7 +153,7 @@ async function fillTransfers(client: pg.Client, count: number): Promise<void> {
   await client.query('analyze')
 }
 
-/** Other people, each with a key that was used today. */
+/** Other accounts, each with a key that was used today. */
 async function fillKeys(client: pg.Client, count: number): Promise<void> {
   const id = (prefix: string) => `'${prefix}_00' || lpad(i::text, 24, '0')`
   await client.query(`
@@ -188,7 +186,7 @@ async function memoryOf(gateway: Gateway, key: string): Promise<MemoryLine> {
   return { before, after: residentMb(gateway), requests: MEMORY_REQUESTS }
 }
 
-/** What the process has in memory, in MB. */
+/** Memory of the process, in MB. */
 function residentMb({ process: { pid } }: Gateway): number {
   const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Math.round(Number(kilobytes) / 1024)
@@ -198,15 +196,14 @@ function numbers(text: string | undefined): readonly number[] | undefined {
   return text?.split(',').map(Number)
 }
 
-/** A step as text. */
 export function scalingText({ name, p50, p99, ratio }: ScalingLine): string {
   return `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const say = (text: string) => process.stderr.write(`… ${text}\n`)
+  const report = (text: string) => process.stderr.write(`… ${text}\n`)
   const serverUrl = testServerUrl ?? 'postgres://postgres@127.0.0.1:5432/postgres'
-  const { keys, transfers, memory } = await benchScaling(serverUrl, say)
+  const { keys, transfers, memory } = await benchScaling(serverUrl, report)
   for (const line of [...keys, ...transfers]) process.stdout.write(`${scalingText(line)}\n`)
   process.stdout.write(`memory: ${memory.before} → ${memory.after} MB after ${memory.requests} requests\n`)
 }

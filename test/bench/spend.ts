@@ -1,8 +1,9 @@
 /**
- * What a spend costs. (a) Many keys: our client through the queue against pgbench calling the same function with parameters of
- * the same distribution, with as many callers as connections and with as many as a gateway has. (b) One hot key: the queue, which sends together what comes together, against pgbench calling one by
- * one, in turns. Times depend on the machine; the ratios do not much. `npx tsx test/bench/spend.ts`, about 50 seconds, on
- * TEST_DATABASE_URL or the local server.
+ * Cost of a spend. (a) Many keys: our client through the queue against pgbench calling the same function with
+ * parameters of the same distribution, with as many callers as connections and with as many as a gateway has. (b) One
+ * hot key: the queue, which batches concurrent spends, against pgbench calling one by one, alternating. Times depend on
+ * the machine; the ratios vary little. `npx tsx test/bench/spend.ts`, about 50 seconds, on TEST_DATABASE_URL or the
+ * local server.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,7 +23,7 @@ const KEYS = 10_000
 const ROUNDS = 3
 const at = new Date('2026-11-20T12:00:00.000Z')
 
-/** How the spends of a measurement are spread. @property lanes callers that wait for their answer before the next. */
+/** Distribution of a measurement's spends. @property lanes callers that wait for their answer before the next. */
 interface Load {
   readonly name: string
   readonly keys: number
@@ -46,7 +47,7 @@ export interface SpendBenchLine {
   readonly ratio: number
 }
 
-/** Measures every load, in turns with pgbench so that a busy machine slows both. */
+/** Measures every load, alternating with pgbench so that a busy machine slows both. */
 export async function benchSpend(): Promise<{ lines: readonly SpendBenchLine[] }> {
   const { url, drop } = await createTestDatabase(
     testServerUrl ?? 'postgres://postgres@127.0.0.1:5432/postgres',
@@ -134,7 +135,7 @@ async function spendFor(database: Database, { keys, lanes, seconds }: Load): Pro
   let spends = 0
   const lane = async (first: number): Promise<void> => {
     for (let turn = first; performance.now() < end; turn += 1) {
-      // A stride that is prime to the number of keys goes through all of them, evenly and out of order.
+      // A stride that is coprime to the number of keys visits all of them, evenly and out of order.
       const { verdict } = await reserve(spendOf(1 + ((turn * 7_919) % keys)))
       if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
       spends += 1
@@ -146,7 +147,7 @@ async function spendFor(database: Database, { keys, lanes, seconds }: Load): Pro
 
 /** The same call from pgbench. Its ids are as long as ours and as random. */
 async function pgbench(url: string, { keys, connections, seconds }: Load): Promise<number> {
-  // pgbench takes a colon and a letter for a variable, within quotes too.
+  // pgbench reads a colon and a letter as a variable, within quotes too.
   const script = `\\set index random(1, ${keys})
 \\set high random(1, 9000000000000000000)
 \\set low random(1, 9000000000000000000)
@@ -171,7 +172,6 @@ select * from spend_reserve('dec_' || lpad(to_hex(:high::bigint) || to_hex(:low:
   }
 }
 
-/** A line as it is printed. */
 export function spendBenchText({ name, ours, floor, ratio }: SpendBenchLine): string {
   return `${name}: ${ours.toFixed(0)} spends/s, pgbench ${floor.toFixed(0)}, ratio ${ratio.toFixed(2)}`
 }

@@ -1,4 +1,7 @@
-/** The stock middlewares of both generations as their examples mount them, over the same chain, in a process of their own. */
+/**
+ * The stock middlewares of both generations, mounted as in their examples, over the same chain, in a process of their
+ * own.
+ */
 import { serve } from '@hono/node-server'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
@@ -31,7 +34,7 @@ const inProcess = {
   }),
 }
 
-/** Version 1 takes a facilitator over HTTP only: on the loopback, as near as it gets. */
+/** Version 1 needs a facilitator over HTTP: on loopback, the nearest possible. */
 const loopback = new Hono()
 loopback.post('/verify', async (c) => {
   const { paymentPayload, paymentRequirements } = await c.req.json()

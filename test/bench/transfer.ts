@@ -27,7 +27,9 @@ export interface TransferLine {
   readonly p99: number
 }
 
-/** Measures the floor and the gateway on each engine that is there. @param serverUrl a PostgreSQL server, if there is one. */
+/**
+ * Measures the floor and the gateway on each available engine. @param serverUrl a PostgreSQL server, if there is one.
+ */
 export async function benchTransfer(serverUrl: string | undefined): Promise<readonly TransferLine[]> {
   const lines = [await benchBare()]
   lines.push(await benchGateway('signed transfer, PGlite in memory', {}))

@@ -1,6 +1,7 @@
 /**
- * x402 against the stock middlewares on the same chain, in one run: what a challenge costs, and what a paid call (challenge,
- * signature, settlement) takes with unmodified clients. Who is measured takes turns, so that all meet the same machine.
+ * x402 against the stock middlewares on the same chain, in one run: the cost of a challenge, and of a paid call
+ * (challenge, signature, settlement) with unmodified clients. The subjects alternate, so that all are measured on the
+ * same machine load.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import autocannon from 'autocannon'
@@ -24,7 +25,7 @@ export interface X402Line {
   readonly unit: 'ms' | '/s'
 }
 
-/** Measures on a chain that is started for it. @param databaseUrl a PostgreSQL to keep the ledger of payments in; null: PGlite. */
+/** Measures on a new chain. @param databaseUrl a PostgreSQL for the ledger of payments; null for PGlite. */
 export async function benchX402(databaseUrl: string | null): Promise<readonly X402Line[]> {
   const host = await startGateway()
   const opened: (() => unknown)[] = [() => host.stop()]
@@ -61,7 +62,7 @@ export async function benchX402(databaseUrl: string | null): Promise<readonly X4
   }
 }
 
-/** The line as text. A ratio above 1 is slower than stock. */
+/** The printed line. A ratio above 1 is slower than stock. */
 export function x402BenchText({ name, stock, ours, unit }: X402Line): string {
   const ratio = unit === 'ms' ? ours / stock : stock / ours
   const figure = (value: number) => `${value.toFixed(unit === 'ms' ? 2 : 0)} ${unit}`.replace(' /s', '/s')
@@ -94,7 +95,7 @@ interface Challenged {
   readonly rate: number
 }
 
-/** The better of two rounds for each, theirs and ours by turns. */
+/** The better of two rounds for each, alternating. */
 async function inTurns(
   [theirs, ours]: readonly [string, string],
   measure: (url: string) => Promise<Challenged>,
@@ -137,7 +138,7 @@ async function rateOf(url: string): Promise<number> {
   return CHALLENGES / ((end - start) / 1_000)
 }
 
-/** Medians of whole purchases, one after the other, by turns. */
+/** Medians of whole purchases, one after the other, alternating. */
 async function payInTurns(
   pay: Customer['v1'],
   [theirs, ours]: readonly [string, string],

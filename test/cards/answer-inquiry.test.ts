@@ -6,41 +6,45 @@ import { capAccount } from '../spending/scene.ts'
 import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
-  it('tells no more than could be spent, and nothing where nothing could', async () => {
+  it('reports at most the spendable balance, and zero if nothing can be spent', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
-    const ask = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
+    const inquire = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
       decide(partsOn(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))
     const free = await issue(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
-    expect(await ask(free)).toMatchObject({ balance: 15_000n })
-    expect(await ask(free, { settings: { mode: 'production', kycLimits } })).toMatchObject({ balance: 3333n })
-    expect(await ask(await issue(database(), owner, { purchaseMax: 700n }))).toMatchObject({ balance: 700n })
+    expect(await inquire(free)).toMatchObject({ balance: 15_000n })
+    expect(await inquire(free, { settings: { mode: 'production', kycLimits } })).toMatchObject({
+      balance: 3333n,
+    })
+    expect(await inquire(await issue(database(), owner, { purchaseMax: 700n }))).toMatchObject({
+      balance: 700n,
+    })
     const daily = await issue(database(), owner, { dailyMax: 2000n })
     await decide(partsOn(database()), purchaseOf(daily, '5'))
-    expect(await ask(daily)).toMatchObject({ balance: 1500n })
+    expect(await inquire(daily)).toMatchObject({ balance: 1500n })
     await decide(partsOn(database()), purchaseOf(daily, '15'))
-    expect(await ask(daily)).toMatchObject({ reason: 'approved', balance: 0n })
+    expect(await inquire(daily)).toMatchObject({ reason: 'approved', balance: 0n })
 
     const keyId = await newKey(database(), owner, { perTransaction: { max: '50' }, assets: ['USDC', 'USD'] })
     const bound = await issue(database(), owner, { keyId })
-    expect(await ask(bound)).toMatchObject({ balance: 5000n })
+    expect(await inquire(bound)).toMatchObject({ balance: 5000n })
     await decide(partsOn(database()), purchaseOf(bound, '50'))
     await decide(partsOn(database()), purchaseOf(bound, '40'))
-    expect(await ask(bound)).toMatchObject({ balance: 1000n })
+    expect(await inquire(bound)).toMatchObject({ balance: 1000n })
     await capAccount(database(), owner, 96_000_000n)
-    expect(await ask(bound)).toMatchObject({ balance: 600n })
+    expect(await inquire(bound)).toMatchObject({ balance: 600n })
     const forbidden = await newKey(database(), owner, { categories: { allow: [] } })
-    expect(await ask(await issue(database(), owner, { keyId: forbidden }))).toMatchObject({
+    expect(await inquire(await issue(database(), owner, { keyId: forbidden }))).toMatchObject({
       reason: 'policy_denied',
     })
     const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
-    expect(await ask(free, { railControls: off })).toMatchObject({ reason: 'rail_disabled' })
+    expect(await inquire(free, { railControls: off })).toMatchObject({ reason: 'rail_disabled' })
     await database()
       .kysely.updateTable('access_key')
       .set({ status: 'paused' })
       .where('id', '=', keyId)
       .execute()
-    const paused = await ask(bound)
+    const paused = await inquire(bound)
     expect(paused).toMatchObject({ reason: 'key_not_active' })
     expect(paused).not.toHaveProperty('balance')
   })

@@ -26,7 +26,7 @@ import {
   tell,
 } from './scene.ts'
 
-onBothEngines('what becomes of a purchase', (database) => {
+onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const request = purchaseOf(await issue(database(), owner), '8')
@@ -41,7 +41,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('is cleared for less: the rest goes back, to the budget too', async () => {
+  it('is cleared for less: the rest is released, to the budget too', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
     const request = purchaseOf(await issue(database(), owner, { keyId }), '10')
@@ -55,7 +55,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 4_000_000n, count: 1 })
   })
 
-  it('is cleared for more: from whatever there is, and then by the gateway', async () => {
+  it('is cleared for more: from every balance, and the rest by the gateway', async () => {
     const owner = await newOwner(database(), { USDC: '10', USD: '1.50' })
     const keyId = await newKey(database(), owner)
     const request = purchaseOf(await issue(database(), owner, { keyId }), '9')
@@ -73,7 +73,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('is counted and shown where nobody had approved it', async () => {
+  it('is counted and shown even without an approval', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const keyId = await newKey(database(), owner)
     const card = await issue(database(), owner, { keyId, dailyMax: 9000n })
@@ -88,9 +88,9 @@ onBothEngines('what becomes of a purchase', (database) => {
     await tell(partsOn(database()), declined, 'declined', [['clearing', '3']])
     expect(await rowOf(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
-    const unasked = purchaseOf(card, '0')
-    await tell(partsOn(database()), unasked, 'settled', [['clearing', '45']], true)
-    await tell(partsOn(database()), unasked, 'settled', [['clearing', '45']], true)
+    const forced = purchaseOf(card, '0')
+    await tell(partsOn(database()), forced, 'settled', [['clearing', '45']], true)
+    await tell(partsOn(database()), forced, 'settled', [['clearing', '45']], true)
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
     const verified = purchaseOf(card, '0')
     expect(await decide(partsOn(database()), verified)).toMatchObject({ reason: 'approved' })
@@ -107,7 +107,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('is no approval where the network declined it after all, and counts where it clears late', async () => {
+  it('is not approved when the network declined it afterwards, and counts when it clears late', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
     const request = purchaseOf(await issue(database(), owner, { keyId }), '5')
@@ -120,7 +120,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
   })
 
-  it('is one whether it is asked for or told of first, or both at once', async () => {
+  it('is one purchase in either order of authorization and event, or with both concurrently', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner)
     for (let times = 0; times < 20; times += 1) {
@@ -134,7 +134,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 80 + 0'])
   })
 
-  it('is told of its own card alone, by events of its own', async () => {
+  it('accepts only its own card’s events', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const card = await issue(database(), owner)
     const [one, two] = [purchaseOf(card, '5'), purchaseOf(card, '6')]
@@ -157,7 +157,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000', 'USDC 5000000'])
   })
 
-  it('is reversed in part and then in full: the last asset comes back first', async () => {
+  it('is reversed in part and then in full: the last asset is released first', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const keyId = await newKey(database(), owner)
     const request = purchaseOf(await issue(database(), owner, { keyId, dailyMax: 800n }), '8')
@@ -178,22 +178,22 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await decide(partsOn(database()), again)).toMatchObject({ reason: 'approved' })
   })
 
-  it('waits where it comes before its authorization, and is taken as it is where none comes', async () => {
+  it('is kept when it arrives before its authorization, and force posted when none arrives', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
     const card = await issue(database(), owner)
     const early = purchaseOf(card, '5')
     expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('early')
     await decide(partsOn(database()), early)
     expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('applied')
-    const unasked = purchaseOf(card, '3')
-    expect(await tell(partsOn(database()), unasked, 'settled', [['clearing', '3']], true)).toBe('applied')
+    const forced = purchaseOf(card, '3')
+    expect(await tell(partsOn(database()), forced, 'settled', [['clearing', '3']], true)).toBe('applied')
     expect(await owned(database(), owner)).toEqual(['USDC 1 + 8'])
     expect(
       await tell(partsOn(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [['clearing', '3']]),
     ).toBe('unknown')
   })
 
-  it('expires: what nobody claims goes back, and a late clearing still finds its money', async () => {
+  it('expires: unclaimed holds are released, and a late clearing still finds its money', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
     const request = purchaseOf(await issue(database(), owner), '5')
     await decide(partsOn(database()), request)
@@ -206,7 +206,7 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])
   })
 
-  it('is tried again where the chain refused the way to the treasury', async () => {
+  it('is retried when the chain refused the transfer to the treasury', async () => {
     const owner = await newOwner(database(), { USDC: '5' })
     const request = purchaseOf(await issue(database(), owner), '5')
     await decide(partsOn(database()), request)
@@ -215,7 +215,7 @@ onBothEngines('what becomes of a purchase', (database) => {
       ({ accountId }) => accountId === owner,
     )
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
-    // Refused or not, a merchant was paid with it.
+    // Settled or not, the merchant was paid with this money.
     expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
     await endSettlements(database(), noon)
     await retrySettlements(partsOn(database()), noon)
@@ -227,24 +227,24 @@ onBothEngines('what becomes of a purchase', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('ends in the same books in whatever order and however often it is told', async () => {
-    const told = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
+  it('results in the same books for any order and repetition of events', async () => {
+    const booksAfter = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
       const owner = await newOwner(database(), { USDC: '100' })
       const card = await issue(database(), owner)
       const steps = Array.from({ length: 12 }, (_, index) => {
         const request = purchaseOf(card, `${index + 1}`)
-        const ask = () => decide(partsOn(database()), request)
+        const authorize = () => decide(partsOn(database()), request)
         const clear = async () => {
           while ((await tell(partsOn(database()), request, 'settled', [['clearing', '1']])) === 'early')
-            await ask()
+            await authorize()
         }
         return index % 3 === 0
-          ? [ask, clear, clear]
+          ? [authorize, clear, clear]
           : [
-              ask,
-              ask,
+              authorize,
+              authorize,
               async () => {
-                await ask()
+                await authorize()
                 await tell(partsOn(database()), request, 'voided', [['reversal', `${index + 1}`]])
               },
             ]
@@ -253,8 +253,8 @@ onBothEngines('what becomes of a purchase', (database) => {
       await settleAll(database(), owner)
       return owned(database(), owner)
     }
-    const ordered = await told((steps) => steps)
-    expect(await told((steps) => steps.toReversed())).toEqual(ordered)
+    const ordered = await booksAfter((steps) => steps)
+    expect(await booksAfter((steps) => steps.toReversed())).toEqual(ordered)
     expect(ordered).toEqual(['USDC 96 + 0'])
     await fund(database(), await newOwner(database(), {}), { USD: '1' })
     expect((await trialBalance(database())).balanced).toBe(true)

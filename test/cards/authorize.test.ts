@@ -8,7 +8,7 @@ import { capAccount, usageOf } from '../spending/scene.ts'
 import { decide, fund, issue, newKey, newOwner, noon, owned, partsOn, purchaseOf } from './scene.ts'
 
 onBothEngines('a card decision', (database) => {
-  it('holds the first asset of the priority and says so once, however often it is asked', async () => {
+  it('holds the first asset of the priority and returns the same answer to repeats', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
     const card = await issue(database(), owner)
     const request = purchaseOf(card, '12.50')
@@ -23,7 +23,7 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 50 + 0', 'USDC 87.5 + 12.5'])
   })
 
-  it('takes no other request for a repetition, whoever sent it by an old name', async () => {
+  it('accepts no other request under a known token as a repeat', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner)
     const request = purchaseOf(card, '5')
@@ -48,7 +48,7 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 95 + 5'])
   })
 
-  it('splits over several assets at the rate of the moment, rounding the hold up', async () => {
+  it('splits over several assets at the current rate, rounding the hold up', async () => {
     const owner = await newOwner(database(), { USDC: '5', EURC: '2', USD: '10' })
     const card = await issue(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })
     expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({ reason: 'approved' })
@@ -57,7 +57,7 @@ onBothEngines('a card decision', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('never touches what the priority does not name, nor a wallet that the gateway cannot move', async () => {
+  it('never uses assets outside the priority, nor a wallet that the gateway cannot move', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '1' })
     const card = await issue(database(), owner, { priority: ['USD'] })
     expect(await decide(partsOn(database()), purchaseOf(card, '2'))).toMatchObject({
@@ -69,7 +69,7 @@ onBothEngines('a card decision', (database) => {
     })
   })
 
-  it('approves a part where the terminal can take one', async () => {
+  it('approves a part if the terminal supports it', async () => {
     const owner = await newOwner(database(), { USDC: '7.777777' })
     const card = await issue(database(), owner)
     expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({
@@ -103,7 +103,7 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 100 + 0'])
   })
 
-  it('counts the day’s limit to the cent', async () => {
+  it('enforces the daily limit to the cent', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner, { dailyMax: 2000n })
     const answers = []
@@ -112,7 +112,7 @@ onBothEngines('a card decision', (database) => {
     expect(answers).toEqual(['approved', 'daily_limit', 'approved', 'daily_limit'])
   })
 
-  it('a frozen card declines the very next purchase', async () => {
+  it('declines the next purchase of a frozen card', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner)
     expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
@@ -123,19 +123,19 @@ onBothEngines('a card decision', (database) => {
     expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
   })
 
-  it('is judged by the policy of the key it is bound to, in the key’s own budget', async () => {
+  it('applies the policy of the key it is bound to, in the key’s own budget', async () => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const keyId = await newKey(database(), owner, { mcc: { deny: ['7995'] } })
     const card = await issue(database(), owner, { keyId })
-    const ask = async (amount: string, changes = {}) =>
+    const authorizeWith = async (amount: string, changes = {}) =>
       (await decide(partsOn(database()), purchaseOf(card, amount, changes))).reason
-    expect(await ask('50.01')).toBe('budget_exceeded')
-    expect(await ask('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } })).toBe(
-      'policy_denied',
-    )
-    expect(await ask('50')).toBe('approved')
-    expect(await ask('50')).toBe('approved')
-    expect(await ask('0.01')).toBe('budget_exceeded')
+    expect(await authorizeWith('50.01')).toBe('budget_exceeded')
+    expect(
+      await authorizeWith('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } }),
+    ).toBe('policy_denied')
+    expect(await authorizeWith('50')).toBe('approved')
+    expect(await authorizeWith('50')).toBe('approved')
+    expect(await authorizeWith('0.01')).toBe('budget_exceeded')
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 100_000_000n, count: 2 })
     const decisions = await database()
       .kysely.selectFrom('decision')
@@ -147,7 +147,7 @@ onBothEngines('a card decision', (database) => {
     expect(decisions.every(({ operation }) => operation === 'cards.authorize')).toBe(true)
   })
 
-  it('keeps to the assets and chains that the policy allows', async () => {
+  it('uses only the assets and chains that the policy allows', async () => {
     const owner = await newOwner(database(), { USDC: '100', PYUSD: '100' })
     const keyId = await newKey(database(), owner, { assets: ['PYUSD'] })
     const card = await issue(database(), owner, { keyId })
@@ -159,11 +159,11 @@ onBothEngines('a card decision', (database) => {
     })
   })
 
-  it('stops with the key: paused, revoked, ended, over the owner’s cap, or in need of a word', async () => {
+  it('declines with the key: paused, revoked, expired, over the owner’s cap, or in need of approval', async () => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const set = (keyId: string, values: Record<string, unknown>) =>
       database().kysely.updateTable('access_key').set(values).where('id', '=', keyId).execute()
-    const ask = async (keyId: string) =>
+    const authorizeWith = async (keyId: string) =>
       (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '10'))).reason
     const [paused, revoked, ended, fresh] = await Promise.all(
       Array.from({ length: 4 }, () => newKey(database(), owner)),
@@ -171,18 +171,20 @@ onBothEngines('a card decision', (database) => {
     await set(paused ?? '', { status: 'paused' })
     await set(revoked ?? '', { status: 'revoked' })
     await set(ended ?? '', { expires_at: noon })
-    expect(await ask(paused ?? '')).toBe('policy_denied')
-    expect(await ask(revoked ?? '')).toBe('key_not_active')
-    expect(await ask(ended ?? '')).toBe('key_not_active')
-    expect(await ask(await newKey(database(), owner, { approval: { above: '5' } }))).toBe('approval_required')
+    expect(await authorizeWith(paused ?? '')).toBe('policy_denied')
+    expect(await authorizeWith(revoked ?? '')).toBe('key_not_active')
+    expect(await authorizeWith(ended ?? '')).toBe('key_not_active')
+    expect(await authorizeWith(await newKey(database(), owner, { approval: { above: '5' } }))).toBe(
+      'approval_required',
+    )
     await capAccount(database(), owner, 9_000_000n)
-    expect(await ask(fresh ?? '')).toBe('budget_exceeded')
+    expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
-    expect(await ask(fresh ?? '')).toBe('account_locked')
+    expect(await authorizeWith(fresh ?? '')).toBe('account_locked')
     expect(await owned(database(), owner)).toEqual(['USDC 1000 + 0'])
   })
 
-  it('never approves more than the balance or the limit, however many ask at once', async () => {
+  it('never approves more than the balance or the limit under concurrent requests', async () => {
     const owner = await newOwner(database(), { USDC: '50', USDT: '10.5', USD: '4' })
     const card = await issue(database(), owner)
     const answers = await Promise.all(
@@ -199,7 +201,7 @@ onBothEngines('a card decision', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('answers the balance without holding anything, and takes nothing for money that comes', async () => {
+  it('answers a balance inquiry without a hold, and debits nothing for an incoming credit', async () => {
     const owner = await newOwner(database(), { USDC: '10', EURC: '10' })
     const card = await issue(database(), owner)
     expect(
@@ -214,7 +216,7 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
   })
 
-  it('declines while rates or rail controls cannot be read, and while the rail is off', async () => {
+  it('declines while rates or rail controls are unavailable, and while the rail is off', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const request = purchaseOf(await issue(database(), owner), '5')
     const fails = (code: 'rates_unavailable' | 'controls_unavailable') => () =>
@@ -236,7 +238,7 @@ onBothEngines('a card decision', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 
-  it('takes back what it approved too late', async () => {
+  it('reverses an approval that came too late', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const card = await issue(database(), owner)
     const late = partsOn(database(), { clock: () => new Date(noon.getTime() + 5_000) })

@@ -19,11 +19,11 @@ import {
   tell,
 } from './scene.ts'
 
-onBothEngines('a card on a wallet that its owner holds', (database) => {
-  const partsWith = (accountId: string, said: Parameters<typeof coverageOf>[2]) =>
-    partsOn(database(), { readCoverage: () => coverageOf(database(), accountId, said) })
+onBothEngines('a card on a wallet that its owner controls', (database) => {
+  const partsWith = (accountId: string, chainView: Parameters<typeof coverageOf>[2]) =>
+    partsOn(database(), { readCoverage: () => coverageOf(database(), accountId, chainView) })
 
-  it('takes no more than the allowance leaves after what is held and under way, however many ask at once', async () => {
+  it('approves at most the allowance minus held and pending amounts, under concurrent requests', async () => {
     const owner = await newOwner(database(), { USDC: '1000', EURC: '100', USD: '3' }, 'passkey')
     const card = await issue(database(), owner, { priority: ['EURC', 'USDC'] })
     const parts = partsWith(owner, { left: '200' })
@@ -34,23 +34,23 @@ onBothEngines('a card on a wallet that its owner holds', (database) => {
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(7)
     expect(answers.filter(({ reason }) => reason === 'insufficient_funds')).toHaveLength(13)
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 100', 'USD 3 + 0', 'USDC 930 + 70'])
-    // Cleared and not yet seen on the chain: it still counts.
+    // Cleared but not yet on the chain: it still counts.
     await tell(parts, first, 'settled', [['clearing', '107.05']])
     expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
     await settleAll(database(), owner)
     expect(await decide(parts, purchaseOf(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect(await decide(parts, purchaseOf(card, '5'))).toMatchObject({ reason: 'approved' })
-    // The chain was asked after it had settled, and says so itself: 75 are left, and as many held.
+    // The chain was read after the settlement and includes it: 75 are left, and as many held.
     const later = async () => ({
       ...(await coverageOf(database(), owner, { left: '75' })),
       since: new Date(noon.getTime() + 1_000),
     })
-    const asked = partsOn(database(), { readCoverage: later })
-    expect(await decide(asked, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
+    const lateParts = partsOn(database(), { readCoverage: later })
+    expect(await decide(lateParts, purchaseOf(card, '0.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('takes of a token no more than the chain has beyond what is held', async () => {
+  it('approves at most the chain balance of a token minus its holds', async () => {
     const owner = await newOwner(database(), { USDC: '100', PYUSD: '50' }, 'passkey')
     const card = await issue(database(), owner, { priority: ['USDC', 'PYUSD'] })
     const parts = partsWith(owner, { left: '1000', onChain: { USDC: '40' } })
@@ -60,21 +60,21 @@ onBothEngines('a card on a wallet that its owner holds', (database) => {
     expect(await owned(database(), owner)).toEqual(['PYUSD 0 + 50', 'USDC 60 + 40'])
   })
 
-  it('pays from cash alone where the chain cannot be read', async () => {
+  it('pays from cash alone while the chain is unavailable', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '5' }, 'passkey')
     const card = await issue(database(), owner)
-    const ask = (amount: string, changes = {}) =>
+    const authorize = (amount: string, changes = {}) =>
       decide(partsOn(database()), purchaseOf(card, amount, changes))
-    expect(await ask('5.01')).toMatchObject({ reason: 'insufficient_funds' })
-    expect(await ask('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
-    expect(await ask('5')).toMatchObject({ reason: 'approved' })
+    expect(await authorize('5.01')).toMatchObject({ reason: 'insufficient_funds' })
+    expect(await authorize('0', { type: 'inquiry', units: 0n })).toMatchObject({ balance: 500n })
+    expect(await authorize('5')).toMatchObject({ reason: 'approved' })
     const parts = partsWith(owner, { left: '60' })
     expect(await decide(parts, purchaseOf(card, '0', { type: 'inquiry', units: 0n }))).toMatchObject({
       balance: 6000n,
     })
   })
 
-  it('reads nothing where the chain fails, is slow, or lets cards share what agents have', async () => {
+  it('has no chain coverage when the chain fails, is slow, or shares the agents’ allowance with cards', async () => {
     const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
     const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
     const parts = { database: database(), chain, clock: () => noon, log: silentLog }
@@ -88,14 +88,14 @@ onBothEngines('a card on a wallet that its owner holds', (database) => {
       expect(await readCoverage({ ...parts, chain: { ...chain, allowanceOf } }, owner)).toBeNull()
   })
 
-  it('covers every hold, in whatever order a purchase, its clearing and the new owner come', async () => {
+  it('covers every hold, in any order of purchase, clearing and change of owner', async () => {
     for (let times = 0; times < 12; times += 1) {
       const owner = await newOwner(database(), { USDC: '100' })
       const card = await issue(database(), owner)
       const requests = Array.from({ length: 4 }, () => purchaseOf(card, '10'))
       const cleared = requests[0] ?? purchaseOf(card, '10')
       await decide(partsOn(database()), cleared)
-      // An empty allowance: after the hand-over nothing may be approved.
+      // An allowance of zero: after the hand-over every purchase is declined.
       const parts = partsWith(owner, { left: '0' })
       const steps = [
         ...requests.slice(1).map((request) => () => decide(parts, request)),
@@ -110,7 +110,7 @@ onBothEngines('a card on a wallet that its owner holds', (database) => {
     }
   })
 
-  it('is given away once, with what is held and under way, and not with what has ended', async () => {
+  it('is handed over once, with held and pending amounts, and without final ones', async () => {
     const owner = await newOwner(database(), { USDC: '100', EURC: '10' })
     const card = await issue(database(), owner, { priority: ['USDC', 'EURC'] })
     const [held, cleared, settled, voided] = ['1', '2', '3', '4'].map((amount) => purchaseOf(card, amount))

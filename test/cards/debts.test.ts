@@ -26,7 +26,7 @@ import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
 import { decide, fund, issue, newOwner, noon, owned, partsOn, purchaseOf, settleAll, tell } from './scene.ts'
 
-onBothEngines('what a card owes', (database) => {
+onBothEngines('a card debt', (database) => {
   const collect = () => collectDebts({ ...partsOn(database()), log: silentLog }, new AbortController().signal)
   const owed = async (owner: string) =>
     (await owedBy(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
@@ -38,12 +38,12 @@ onBothEngines('what a card owes', (database) => {
     await tell(partsOn(database()), request, 'settled', [['clearing', amount]], true)
     return card
   }
-  /** The chain refuses the open try of an owner's settlement. */
+  /** Makes the chain refuse the open attempt of an owner's settlement. */
   const refuse = async (owner: string, at: Date) => {
     const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
       ({ accountId }) => accountId === owner,
     )
-    if (open === undefined) throw new Error('nothing is under way')
+    if (open === undefined) throw new Error('no settlement is open')
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
   }
@@ -54,7 +54,7 @@ onBothEngines('what a card owes', (database) => {
       .where('account_id', '=', owner)
       .orderBy('id')
       .execute()
-  /** Refused until it is a debt. @returns when. */
+  /** Refuses a settlement until it becomes a debt. @returns the time. */
   const refuseForGood = async (owner: string): Promise<Date> => {
     let at = noon
     for (let tries = 1; ; tries += 1) {
@@ -75,7 +75,7 @@ onBothEngines('what a card owes', (database) => {
     }
   }
 
-  it('is taken from all there is at once, also where it is cleared by force on a frozen card', async () => {
+  it('is recovered from every balance at once, also when it is force posted on a frozen card', async () => {
     const owner = await newOwner(database(), { USDC: '10', EURC: '10', USD: '5' })
     const [before, network] = [
       await receivables(),
@@ -91,7 +91,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('declines every purchase until it is paid, and is paid once by what comes in, however many collect', async () => {
+  it('declines every purchase until it is paid, and is paid once by incoming money under concurrent collectors', async () => {
     const owner = await newOwner(database(), {})
     const before = await receivables()
     const card = await force(owner, '30')
@@ -101,7 +101,7 @@ onBothEngines('what a card owes', (database) => {
       balance: 0n,
     })
     await Promise.all([collect(), collect(), collect()])
-    // 5 EURC are 5.3525: what is less than a cent is not counted.
+    // 5 EURC are 5.3525: fractions of a cent are not counted.
     expect(await owed(owner)).toEqual(['USD 1265'])
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
     await fund(database(), owner, { PYUSD: '100' })
@@ -114,7 +114,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('is one debt for one clearing, however often and by however many it is told', async () => {
+  it('is one debt per clearing under repeated and concurrent deliveries', async () => {
     const owner = await newOwner(database(), { USD: '1' })
     const card = await issue(database(), owner)
     const requests = Array.from({ length: 5 }, () => purchaseOf(card, '0'))
@@ -126,7 +126,7 @@ onBothEngines('what a card owes', (database) => {
     expect(await owed(owner)).toEqual(['USD 900'])
   })
 
-  it('pauses longer after each refusal, keeps the money held, and then is a debt that somebody sees', async () => {
+  it('backs off after each refusal, keeps the money held, and then becomes a debt with an alarm', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const before = await receivables()
     const card = await force(owner, '15')
@@ -139,12 +139,12 @@ onBothEngines('what a card owes', (database) => {
       { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
     ])
     expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
-    // Cash pays it, and frees what is held for it in the same measure.
+    // Cash pays it, and releases the same amount of its hold.
     await fund(database(), owner, { USD: '6' })
     await collect()
     expect(await owed(owner)).toEqual(['USD 900'])
     expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
-    // A try that is under way may pay it: nothing else does meanwhile, and what it settles is paid.
+    // A pending attempt may pay it: no other money is used meanwhile, and what it settles counts as paid.
     const next = (await settlementsOf(owner))[0]?.next_try_at ?? at
     await retrySettlements(partsOn(database()), next)
     await fund(database(), owner, { USD: '9' })
@@ -157,7 +157,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  /** The chain loses the transfer of an owner's settlement, which is booked back. */
+  /** Makes the chain lose the transfer of an owner's settlement, which is reversed in the ledger. */
   const lose = async (owner: string) => {
     const [settlement] = await settlementsOf(owner)
     if (settlement === undefined) throw new Error('nothing was settled')
@@ -180,7 +180,7 @@ onBothEngines('what a card owes', (database) => {
     })
   }
 
-  it('is owed again where the chain loses the settlement that paid it, and refuses it from then on', async () => {
+  it('is owed again when the chain loses the settlement that paid it, and purchases are declined from then on', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const before = await receivables()
     await force(owner, '15')
@@ -202,7 +202,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('settles again what the chain lost before its end was noted', async () => {
+  it('settles again what the chain lost before its outcome was recorded', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     await force(owner, '15')
     const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
@@ -219,7 +219,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('frees all that is held once cash has paid it', async () => {
+  it('releases its whole hold once cash has paid it', async () => {
     const owner = await newOwner(database(), { EURC: '10' })
     await force(owner, '10')
     await refuseForGood(owner)
@@ -232,7 +232,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('settles a try once where it is confirmed, refused and collected at the same moment', async () => {
+  it('settles an attempt once when it is confirmed, refused and collected concurrently', async () => {
     for (let times = 0; times < 8; times += 1) {
       const owner = await newOwner(database(), { USDC: '10' })
       await force(owner, '12')
@@ -259,7 +259,7 @@ onBothEngines('what a card owes', (database) => {
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
-  it('lets nothing be spent that is owed, and shares be sold to pay it', async () => {
+  it('blocks spending of the owed amount, and allows selling shares to pay it', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     await force(owner, '50')
     expect(await owed(owner)).toEqual(['USD 4000'])
@@ -295,7 +295,7 @@ onBothEngines('what a card owes', (database) => {
     expect(await spend('USDC', 'base-sepolia')).toMatchObject({ verdict: 'allow' })
   })
 
-  it('sends no settlement that another wrote or changed', async () => {
+  it('sends no settlement that was inserted or changed by a database writer', async () => {
     const owner = await newOwner(database(), { USDC: '40' })
     await force(owner, '10')
     const [made] = await settlementsOf(owner)
@@ -315,7 +315,7 @@ onBothEngines('what a card owes', (database) => {
     await retrySettlements(partsOn(database()), later)
     expect(await isUnsent()).toBe(false)
     expect(await alarms()).toEqual(['settlement_not_authentic'])
-    // Stopped until a person has looked at it, whatever it says by then.
+    // Stopped until a person has reviewed it, whatever its row contains by then.
     await set(10_000_000n)
     await retrySettlements(partsOn(database()), later)
     expect(await isUnsent()).toBe(false)

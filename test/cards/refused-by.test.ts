@@ -4,7 +4,7 @@ import { onBothEngines } from '../engines.ts'
 import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
 
 onBothEngines('a card', (database) => {
-  it('verifies no card that could not pay: frozen, or by its key', async () => {
+  it('does not verify a card that could not pay: frozen, or by its key', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
     const [active, paused, revoked, forbidden] = await Promise.all([
       newKey(database(), owner),
@@ -16,13 +16,13 @@ onBothEngines('a card', (database) => {
       database().kysely.updateTable('access_key').set({ status }).where('id', '=', keyId).execute()
     await set(paused, 'paused')
     await set(revoked, 'revoked')
-    const ask = async (keyId: string | null) =>
+    const verifyCard = async (keyId: string | null) =>
       (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '0'))).reason
-    expect(await ask(null)).toBe('approved')
-    expect(await ask(active)).toBe('approved')
-    expect(await ask(paused)).toBe('key_not_active')
-    expect(await ask(revoked)).toBe('key_not_active')
-    expect(await ask(forbidden)).toBe('policy_denied')
+    expect(await verifyCard(null)).toBe('approved')
+    expect(await verifyCard(active)).toBe('approved')
+    expect(await verifyCard(paused)).toBe('key_not_active')
+    expect(await verifyCard(revoked)).toBe('key_not_active')
+    expect(await verifyCard(forbidden)).toBe('policy_denied')
     const frozen = await issue(database(), owner)
     await updateCard(database(), { ...frozen, status: 'frozen' })
     expect(await decide(partsOn(database()), purchaseOf(frozen, '0'))).toMatchObject({
@@ -30,23 +30,23 @@ onBothEngines('a card', (database) => {
     })
   })
 
-  it('keeps to what the holder’s level lets them spend at once', async () => {
+  it('applies the holder’s per-spend limit by level', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const card = await issue(database(), owner)
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
-    const ask = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
+    const verifyCard = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
       (await decide({ ...partsOn(database()), settings: { mode, kycLimits } }, purchaseOf(card, amount)))
         .reason
     const set = (values: { guest?: boolean; kyc_level?: string }) =>
       database().kysely.updateTable('account').set(values).where('id', '=', owner).execute()
-    expect(await ask('0.01')).toBe('kyc_required')
+    expect(await verifyCard('0.01')).toBe('kyc_required')
     await set({ kyc_level: 'basic' })
-    expect(await ask('20.01')).toBe('kyc_required')
-    expect(await ask('20')).toBe('approved')
+    expect(await verifyCard('20.01')).toBe('kyc_required')
+    expect(await verifyCard('20')).toBe('approved')
     await set({ kyc_level: 'full' })
-    expect(await ask('20.01')).toBe('approved')
+    expect(await verifyCard('20.01')).toBe('approved')
     await set({ kyc_level: 'none', guest: true })
-    expect(await ask('0.01')).toBe('kyc_required')
-    expect(await ask('0.01', 'sandbox')).toBe('approved')
+    expect(await verifyCard('0.01')).toBe('kyc_required')
+    expect(await verifyCard('0.01', 'sandbox')).toBe('approved')
   })
 })

@@ -22,7 +22,7 @@ onBothEngines('a purchase that is returned', (database) => {
     expect(await owned(database(), owner)).toEqual(['USD 5 + 0'])
   })
 
-  it('counts once where its return is reversed, and takes back the cash that was refunded', async () => {
+  it('counts once when its return is reversed, and debits the refunded cash', async () => {
     const owner = await newOwner(database(), { USDC: '200' })
     const keyId = await newKey(database(), owner)
     const card = await issue(database(), owner, { keyId, dailyMax: 10000n, priority: ['USDC'] })

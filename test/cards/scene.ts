@@ -1,4 +1,4 @@
-/** A card with an owner, money and a processor that asks, for tests of decisions. */
+/** A card with an owner, money and a simulated processor, for tests of card decisions. */
 import { defaultKycLimits } from '../../policies/kyc.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { newId } from '../../src/base/ids.ts'
@@ -29,10 +29,10 @@ const chain = { name: 'base-sepolia' }
 
 const dataKey = Buffer.from('a data key of thirty-two letters')
 
-/** Authenticates decisions as a process does. */
+/** Authenticates decisions like a process does. */
 export const vouch = createVouch({ dataKey, log: silentLog })
 
-/** What deciding needs, over a real database. */
+/** Dependencies of a decision, over a real database. */
 export function partsOn(
   database: Database,
   changes: Partial<Omit<CardAuthorizationDependencies, 'settings'>> = {},
@@ -58,7 +58,10 @@ const owners = {
   passkey: { kind: 'passkey', x: '0x01', y: '0x02' },
 } as const
 
-/** Gives an owner's wallet to a passkey, as registering one does. @returns what the hand-over will cover, in micros. */
+/**
+ * Gives an owner's wallet to a passkey, as registering one does. @returns the amount that the hand-over will cover, in
+ * micros.
+ */
 export async function give(database: Database, accountId: string): Promise<bigint> {
   await giveWallet({ database, chain: { allowancePrices } }, accountId, owners.passkey)
   const { card_cover } = await database.kysely
@@ -69,7 +72,7 @@ export async function give(database: Database, accountId: string): Promise<bigin
   return card_cover
 }
 
-/** What a chain says of an owner's wallet. @param left of the allowance, such as `1000`. */
+/** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. */
 export async function coverageOf(
   database: Database,
   accountId: string,
@@ -94,7 +97,7 @@ export async function coverageOf(
   }
 }
 
-/** A new owner with a wallet of the gateway's and this money, such as `{ USDC: '100' }`. */
+/** A new owner with a gateway-signed wallet and this money, such as `{ USDC: '100' }`. */
 export async function newOwner(
   database: Database,
   funds: Partial<Record<Asset, string>>,
@@ -113,7 +116,7 @@ export async function newOwner(
   return id
 }
 
-/** Money from outside: dollars at the bank, stablecoins on the chain. */
+/** Adds external money: dollars at the bank, stablecoins on the chain. */
 export async function fund(
   database: Database,
   accountId: string,
@@ -135,7 +138,6 @@ export async function fund(
   }
 }
 
-/** A new card of an owner. */
 export async function issue(
   database: Database,
   accountId: string,
@@ -155,7 +157,6 @@ export async function issue(
   })
 }
 
-/** A key of an owner with a policy. */
 export async function newKey(
   database: Database,
   accountId: string,
@@ -204,12 +205,12 @@ export function purchaseOf(
   return { ...request, fingerprint: '' }
 }
 
-/** As the adapter makes it: of everything that a request says. */
+/** The adapter's fingerprint: over every member of a request. */
 function fingerprintOf(request: object): string {
   return canonicalJson({ ...request, fingerprint: null })
 }
 
-/** Decides as the webhook does, on the request as it is now. */
+/** Decides as the webhook does, on the current request. */
 export function decide(
   parts: CardAuthorizationDependencies,
   request: CardAuthorization,
@@ -218,7 +219,7 @@ export function decide(
   return authorizeCard(parts, { ...request, fingerprint: fingerprintOf(request) }, { webhookId, now: noon })
 }
 
-/** Tells what became of a transaction. @param events such as `['clearing', '12.50']`, in their order. */
+/** Delivers a transaction's events. @param events such as `['clearing', '12.50']`, in order. */
 export function tell(
   parts: CardAuthorizationDependencies,
   { token, cardToken }: Pick<CardAuthorization, 'token' | 'cardToken'>,
@@ -245,7 +246,7 @@ export function tell(
   )
 }
 
-/** What an owner has, as `USDC 87.5 + 12.5` (available + held). */
+/** An owner's balances, as `USDC 87.5 + 12.5` (available + held). */
 export async function owned(database: Database, accountId: string): Promise<readonly string[]> {
   const rows = await balances(database, accountId)
   return rows
@@ -257,7 +258,7 @@ export async function owned(database: Database, accountId: string): Promise<read
     .sort()
 }
 
-/** Lets the chain take every settlement of an owner. @returns what went to the treasury. */
+/** Lets the chain confirm every settlement of an owner. @returns the amounts sent to the treasury. */
 export async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
   const unsent = (await unsentSettlements(partsOn(database), { at: noon, limit: 100 })).filter(
     (each) => each.accountId === accountId,

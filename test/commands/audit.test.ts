@@ -1,4 +1,4 @@
-/** `bursar audit` where something is not there, or is not what it should be. */
+/** `bursar audit` with missing or invalid inputs. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,20 +22,20 @@ describe('bursar audit', () => {
     [['audit', 'verify'], /DATA_DIR=memory keeps nothing/],
     [['audit', 'verify', '--from-export', file('absent')], /absent: it cannot be read/],
     [['audit', 'verify', '--from-export', '.npmrc'], /\.npmrc: it is not an export of decisions/],
-  ])('refuses %j in one line, with what is wrong', async (args, why) => {
+  ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(why)
     expect(err.trim().split('\n')).toHaveLength(1)
   })
 
-  it('makes no database where there is none', async () => {
+  it('creates no database', async () => {
     const { code, err } = await bursar(['audit', 'verify'], { DATA_DIR: file('nowhere') })
     expect([code, err]).toEqual([1, expect.stringContaining('There is no database in')])
     expect(() => statSync(file('nowhere'))).toThrow()
   })
 
-  it('finds nothing wrong with a gateway that has decided nothing, and has no keys before one has run', async () => {
+  it('reports a gateway without decisions as intact, and has no keys before the first run', async () => {
     const env = { DATA_DIR: file('fresh') }
     await bursar(['migrate'], env)
     const { code, err } = await bursar(['audit', 'verify'], env)
@@ -64,7 +64,7 @@ describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
   })
   afterAll(() => drop())
 
-  it('counts what is verified and what is not sealed yet, while others may be at work', async () => {
+  it('counts verified and unsealed decisions, while gateways may be running', async () => {
     const { code, out, err } = await bursar(['audit', 'verify'], env)
     expect([code, err]).toEqual([0, ''])
     expect(out).toMatch(
@@ -72,7 +72,7 @@ describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
     )
   })
 
-  it('exports for its owner’s eyes, page by page, under the issuer of the receipts', async () => {
+  it('exports to a private file, page by page, under the issuer of the receipts', async () => {
     const path = file('server.jsonl')
     expect((await bursar(['audit', 'export', '--out', path], env)).code).toBe(0)
     expect(statSync(path).mode & 0o777).toBe(0o600)
@@ -93,7 +93,7 @@ describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
     expect((await verify(lines.with(600, 'broken'))).out).toMatch(/\(sequence 600\): row unreadable/)
   })
 
-  it('does not know another deployment’s receipts', async () => {
+  it('rejects another deployment’s receipts', async () => {
     const { code, out } = await bursar(['audit', 'verify'], { ...env, DATA_KEY: 'x'.repeat(32) })
     expect([code, out]).toEqual([1, expect.stringContaining('(sequence 1): signature invalid')])
   })

@@ -1,15 +1,14 @@
-/** The command line as a child process, the way a person runs it. */
+/** The command line as a child process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** How a command ended. */
 export interface Ended {
   readonly code: number | null
   readonly out: string
   readonly err: string
 }
 
-/** Runs `bursar` with arguments and waits for its end. @param env in place of a bare sandbox's. */
+/** Runs `bursar` with arguments and waits for its exit. @param env replaces a minimal sandbox environment. */
 export async function bursar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -25,13 +24,13 @@ export async function bursar(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { out: '', err: '' }
+  const output = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.out += text
+    output.out += text
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.err += text
+    output.err += text
   })
   await once(child, 'close')
-  return { code: child.exitCode, ...said }
+  return { code: child.exitCode, ...output }
 }

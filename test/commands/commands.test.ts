@@ -1,4 +1,4 @@
-/** Every command but the gateway itself, as a process of its own. */
+/** Every command except the gateway itself, as a child process. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const keyFile = z.object({
 })
 
 describe('bursar', () => {
-  it.each([[[]], [['help']], [['--help']], [['serve', '-h']]])('explains itself for %j', async (args) => {
+  it.each([[[]], [['help']], [['--help']], [['serve', '-h']]])('prints its help for %j', async (args) => {
     const { code, out, err } = await bursar(args)
     expect([code, err]).toEqual([0, ''])
     for (const command of [
@@ -33,7 +33,7 @@ describe('bursar', () => {
       expect(out).toContain(command)
   })
 
-  it('refuses a command that it does not have', async () => {
+  it('rejects an unknown command', async () => {
     const { code, out, err } = await bursar(['pay'])
     expect([code, out]).toEqual([2, ''])
     expect(err).toBe('bursar: there is no command "pay". Try "bursar help".\n')
@@ -47,7 +47,7 @@ describe('bursar', () => {
     [['agent'], /Usage: bursar agent new/],
     [['agent', 'new', '--name', 'x'], /Usage/],
     [['agent', 'call', 'GET', '/'], /Usage/],
-  ])('refuses %j in one line, with what is wrong', async (args, why) => {
+  ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(why)
@@ -56,7 +56,7 @@ describe('bursar', () => {
 })
 
 describe('bursar agent new', () => {
-  it('writes a key that its owner alone can read, and prints the public part alone', async () => {
+  it('writes a key file with owner-only access, and prints only the public part', async () => {
     const path = file('new.json')
     const { code, out, err } = await bursar(['agent', 'new', '--name', 'Invoice bot', '--out', path])
     expect(code).toBe(0)
@@ -79,7 +79,7 @@ describe('bursar agent new', () => {
     expect(readFileSync(path, 'utf8')).toBe('precious')
   })
 
-  it('says where a file cannot be', async () => {
+  it('names an unwritable location', async () => {
     const { code, err } = await bursar(['agent', 'new', '--name', 'x', '--out', file('nowhere/key.json')])
     expect(code).toBe(1)
     expect(err).toContain('nowhere/key.json')
@@ -88,9 +88,9 @@ describe('bursar agent new', () => {
 
 describe('bursar agent sign and call', () => {
   it.each([
-    ['is not there', 'absent.json', null, 'there is no such file'],
+    ['does not exist', 'absent.json', null, 'there is no such file'],
     ['is empty', 'empty.json', '', 'it is not a key file'],
-    ['is no JSON', 'text.json', 'hello', 'it is not a key file'],
+    ['is not JSON', 'text.json', 'hello', 'it is not a key file'],
     [
       'has only a public part',
       'public.json',
@@ -98,12 +98,12 @@ describe('bursar agent sign and call', () => {
       'it is not a key file',
     ],
     [
-      'is of another kind',
+      'has another key type',
       'rsa.json',
       '{"keyId":"x","privateKey":{"kty":"RSA"},"publicKey":{"kty":"RSA"}}',
       'it is not a key file',
     ],
-  ])('name a key file that %s, without its content', async (_name, name, content, why) => {
+  ])('rejects a key file that %s, without its content', async (_name, name, content, why) => {
     if (content !== null) writeFileSync(file(name), content)
     const { code, out, err } = await bursar([
       'agent',
@@ -119,7 +119,7 @@ describe('bursar agent sign and call', () => {
     )
   })
 
-  it('say which gateway cannot be reached, and what is no URL', async () => {
+  it('names an unreachable gateway, and an invalid URL', async () => {
     const path = file('caller.json')
     await bursar(['agent', 'new', '--name', 'x', '--out', path])
     const call = (url: string) => bursar(['agent', 'call', '--key', path, 'GET', url])
@@ -137,7 +137,7 @@ describe('bursar agent sign and call', () => {
 })
 
 describe('bursar migrate', () => {
-  it('makes a fresh directory’s database, and has nothing to do the second time', async () => {
+  it('creates a new directory’s database, and has nothing to do the second time', async () => {
     const env = { DATA_DIR: file('data') }
     const first = await bursar(['migrate'], env)
     expect([first.code, first.err]).toEqual([0, ''])
@@ -145,7 +145,7 @@ describe('bursar migrate', () => {
     expect(second).toEqual({ code: 0, out: 'The database is up to date.\n', err: '' })
   })
 
-  it('says what is wrong with the configuration', async () => {
+  it('reports configuration errors', async () => {
     const { code, out, err } = await bursar(['migrate'], { DATABASE_URL: 'nonsense' })
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain('DATABASE_URL')

@@ -1,4 +1,4 @@
-/** `bursar doctor` as a person runs it: beside real parts, broken ones, and none. */
+/** `bursar doctor` with working parts, broken ones, and none. */
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -36,13 +36,12 @@ async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   opened.push(server)
-  // A server that listens on a port has an address with one.
+  // A listening server has an address object with a port.
   return (server.address() as AddressInfo).port
 }
 
 const web = async (answer: RequestListener) => `http://127.0.0.1:${await listening(createWebServer(answer))}`
 
-/** A port that nobody has. */
 async function closedPort(): Promise<number> {
   const server = createServer()
   const port = await listening(server)
@@ -69,17 +68,17 @@ const production = {
   BRIDGE_WEBHOOK_PUBLIC_KEY: String(
     generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'pem', type: 'spki' }),
   ),
-  // What tests are started with otherwise, and what production has not.
+  // Variables that tests set by default and production does not.
   CHAIN: '',
 }
 
 describe('bursar doctor', () => {
-  it('finds nothing wrong with a sandbox, in words and in JSON', async () => {
+  it('reports a sandbox without problems, as text and as JSON', async () => {
     const { code, out, err } = await bursar(['doctor'])
     expect([code, err]).toEqual([0, ''])
     expect(out).toMatch(/All is well\.\n$/)
     expect(out).toMatch(/^✓ configuration: sandbox mode\n✓ node: Node \d+/)
-    // A pipe is no terminal.
+    // A pipe is not a terminal.
     expect(out).not.toContain('\u001b')
     const { checks, of, ...ended } = await examined({})
     expect([ended.code, ended.err]).toEqual([0, ''])
@@ -88,25 +87,25 @@ describe('bursar doctor', () => {
       expect([name, of(name)?.status]).toEqual([name, 'ok'])
   })
 
-  it('says of a configuration what the start would say', async () => {
+  it('reports the same configuration errors as the start', async () => {
     const env = { MODE: 'production', CHAIN: '', PORT: 'x', SMTP_URL: 'http://mail' }
-    let said = ''
+    let startError = ''
     try {
       readConfig(env)
     } catch (error) {
-      said = error instanceof Error ? error.message : ''
+      startError = error instanceof Error ? error.message : ''
     }
     const { code, of } = await examined(env)
     expect(code).toBe(1)
-    expect(of('configuration')).toMatchObject({ status: 'fail', detail: said })
-    const [first, ...rest] = said.split('\n')
+    expect(of('configuration')).toMatchObject({ status: 'fail', detail: startError })
+    const [first, ...rest] = startError.split('\n')
     const { out } = await bursar(['doctor'], env)
     expect(out).toContain(`✗ configuration: ${first}\n`)
     for (const line of rest) expect(out).toContain(line)
     expect((await examined({ RATE_NONSENSE: '1/1' })).of('configuration')?.detail).toContain('RATE_NONSENSE')
   })
 
-  it('names every part that is not there and what to do, and tells no secret', async () => {
+  it('names every missing part and its remedy, without secrets', async () => {
     const closed = await closedPort()
     const at = `127.0.0.1:${closed}`
     const { code, of, out } = await examined({
@@ -147,7 +146,7 @@ describe('bursar doctor', () => {
     expect(out).not.toContain(production.CHAIN_SPONSOR_KEY)
   })
 
-  it('waits for nobody for ever', async () => {
+  it('times out on every check', async () => {
     const silent = await listening(createServer(() => {}))
     const startedAt = performance.now()
     const { code, of } = await examined({
@@ -162,7 +161,7 @@ describe('bursar doctor', () => {
     expect(of('database')?.status).toBe('ok')
   })
 
-  it('compares the clock with those of others', async () => {
+  it('compares the clock with those of other servers', async () => {
     const late = await web((_request, response) => {
       response.setHeader('date', new Date(performance.timeOrigin + performance.now() - 120_000).toUTCString())
       response.end('{}')
@@ -181,7 +180,7 @@ describe('bursar doctor', () => {
     })
   })
 
-  it('reads of a node its chain, its contracts and what the sponsor has', async () => {
+  it('reads a node’s chain id, its contracts and the sponsor’s balance', async () => {
     const node = async (results: Record<string, unknown>) =>
       web(async (request, response) => {
         const parts: Buffer[] = []
@@ -214,7 +213,7 @@ describe('bursar doctor', () => {
     expect(await look({ ...base, eth_getBalance: '0x1000' })).toMatchObject({ status: 'warn' })
   })
 
-  it('finds secrets that can be guessed, and names that do not fit', async () => {
+  it('detects guessable secrets, and names that do not fit', async () => {
     const weak = await examined({
       ...production,
       MODE: 'sandbox',
@@ -237,7 +236,7 @@ describe('bursar doctor', () => {
     })
   })
 
-  it('finds a port that somebody else has, and a directory that cannot be written to', async () => {
+  it('detects an occupied port, and a directory without write access', async () => {
     const other = await web((_request, response) => response.end('hello'))
     expect((await examined({ PORT: new URL(other).port })).of('port')).toMatchObject({
       status: 'fail',
@@ -246,7 +245,7 @@ describe('bursar doctor', () => {
     expect((await examined({ DATA_DIR: '/proc/nothing/here' })).of('disk')?.status).toBe('fail')
   })
 
-  it('leaves the embedded database of a running gateway alone, and says that it runs', async () => {
+  it('leaves the embedded database of a running gateway alone, and reports that it runs', async () => {
     const port = await closedPort()
     const env = { CHAIN: 'simulated', DATA_DIR: join(directory, 'running'), PORT: String(port) }
     const gateway = await startGateway(env)
@@ -266,13 +265,13 @@ describe('bursar doctor', () => {
     expect(stopped.of('database')).toMatchObject({
       detail: expect.stringContaining('every migration and function is there'),
     })
-    // It gave the directory back.
+    // The directory lock was released.
     await (await startGateway(env)).stop()
   })
 })
 
-describe.skipIf(testServerUrl === undefined)('bursar doctor beside a PostgreSQL server', () => {
-  it('says that migrations are missing until they are there', async () => {
+describe.skipIf(testServerUrl === undefined)('bursar doctor with a PostgreSQL server', () => {
+  it('reports missing migrations until they have run', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     const env = { ...production, DATABASE_URL: url, CHAIN_RPC_URL: `http://127.0.0.1:${await closedPort()}` }
     try {

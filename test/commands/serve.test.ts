@@ -1,4 +1,4 @@
-/** `bursar serve` and agents that call it, as processes of their own. */
+/** `bursar serve` and agents that call it, as child processes. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -16,18 +16,14 @@ describe('bursar serve', () => {
       { MODE: 'production', RATE_FX: 'many', AML_VELOCITY: 'much' },
       [/PUBLIC_ORIGIN: missing/, /SESSION_SECRET: missing/, /RATE_FX must be/, /AML_VELOCITY must be/],
     ],
-    ['a limit that there is not', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
-    ['a limit that is none', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
-    [
-      'a limit that is none, with a chain that runs',
-      { RATE_FX: 'many', CHAIN: 'anvil' },
-      [/RATE_FX must be/],
-    ],
-    ['a proxy that is none', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],
-    ['a database that is away', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database cannot be reached/]],
-    ['a chain that is away', { CHAIN_RPC_URL: 'http://127.0.0.1:9' }, [/127\.0\.0\.1:9/]],
+    ['an unknown limit', { RATE_NOPE: '1/1' }, [/RATE_NOPE is not a limit/]],
+    ['an invalid limit', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
+    ['an invalid limit, with a running chain', { RATE_FX: 'many', CHAIN: 'anvil' }, [/RATE_FX must be/]],
+    ['an invalid proxy', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],
+    ['an unreachable database', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database cannot be reached/]],
+    ['an unreachable chain', { CHAIN_RPC_URL: 'http://127.0.0.1:9' }, [/127\.0\.0\.1:9/]],
     ['a chain that cannot be started', { CHAIN: 'anvil', ANVIL_BIN: '/nowhere/anvil' }, [/\/nowhere\/anvil/]],
-  ])('ends with one clear message for %s', async (_name, env, why) => {
+  ])('exits with one clear message for %s', async (_name, env, why) => {
     const { code, out, err } = await bursar(['serve'], env)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(/^bursar: /)
@@ -35,7 +31,7 @@ describe('bursar serve', () => {
     for (const pattern of why) expect(err).toMatch(pattern)
   })
 
-  it('ends with what to do where its port is taken', async () => {
+  it('exits with a remedy when its port is taken', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => taken.once('listening', resolve))
     const { port } = z.object({ port: z.number() }).parse(taken.address())
@@ -45,7 +41,7 @@ describe('bursar serve', () => {
     expect(err).toBe(`bursar: Port ${port} on 127.0.0.1 is taken. Set PORT to another one.\n`)
   })
 
-  it('writes no colours where nobody looks, nor with NO_COLOR', async () => {
+  it('writes no colours without a terminal, nor with NO_COLOR', async () => {
     const gateway = await startGateway({ CHAIN: 'simulated' })
     await gateway.stop()
     expect(gateway.output()).toContain('is up at')
@@ -90,7 +86,7 @@ describe('an agent on the command line', () => {
       signature: 'sandbox',
     })
 
-  it('prints headers that the gateway takes, once', async () => {
+  it('prints headers that the gateway accepts, once', async () => {
     const url = `${gateway.origin}/api/agents/self`
     const { code, out } = await bursar(['agent', 'sign', '--key', key, 'get', url])
     expect(code).toBe(0)
@@ -109,7 +105,7 @@ describe('an agent on the command line', () => {
     expect((await fetch(url, { headers })).status).toBe(401)
   })
 
-  it('pays, is told the same for the same idempotency key, and is refused with exit code 1', async () => {
+  it('pays, gets the same answer for the same idempotency key, and exits with code 1 on a refusal', async () => {
     const call = (
       amount: string,
       idempotencyKey: string,

@@ -21,8 +21,8 @@ const production = {
   ),
 }
 
-/** The lines under the heading of what a bad configuration is told. */
-function complaintsOf(env: Record<string, string | undefined>): string[] {
+/** Lines of a configuration error below its heading. */
+function errorsOf(env: Record<string, string | undefined>): string[] {
   try {
     readConfig(env)
   } catch (error) {
@@ -34,7 +34,7 @@ function complaintsOf(env: Record<string, string | undefined>): string[] {
 }
 
 describe('the configuration', () => {
-  it('reads who screens, by which list, and who we are', () => {
+  it('reads the screening provider, the sanctions list and our own identity', () => {
     const lei = '5493001KJTIIGC8Y1R12'
     const { screening, sanctionsList, aml, vasp } = readConfig({
       SCREENING_API_KEY: 'key',
@@ -51,16 +51,14 @@ describe('the configuration', () => {
     })
     const url = 'http://127.0.0.1:9000/screening'
     expect(readConfig({ SCREENING_URL: url }).screening).toEqual({ url, apiKey: null })
-    expect(
-      complaintsOf({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) }),
-    ).toEqual([
+    expect(errorsOf({ SCREENING_URL: 'ftp://a', SCREENING_API_KEY: 'a b', VASP_LEI: lei.slice(1) })).toEqual([
       expect.stringMatching(/^SCREENING_URL: /),
       'SCREENING_API_KEY: must be visible ASCII',
       expect.stringMatching(/^VASP_LEI: must be a Legal Entity Identifier/),
     ])
   })
 
-  it('has a default for everything in the sandbox', () => {
+  it('has a default for every sandbox setting', () => {
     expect(readConfig({})).toEqual({
       mode: 'sandbox',
       host: '127.0.0.1',
@@ -119,15 +117,15 @@ describe('the configuration', () => {
     })
   })
 
-  it('takes an empty variable as one that is not set', () => {
+  it('treats an empty variable as unset', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: '', MODE: undefined, RATE_FX: '' })).toEqual(readConfig({}))
   })
 
-  it('ignores what is not ours', () => {
+  it('ignores variables without our names', () => {
     expect(readConfig({ PATH: '/bin', HOME: '/root', npm_config_loglevel: 'x' })).toEqual(readConfig({}))
   })
 
-  it('reads what is given', () => {
+  it('reads every given value', () => {
     const config = readConfig({
       ...production,
       PORT: '0',
@@ -147,13 +145,13 @@ describe('the configuration', () => {
     })
   })
 
-  it('has demo sessions and identity providers in production only where they are named', () => {
+  it('has demo sessions and identity providers in production only when they are configured', () => {
     expect(readConfig(production)).toMatchObject({ guests: false, identityProviders: [] })
     expect(readConfig({ ...production, GUEST_SESSIONS: 'on' }).guests).toBe(true)
     expect(readConfig({ GUEST_SESSIONS: 'off' }).guests).toBe(false)
     const client = { OIDC_MY_IDP_ISSUER: 'https://id.example', OIDC_MY_IDP_CLIENT_ID: 'a' }
     const named = { ...production, IDENTITY_PROVIDERS: 'my-idp', ...client }
-    expect(complaintsOf(named)).toEqual([
+    expect(errorsOf(named)).toEqual([
       'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET belong together',
     ])
     expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
@@ -161,19 +159,19 @@ describe('the configuration', () => {
     ])
   })
 
-  it('names what belongs together', () => {
-    expect(complaintsOf({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
+  it('names variables that must be set together', () => {
+    expect(errorsOf({ TWILIO_ACCOUNT_SID: 'AC1' }).map((line) => line.split(':')[0])).toEqual([
       'TWILIO_AUTH_TOKEN',
       'TWILIO_FROM',
     ])
-    expect(complaintsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
+    expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
       'SMTP_FROM: missing, and SMTP_URL needs it',
     ])
   })
 
-  it('names what Alpaca’s API needs together, in any mode', () => {
+  it('names the variables that Alpaca’s API needs together, in any mode', () => {
     for (const mode of [{}, production])
-      expect(complaintsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
+      expect(errorsOf({ ...mode, ALPACA_API_KEY: 'key' }).map((line) => line.split(':')[0])).toEqual([
         'ALPACA_API_SECRET',
         'ALPACA_ACCOUNT_ID',
       ])
@@ -185,10 +183,10 @@ describe('the configuration', () => {
     })
     const owner = 'acct_01h455vb4pex5vsknk084sn02q'
     expect(readConfig({ ...all, ALPACA_ACCOUNT_OWNER: owner }).alpaca).toMatchObject({ owner })
-    expect(complaintsOf({ ...all, ALPACA_ACCOUNT_OWNER: 'me' })[0]).toContain('ALPACA_ACCOUNT_OWNER')
+    expect(errorsOf({ ...all, ALPACA_ACCOUNT_OWNER: 'me' })[0]).toContain('ALPACA_ACCOUNT_OWNER')
   })
 
-  it('knows the aggregators that it is to ask, with their keys', () => {
+  it('reads the list of aggregators, with their keys', () => {
     const env = { SWAP_AGGREGATORS: 'lifi, 0x', ZEROX_API_KEY: 'key', LIFI_URL: 'http://127.0.0.1:1/' }
     expect(readConfig(env).swapAggregators).toEqual([
       { name: 'lifi', url: 'http://127.0.0.1:1', apiKey: null },
@@ -196,16 +194,16 @@ describe('the configuration', () => {
     ])
   })
 
-  it('names everything that production lacks, at once', () => {
+  it('names everything missing for production, at once', () => {
     const { MODE, ...needed } = production
-    expect(complaintsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
-    expect(complaintsOf(production)).toEqual([])
+    expect(errorsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
+    expect(errorsOf(production)).toEqual([])
     const { SESSION_SECRET: _, ...rest } = production
-    expect(complaintsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+    expect(errorsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
   })
 
-  it('names what contradicts production', () => {
-    const complaints = complaintsOf({
+  it('names everything that contradicts production', () => {
+    const complaints = errorsOf({
       ...production,
       PUBLIC_ORIGIN: 'http://bursar.example',
       DATA_KEY: production.SESSION_SECRET,
@@ -220,20 +218,20 @@ describe('the configuration', () => {
       'CHAIN',
       'SANDBOX_MARKET_HOURS',
     ])
-    expect(complaintsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+    expect(errorsOf({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
   })
 
-  it('reads secrets from files, and never both ways', () => {
+  it('reads secrets from files, and rejects a secret given in both forms', () => {
     const directory = mkdtempSync(join(tmpdir(), 'bursar-config-'))
     try {
       const path = join(directory, 'secret')
       writeFileSync(path, `${'f'.repeat(40)}\n`)
       const { SESSION_SECRET: _, ...rest } = production
       expect(readConfig({ ...rest, SESSION_SECRET_FILE: path }).sessionSecret).toBe('f'.repeat(40))
-      expect(complaintsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
+      expect(errorsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
         'SESSION_SECRET_FILE: SESSION_SECRET is set as well; one of them must go',
       ])
-      const [gone, ...others] = complaintsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
+      const [gone, ...others] = errorsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
       expect(gone).toMatch(/^SESSION_SECRET_FILE: ENOENT/)
       expect(others).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
     } finally {
@@ -241,16 +239,16 @@ describe('the configuration', () => {
     }
   })
 
-  it('adds what others find wrong', () => {
+  it('includes errors found by other checks', () => {
     const { SESSION_SECRET: _, ...rest } = production
     expect(() =>
       readConfig({ ...rest, RATE_FX: 'many' }, ({ rates }) => [`rates: ${rates.RATE_FX}`]),
     ).toThrow(/SESSION_SECRET: missing.*\n.*rates: many/)
   })
 
-  it('names what is wrong and what is missing in one message', () => {
+  it('names invalid and missing values in one message', () => {
     const { SESSION_SECRET: _, X402_PAY_TO: __, ...rest } = production
-    const complaints = complaintsOf({
+    const complaints = errorsOf({
       ...rest,
       PORT: 'eighty',
       LOG_LEVEL: 'loud',
@@ -309,14 +307,14 @@ describe('the configuration', () => {
     ['TRUSTED_PROXIES', '::/129'],
     ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
     ['TRUSTED_PROXIES', '10.0.0.0/-1'],
-  ])('refuses %s=%s, naming the variable', (name, value) => {
-    const complaints = complaintsOf({ [name]: value })
+  ])('rejects %s=%s, naming the variable', (name, value) => {
+    const complaints = errorsOf({ [name]: value })
     expect(complaints).toHaveLength(1)
     expect(complaints[0]).toMatch(new RegExp(`^${name}: `))
   })
 
   it('never repeats a secret’s value', () => {
     const secret = 'hunter2-hunter2'
-    expect(complaintsOf({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
+    expect(errorsOf({ SESSION_SECRET: secret, CHAIN_SPONSOR_KEY: secret }).join()).not.toContain(secret)
   })
 })

@@ -1,8 +1,11 @@
-/** What the suite's fixture answers in both eras: the names and texts are the suite's own. Nothing of it is in the product. */
+/**
+ * Fixture answers of the suite in both eras: the names and texts are the suite's own. None of it is part of the
+ * product.
+ */
 
 /** One red pixel. */
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
-/** A WAV file without a sample. */
+/** A WAV file without samples. */
 const wav = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=='
 
 const image = { type: 'image' as const, data: png, mimeType: 'image/png' }
@@ -12,10 +15,9 @@ const resource = (uri: string, mimeType: string, words: string) => ({
   resource: { uri, mimeType, text: words },
 })
 
-/** A result of one text. */
 export const said = (words: string) => ({ content: [text(words)] })
 
-/** Tools that answer at once. */
+/** Tools that answer immediately. */
 export const plainTools = {
   test_simple_text: said('This is a simple text response for testing.'),
   test_image_content: { content: [image] },
@@ -37,7 +39,7 @@ export const plainTools = {
   json_schema_2020_12_tool: said('The schema was kept.'),
 }
 
-/** The result of a tool that answers at once. */
+/** The result of a tool that answers immediately. */
 export function plainResultOf(name: string) {
   return Object.entries(plainTools).find(([known]) => known === name)?.[1]
 }
@@ -49,7 +51,7 @@ const withText = (name: string) => ({
   required: [name],
 })
 
-/** Every keyword that the suite wants to see again. */
+/** Every keyword that the suite expects to be preserved. */
 const keywords = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object' as const,
@@ -81,7 +83,6 @@ const schemas: Readonly<Record<string, { type: 'object'; [keyword: string]: unkn
   test_elicitation: withText('message'),
 }
 
-/** Tools as they are listed. */
 export function listed(names: readonly string[]) {
   return names.map((name) => ({
     name,
@@ -90,7 +91,6 @@ export function listed(names: readonly string[]) {
   }))
 }
 
-/** Resources as they are listed. */
 export const resources = [
   {
     uri: 'test://static-text',
@@ -112,7 +112,6 @@ export const resources = [
   },
 ]
 
-/** The template, as it is listed. */
 export const templates = [
   {
     uriTemplate: 'test://template/{id}/data',
@@ -122,7 +121,7 @@ export const templates = [
   },
 ]
 
-/** What a resource holds; undefined for one that is not the fixture's. */
+/** The content of a resource; undefined for one outside the fixture. */
 export function contentOf(uri: string) {
   const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1]
   if (id !== undefined) {
@@ -143,7 +142,6 @@ export function contentOf(uri: string) {
 
 const argument = (name: string) => ({ name, description: `The suite’s ${name}.`, required: true })
 
-/** Prompts as they are listed. */
 export const prompts = [
   { name: 'test_simple_prompt', description: 'A simple prompt.', arguments: [] },
   {
@@ -159,24 +157,24 @@ export const prompts = [
   { name: 'test_prompt_with_image', description: 'A prompt with an image in it.', arguments: [] },
 ]
 
-const asked = <Content>(content: Content) => ({ role: 'user' as const, content })
+const userMessage = <Content>(content: Content) => ({ role: 'user' as const, content })
 
-/** A prompt with its arguments filled in; undefined for one that is not the fixture's. */
+/** A prompt with its arguments filled in; undefined for one outside the fixture. */
 export function promptOf(name: string, { arg1 = '', arg2 = '', resourceUri = '' }: Record<string, string>) {
   switch (name) {
     case 'test_simple_prompt':
-      return { messages: [asked(text('This is a simple prompt for testing.'))] }
+      return { messages: [userMessage(text('This is a simple prompt for testing.'))] }
     case 'test_prompt_with_arguments':
-      return { messages: [asked(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))] }
+      return { messages: [userMessage(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))] }
     case 'test_prompt_with_embedded_resource':
       return {
         messages: [
-          asked(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.')),
-          asked(text('Please process the embedded resource above.')),
+          userMessage(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.')),
+          userMessage(text('Please process the embedded resource above.')),
         ],
       }
     case 'test_prompt_with_image':
-      return { messages: [asked(image), asked(text('Please analyze the image above.'))] }
+      return { messages: [userMessage(image), userMessage(text('Please analyze the image above.'))] }
     default:
       return undefined
   }

@@ -105,7 +105,7 @@ async function sample(extra: Extra, prompt: string) {
 
 const given = z.looseObject({ prompt: z.string().default(''), message: z.string().default('') })
 
-/** Tools that talk with their client while they run. */
+/** Tools that call back to their client while they run. */
 const talking: Readonly<
   Record<
     string,
@@ -129,7 +129,7 @@ const talking: Readonly<
 
 const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(talking)])
 
-/** Adds the fixture. What is not the suite's is answered by the product. */
+/** Adds the fixture. Requests outside it are answered by the product. */
 export const on2025: Registrations['on2025'] = (server: Server, { offer, caller }) => {
   server.registerCapabilities({ logging: {}, completions: {}, resources: { subscribe: true } })
   server.setRequestHandler(ListToolsRequestSchema, () => ({

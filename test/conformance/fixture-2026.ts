@@ -22,7 +22,7 @@ import {
 } from './content.ts'
 
 const states = createRequestStateCodec<{ round: number }>({
-  key: 'a secret of the fixture alone, which signs what it gave out',
+  key: 'the signing secret of the conformance fixture alone',
 })
 const form = (message: string, name: string, type: 'string' | 'boolean') => {
   const field = type === 'string' ? { type: 'string' as const } : { type: 'boolean' as const }
@@ -35,11 +35,11 @@ const userName = () => form('What is your name?', 'name', 'string')
 
 type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof said>
 
-/** The round that a call is in, by the state that it echoes. @throws the protocol's error for a state that is not ours. */
+/** The round of a call, read from its echoed state. @throws the protocol's error for a foreign state. */
 async function roundOf(context: ServerContext): Promise<number> {
   const state = context.mcpReq.requestState()
   if (state === undefined) return 0
-  if (typeof state !== 'string') throw protocolError('The requestState is no text.')
+  if (typeof state !== 'string') throw protocolError('The requestState is not a string.')
   try {
     return (await states.verify(state, context)).round
   } catch {
@@ -52,7 +52,7 @@ const isAnswered = ({ mcpReq: { inputResponses } }: ServerContext, name: string)
 const has = ({ mcpReq: { inputResponses } }: ServerContext, name: string) =>
   inputResponses?.[name] !== undefined
 
-/** Asks in the first round, and with a signed state. */
+/** Requests input in the first round, with a signed state. */
 async function confirmed(context: ServerContext): Promise<Round> {
   const round = await roundOf(context)
   if (round === 1 && isAnswered(context, 'confirm')) return said('state-ok')
@@ -120,7 +120,7 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
   test_streaming_elicitation: async () => inputRequired({ inputRequests: { user_name: userName() } }),
 }
 
-/** Tools that send something before they answer, or need something. */
+/** Tools that send notifications before they answer, or need a capability. */
 const sending: Readonly<
   Record<
     string,
@@ -156,7 +156,7 @@ const sending: Readonly<
 const fixtureTools = listed([...Object.keys(plainTools), ...Object.keys(rounds), ...Object.keys(sending)])
 const cached = { ttlMs: 1_000, cacheScope: 'private' } as const
 
-/** Adds the fixture. What is not the suite's is answered by the product. */
+/** Adds the fixture. Requests outside it are answered by the product. */
 export const on2026: Registrations['on2026'] = (server, { offer, caller, notifier }) => {
   server.registerCapabilities({
     logging: {},
@@ -184,14 +184,14 @@ export const on2026: Registrations['on2026'] = (server, { offer, caller, notifie
     contents: [contentOf(uri) ?? (await offer.read(caller, uri))],
     ...cached,
   }))
-  const asking = {
+  const promptingFixture = {
     name: 'test_input_required_result_prompt',
     description: 'A prompt that asks.',
     arguments: [],
   }
-  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts, asking], ...cached }))
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...prompts, promptingFixture], ...cached }))
   server.setRequestHandler('prompts/get', ({ params: { name, arguments: given = {} } }, context) => {
-    if (name === asking.name)
+    if (name === promptingFixture.name)
       return isAnswered(context, 'user_context')
         ? { messages: [{ role: 'user' as const, content: { type: 'text' as const, text: 'Thank you.' } }] }
         : inputRequired({ inputRequests: { user_context: form('What is it about?', 'context', 'string') } })

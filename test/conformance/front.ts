@@ -1,15 +1,14 @@
 /**
- * What stands before one gateway or several: adds the key where a client cannot send it, passes everything else on as it
- * came, Host and Origin too, and takes the next gateway for each request, whoever sends it.
+ * A reverse proxy for one gateway or several: adds the API key for clients that cannot send one, forwards everything
+ * else unchanged, including Host and Origin, and picks the next gateway for each request.
  */
 import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
 import { pipeline } from 'node:stream'
 
-/** A front that listens. */
 export interface Front {
   readonly origin: string
-  /** Names the gateways behind it, and the key; null: clients bring their own. */
+  /** Sets the ports of the gateways, and the API key; null if clients send their own. */
   serve(behind: { readonly ports: readonly number[]; readonly apiKey: string | null }): void
   close(): void
 }
@@ -40,7 +39,7 @@ export async function openFront(): Promise<Front> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the front has no port')
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
   return {
     origin: `http://127.0.0.1:${address.port}`,
     serve: (named) => {

@@ -1,4 +1,4 @@
-/** The gateway as `bursar serve` starts it, with the suite's fixture beside its own tools on `/mcp`. */
+/** The gateway as started by `bursar serve`, with the suite's fixture next to its own tools on `/mcp`. */
 import { mcpHandler } from '../../mcp/http.ts'
 import { serve } from '../../src/commands/serve.ts'
 import { tools } from '../../tools/index.ts'

@@ -1,7 +1,7 @@
 /**
- * The official MCP conformance suite against the gateway: the required server scenarios of both eras, and the metadata of
- * the authorization server. `npm run conformance`; npm brings the suite and the Node that it needs, for this run alone.
- * Where TEST_DATABASE_URL names a server there are two gateways on it, and requests of 2025 go to them in turns.
+ * The official MCP conformance suite against the gateway: the required server scenarios of both eras, and the metadata
+ * of the authorization server. `npm run conformance`; npm downloads the suite and the Node version that it needs, for
+ * this run only. If TEST_DATABASE_URL names a server, two gateways use it, and requests of 2025 alternate between them.
  * @see https://github.com/modelcontextprotocol/conformance
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -20,7 +20,7 @@ const NODE = 'node@24.9.0'
 const REVISIONS = ['2025-11-25', '2026-07-28'] as const
 const START_MS = 60_000
 
-/** Longer than any run takes: the suite has its own limit for each scenario. */
+/** Longer than any run: the suite has its own limit for each scenario. */
 const RUN_MS = 15 * 60_000
 
 const isColoured = process.stdout.isTTY && process.env.NO_COLOR === undefined
@@ -28,12 +28,11 @@ const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${te
 
 const check = z.looseObject({ id: z.string(), status: z.string(), errorMessage: z.string().optional() })
 
-/** What came of a scenario. */
 interface Line {
   readonly scenario: string
   readonly isRequired: boolean
   readonly passed: number
-  readonly told: readonly z.output<typeof check>[]
+  readonly messages: readonly z.output<typeof check>[]
 }
 
 async function main(): Promise<number> {
@@ -52,24 +51,24 @@ async function main(): Promise<number> {
     for (const revision of REVISIONS) {
       const required = await requiredOf(revision)
       const output = join(results, revision)
-      // What the fixture says of changes in 2026 stays within its process; sessions of 2025 are at home in all of them.
+      // The fixture's 2026 notifications stay within one process; 2025 sessions work on every gateway.
       const behind = revision === '2025-11-25' ? ports : ports.slice(0, 1)
       front.serve({ ports: behind, apiKey })
-      say(`\nServer, ${revision}: ${required.size} required scenarios, gateways: ${behind.length}`)
+      progress(`\nServer, ${revision}: ${required.size} required scenarios, gateways: ${behind.length}`)
       const code = await suite(
         ['server', '--url', `${front.origin}/mcp`, '--requirements', revision, '-o', output],
         progressLine,
       )
-      failed += tell(linesOf(output, 'server-', required), { required, code })
+      failed += printTable(linesOf(output, 'server-', required), { required, code })
     }
-    say('\nAuthorization server')
+    progress('\nAuthorization server')
     const scenario = 'authorization-server-metadata-endpoint'
     const output = join(results, 'authorization')
     const url = `${front.origin}/oauth`
     const code = await suite(['authorization', '--url', url, '--scenario', scenario, '-o', output], () => {})
     const required = new Set([scenario])
-    failed += tell(linesOf(output, 'authorization-server-', required), { required, code })
-    say(failed === 0 ? paint(32, '\nEvery required scenario passed.') : paint(31, `\n${failed} failed.`))
+    failed += printTable(linesOf(output, 'authorization-server-', required), { required, code })
+    progress(failed === 0 ? paint(32, '\nEvery required scenario passed.') : paint(31, `\n${failed} failed.`))
     return failed === 0 ? 0 : 1
   } finally {
     front.close()
@@ -79,7 +78,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** A gateway as a process of its own, known by the address of what stands before it. */
+/** A gateway as a child process, identified by the origin of its proxy. */
 async function startGateway(origin: string, store: Readonly<Record<string, string>>) {
   const port = await freePort()
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/conformance/gateway.ts'], {
@@ -91,7 +90,7 @@ async function startGateway(origin: string, store: Readonly<Record<string, strin
       CHAIN: 'simulated',
       LOG_LEVEL: 'warn',
       PUBLIC_ORIGIN: origin,
-      // The suite is one client that asks as fast as it can.
+      // The suite is a single client that sends requests as fast as possible.
       RATE_MUTATIONS: '100000/60',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -146,7 +145,7 @@ async function suite(args: readonly string[], onLine: (line: string) => void): P
   return child.exitCode
 }
 
-/** The scenarios that a revision requires of a server, by the suite's own list. */
+/** The scenarios that a revision requires of a server, from the suite's own list. */
 async function requiredOf(revision: string): Promise<ReadonlySet<string>> {
   const lines: string[] = []
   await suite(['list', '--requirements', revision], (line) => lines.push(line))
@@ -166,41 +165,43 @@ function linesOf(directory: string, prefix: string, required: ReadonlySet<string
       scenario,
       isRequired: required.has(scenario),
       passed: checks.filter(({ status }) => status === 'SUCCESS').length,
-      told: checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING'),
+      messages: checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING'),
     }
   })
 }
 
-/** Shows the table. @returns how many required scenarios failed or are missing; at least one where the suite says so. */
-function tell(
+/**
+ * Prints the table. @returns the number of required scenarios that failed or are missing; at least one if the suite
+ * failed.
+ */
+function printTable(
   lines: readonly Line[],
   { required, code }: { required: ReadonlySet<string>; code: number },
 ): number {
-  const isFailed = ({ told }: Line) => told.some(({ status }) => status === 'FAILURE')
+  const isFailed = ({ messages: told }: Line) => told.some(({ status }) => status === 'FAILURE')
   for (const line of lines.filter(({ isRequired }) => isRequired)) {
     const mark = isFailed(line) ? paint(31, 'FAIL') : paint(32, 'pass')
-    say(`  ${mark}  ${line.scenario}, ${line.passed} checks passed`)
-    for (const { id, status, errorMessage = '' } of line.told)
-      say(`        ${status === 'FAILURE' ? 'failed' : 'warning'}: ${id}: ${errorMessage.slice(0, 300)}`)
+    progress(`  ${mark}  ${line.scenario}, ${line.passed} checks passed`)
+    for (const { id, status, errorMessage = '' } of line.messages)
+      progress(`        ${status === 'FAILURE' ? 'failed' : 'warning'}: ${id}: ${errorMessage.slice(0, 300)}`)
   }
   const others = lines.filter(({ isRequired }) => !isRequired)
-  if (others.length > 0)
-    say('  Run by the suite and required of nobody (extensions, and what it is not sure of itself):')
+  if (others.length > 0) progress('  Optional scenarios of the suite (extensions and experimental ones):')
   for (const line of others)
-    say(`    ${isFailed(line) ? 'no  ' : 'pass'}  ${line.scenario}, ${line.passed} checks passed`)
+    progress(`    ${isFailed(line) ? 'no  ' : 'pass'}  ${line.scenario}, ${line.passed} checks passed`)
   const missing = [...required].filter((name) => !lines.some(({ scenario }) => scenario === name))
-  for (const name of missing) say(`  ${paint(31, 'FAIL')}  ${name}: it did not run`)
+  for (const name of missing) progress(`  ${paint(31, 'FAIL')}  ${name}: it did not run`)
   const failed = lines.filter((line) => line.isRequired && isFailed(line)).length + missing.length
   return code === 0 ? failed : Math.max(failed, 1)
 }
 
-/** Long work says where it is, on the error output. */
+/** Reports progress on standard error. */
 function progressLine(line: string): void {
   const scenario = /^=== Running scenario: (\S+)/.exec(line)?.[1]
   if (scenario !== undefined) process.stderr.write(`  … ${scenario}\n`)
 }
 
-function say(text: string): void {
+function progress(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 

@@ -1,10 +1,10 @@
-/** A server that speaks like Alpaca's Broker API, as far as the adapter asks: one symbol at 100 USD, orders by its rules. */
+/** A server with the parts of Alpaca's Broker API that the adapter uses: one symbol at 100 USD, orders by its rules. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** What it was asked. */
+/** A request that the server received. */
 export interface Asked {
   readonly method: string
   readonly path: string
@@ -12,12 +12,12 @@ export interface Asked {
   readonly body: Record<string, unknown>
 }
 
-/** Stands in for an answer; true where it has answered. */
+/** Replaces an answer. @returns true if it has answered. */
 export type Interruption = (asked: Asked, response: ServerResponse) => boolean
 
 const PRICE = 100
 const ACCOUNT = 'acc-1'
-/** What a market order gets at once; the rest by the next look. */
+/** Amount that a market order fills at once; the rest fills on the next read. */
 const DEPTH = 10_000
 
 interface Kept {
@@ -34,7 +34,7 @@ interface Kept {
   filled_at: string | null
 }
 
-/** Starts it. @property interrupt is asked before every answer. */
+/** Starts the server. @property interrupt runs before every answer. */
 export async function startAlpacaServer() {
   const orders = new Map<string, Kept>()
   const asked: Asked[] = []
@@ -56,7 +56,7 @@ export async function startAlpacaServer() {
       .end(answer === undefined ? '' : JSON.stringify(answer))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,

@@ -1,4 +1,4 @@
-/** The broker port's contract, on every adapter, and what is each adapter's own. */
+/** The broker port's contract, on every adapter, and the specifics of each adapter. */
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
@@ -28,15 +28,15 @@ const buying = (changes: Partial<BrokerOrder> = {}): BrokerOrder => ({
   ...changes,
 })
 
-/** What every broker does. The price of VTI is 100 USD. @param later lets the market go on. */
-function keepsTheContract(broker: () => Broker, later: () => void): void {
+/** The contract of every broker. The price of VTI is 100 USD. @param later advances the market. */
+function testBroker(broker: () => Broker, later: () => void): void {
   const reportOf = async (placed: BrokerOrder) => {
     const placement = await broker().place(placed)
     if (placement.status === 'refused') throw new Error(placement.message)
     return placement.report
   }
 
-  it('knows what is traded and for how much', async () => {
+  it('lists the traded symbols with their prices', async () => {
     expect(await broker().instrument('VTI')).toEqual({
       symbol: 'VTI',
       name: 'Vanguard Total Stock Market ETF',
@@ -47,7 +47,7 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     expect((await broker().quotes([])).size).toBe(0)
   })
 
-  it('fills a buy at the market for its amount', async () => {
+  it('fills a market buy for its amount', async () => {
     const placed = buying()
     const report = await reportOf(placed)
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 10n, reason: null })
@@ -62,14 +62,14 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     expect(report).toMatchObject({ status: 'filled', filledQty: NANOS / 2n })
   })
 
-  it('takes an id once', async () => {
+  it('accepts an id once', async () => {
     const placed = buying()
     const first = await reportOf(placed)
     expect(await reportOf({ ...placed, notional: 2_000n })).toEqual(first)
     expect(await broker().find(placed.id)).toEqual(first)
   })
 
-  it('lets a limit wait, and cancels it once', async () => {
+  it('keeps a limit order open, and cancels it once', async () => {
     const placed = buying({ limitPrice: 50n * NANOS })
     const waiting = { status: 'accepted', filledQty: 0n, filledValue: 0n }
     expect(await reportOf(placed)).toMatchObject(waiting)
@@ -80,7 +80,7 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     expect(await broker().find(placed.id)).toMatchObject({ ...waiting, status: 'canceled' })
   })
 
-  it('leaves a filled order as it is when it is canceled', async () => {
+  it('leaves a filled order unchanged when it is canceled', async () => {
     const placed = buying()
     const report = await reportOf(placed)
     await broker().cancel(placed.id)
@@ -94,7 +94,7 @@ function keepsTheContract(broker: () => Broker, later: () => void): void {
     expect(await broker().find(placed.id)).toMatchObject({ status: 'filled', filledQty: 150n * NANOS })
   })
 
-  it('refuses what is not traded, and knows no order that it was not told of', async () => {
+  it('refuses untraded symbols, and finds no unknown order', async () => {
     expect(await broker().place(buying({ symbol: 'NOPE' }))).toMatchObject({ status: 'refused' })
     expect(await broker().find(nextId())).toBeUndefined()
     await broker().cancel(nextId())
@@ -123,7 +123,7 @@ describe('broker: sandbox', () => {
     broker = createSandboxBroker({ database, clock, hours: 'always', feed: () => share })
   })
   afterAll(() => database.close())
-  keepsTheContract(
+  testBroker(
     () => broker,
     () => clock.forward(1_000),
   )
@@ -137,7 +137,7 @@ describe('broker: sandbox', () => {
     expect(await broker.find(placed.id)).toMatchObject({ status: 'expired', filledQty: 0n })
   })
 
-  it('keeps orders for the next session while the market is closed, as New York does', async () => {
+  it('keeps orders for the next session while the market is closed, on New York’s calendar', async () => {
     const saturday = movedClock(new Date('2026-11-21T12:00:00.000Z'))
     const nyse = createSandboxBroker({ database, clock: saturday, hours: 'nyse', feed: () => share })
     const placed = buying()
@@ -175,17 +175,17 @@ describe('broker: alpaca', () => {
   afterEach(() => {
     server.state.interrupt = () => false
   })
-  keepsTheContract(
+  testBroker(
     () => broker,
     () => {},
   )
 
-  it('takes orders of the one owner of its account alone', () => {
+  it('accepts orders only from the owner of its account', () => {
     expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02q')).toBe(true)
     expect(broker.isOpenTo('acct_01h455vb4pex5vsknk084sn02r')).toBe(false)
   })
 
-  it('sends buys by their amount and sells by their quantity, as day orders with our id and the key', async () => {
+  it('sends buys by amount and sells by quantity, as day orders with our id and the key', async () => {
     const limited = buying({ notional: 12_345n, limitPrice: 99_500_000_000n })
     await broker.place(limited)
     expect(server.asked.at(-1)).toMatchObject({
@@ -208,7 +208,7 @@ describe('broker: alpaca', () => {
     expect(body).not.toHaveProperty('notional')
   })
 
-  it('tells a refusal of the broker from an answer that leaves it open', async () => {
+  it('maps refusals of the broker to their reasons', async () => {
     expect(await broker.place(buying({ notional: 60_000_000n }))).toEqual({
       status: 'refused',
       reason: 'forbidden_by_broker',
@@ -229,13 +229,13 @@ describe('broker: alpaca', () => {
   it.each([
     ['500', end(500, '{}')],
     ['429', end(429, '{}')],
-    ['401, of a wrong key', end(401, '{}')],
+    ['401 for a wrong key', end(401, '{}')],
     ['400', end(400, '{"message":"?"}')],
     ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end()],
-    ['no JSON', end(200, '<html>')],
+    ['invalid JSON', end(200, '<html>')],
     ['a hang-up', (response: ServerResponse) => void response.destroy()],
     ['silence', () => {}],
-  ])('says of an order that it is not known on %s', async (_name, answer) => {
+  ])('throws provider_unavailable for an order on %s', async (_name, answer) => {
     server.state.interrupt = (_asked, response) => {
       answer(response)
       return true
@@ -247,9 +247,9 @@ describe('broker: alpaca', () => {
   })
 
   it.each([
-    ['another shape', { orders: [] }],
-    ['a quantity that is none', { id: '1', client_order_id: '1', status: 'new', filled_qty: '-1' }],
-  ])('hands on %s as a report that cannot be read', async (_name, body) => {
+    ['an unexpected document', { orders: [] }],
+    ['an invalid quantity', { id: '1', client_order_id: '1', status: 'new', filled_qty: '-1' }],
+  ])('returns %s as an unreadable report', async (_name, body) => {
     server.state.interrupt = (_asked, response) => {
       end(200, JSON.stringify(body))(response)
       return true
@@ -259,9 +259,9 @@ describe('broker: alpaca', () => {
     expect(await broker.find(nextId())).toEqual(report)
   })
 
-  it('finds an order whose placing was cut off, and does not place it twice', async () => {
+  it('finds an order whose placing was interrupted, and does not place it twice', async () => {
     const placed = buying()
-    // The order is taken, and its answer is lost.
+    // The order is accepted, and its answer is lost.
     const cut: Interruption = ({ method }, response) => {
       if (method !== 'POST') return false
       server.state.interrupt = () => false
@@ -287,9 +287,9 @@ describe('broker: alpaca', () => {
     expect([...server.orders.values()].filter((kept) => kept.client_order_id === placed.id)).toHaveLength(1)
   })
 
-  it('takes the closing price of the last bar that ended by each moment', async () => {
+  it('uses the closing price of the last bar that ended by each moment', async () => {
     const moments = [0, 5, 10].map((hours) => new Date(noon.getTime() + hours * 3_600_000))
-    // The second page's first bar begins at the first moment: 7 days after the start of what is asked for.
+    // The second page's first bar begins at the first moment: 7 days after the start of the requested range.
     expect((await broker.history(['VTI'], moments)).get('VTI')).toEqual([
       100_100_000_000n,
       100_700_000_000n,
@@ -300,7 +300,7 @@ describe('broker: alpaca', () => {
 
 describe('broker: none', () => {
   it('fails closed', async () => {
-    for (const asked of [
+    for (const failingCall of [
       noBroker.instrument('VTI'),
       noBroker.quotes(['VTI']),
       noBroker.history(['VTI'], []),
@@ -308,6 +308,6 @@ describe('broker: none', () => {
       noBroker.find('ord_1'),
       noBroker.cancel('ord_1'),
     ])
-      await expect(asked).rejects.toMatchObject({ code: 'provider_unavailable' })
+      await expect(failingCall).rejects.toMatchObject({ code: 'provider_unavailable' })
   })
 })

@@ -1,4 +1,4 @@
-/** The part of the chain port's contract that x402 facilitators and gasless transfers stand on: EIP-3009 and EIP-2612. */
+/** The chain port's contract for x402 facilitators and gasless transfers: EIP-3009 and EIP-2612. */
 import { randomBytes } from 'node:crypto'
 import { parseAbi, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -37,13 +37,13 @@ const authorizationTypes = {
   ],
 } as const
 
-/** Runs this part of the suite. @param chain answers the chain once the suite has opened it. */
+/** Declares this part of the suite. @param chain returns the chain once the suite has opened it. */
 export function testAuthorizations(chain: () => Chain): void {
   const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
   const balanceOf = (address: Address) => chain().balanceOf('USDC', address)
 
-  it('tells an authorization that its author has taken back from one that was used', async ({ skip }) => {
-    skip(chain().rpcUrl === null, 'nobody can take one back on the simulated chain')
+  it('distinguishes a canceled authorization from a used one', async ({ skip }) => {
+    skip(chain().rpcUrl === null, 'the simulated chain has no cancellation')
     const author = privateKeyToAccount(generatePrivateKey())
     const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
     const { USDC: token } = chain().tokens
@@ -119,10 +119,10 @@ export function testAuthorizations(chain: () => Chain): void {
 
     beforeAll(() => chain().mint([{ token: 'USDC', to: payer.address, units: 1_000n }]))
 
-    it('names the domain that clients sign for', async () => {
-      const ask = (functionName: string) =>
+    it('returns the domain that clients sign for', async () => {
+      const readText = (functionName: string) =>
         chain().signer.readContract({ address: chain().tokens.USDC, abi: authorizationAbi, functionName })
-      expect([await ask('name'), await ask('version')]).toEqual(['USDC', '2'])
+      expect([await readText('name'), await readText('version')]).toEqual(['USDC', '2'])
       expect(await chain().signer.getCode({ address: chain().tokens.USDC })).toMatch(/^0x.+/)
       expect(await chain().signer.getCode({ address: payer.address })).toBeUndefined()
     })
@@ -160,7 +160,7 @@ export function testAuthorizations(chain: () => Chain): void {
       expect(await balanceOf(to)).toBe(before + 100n)
     })
 
-    it('refuses a signature by somebody else, or for something else', async () => {
+    it('refuses a signature by another account, or of another message', async () => {
       const { message, typedData, signature } = await authorize(100n)
       const other = await authorize(200n)
       const before = await balanceOf(to)
@@ -171,12 +171,12 @@ export function testAuthorizations(chain: () => Chain): void {
       expect(await balanceOf(to)).toBe(before)
     })
 
-    it('refuses what the payer does not have', async () => {
+    it('refuses amounts beyond the payer’s balance', async () => {
       const { message, signature } = await authorize(1_000_000n)
       await expect(settle(message, signature)).rejects.toThrow('exceeds balance')
     })
 
-    it('carries a permit and then takes what it allows, once', async () => {
+    it('submits a permit and then transfers its allowance, once', async () => {
       const { address } = chain().signer
       const token = { address: chain().tokens.USDC, abi: authorizationAbi }
       const before = await balanceOf(to)
@@ -205,7 +205,7 @@ export function testAuthorizations(chain: () => Chain): void {
       await expect(chain().signer.writeContract({ ...token, functionName: 'permit', args })).rejects.toThrow()
     })
 
-    it('has no authorizations for USDT, as the real one has none', async () => {
+    it('has no authorizations for USDT, like the real token', async () => {
       const read = chain().signer.readContract({
         address: chain().tokens.USDT,
         abi: authorizationAbi,

@@ -1,4 +1,4 @@
-/** The part of the chain port's contract that is about wallets which the gateway does not own. */
+/** The chain port's contract for wallets that the gateway does not own. */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -21,14 +21,12 @@ import { parseAttestation } from './passkey-key.ts'
 const ORIGIN = 'http://localhost:8787'
 const WAIT_MS = 10_000
 
-/** A passkey on a device in software. */
 export interface TestPasskey {
   readonly owner: Extract<WalletOwner, { kind: 'passkey' }>
-  /** Signs an intent with the operation in it; `alter` changes what the chain is then shown. */
+  /** Signs an intent with its operation hash. @param alter changes the assertion before it is submitted. */
   sign(operationHash: Hex, alter?: (message: string) => string): Extract<Authorization, { kind: 'passkey' }>
 }
 
-/** Makes a passkey of P-256. */
 async function newPasskey(): Promise<TestPasskey> {
   const device = newAuthenticator(ORIGIN)
   const made = device.create({
@@ -58,7 +56,7 @@ async function newPasskey(): Promise<TestPasskey> {
   }
 }
 
-/** Adds the tests to a suite. @param checksOwners whether the chain itself judges signatures. */
+/** Declares these tests in a suite. @param checksOwners true if the chain itself verifies signatures. */
 export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
   const fund = async (wallet: Wallet, units: bigint) => {
     const to = await chainOf().walletAddress(wallet)
@@ -81,7 +79,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
   const confirmed = { status: 'confirmed' }
   const gateway = { kind: 'gateway' } as const
 
-  it('pays from a wallet that a passkey owns, by its assertion', async () => {
+  it('pays from a wallet that a passkey owns, with its assertion', async () => {
     const passkey = await newPasskey()
     const wallet = walletWith(passkey.owner)
     await fund(wallet, 10n)
@@ -95,7 +93,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
   })
 
   it.runIf(checksOwners)(
-    'does not move the money of a passkey by the key of the gateway, nor by a signature of something else',
+    'refuses to move a passkey’s money by the gateway’s key, or by a signature of another message',
     async () => {
       const [passkey, thief] = [await newPasskey(), await newPasskey()]
       const wallet = walletWith(passkey.owner)
@@ -106,14 +104,14 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
         { ...payment, authorization: gateway },
         { ...payment, authorization: thief.sign(hash) },
         { ...larger, authorization: passkey.sign(hash) },
-        // The hash of the larger payment put into the text that was signed for the smaller one.
+        // The larger payment's hash inside the text that was signed for the smaller one.
         {
           ...larger,
           authorization: passkey.sign(hash, (message) =>
             message.replace(hash, chainOf().operationOf(larger).hash),
           ),
         },
-        // A text in whose string the member only seems to be.
+        // A text that contains the member only inside a string.
         {
           ...larger,
           authorization: passkey.sign(hash, (message) =>
@@ -127,7 +125,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     },
   )
 
-  it('hands a wallet of its own over to an external key, and then cannot move its money alone', async () => {
+  it('hands its own wallet over to an external key, and then cannot move its money alone', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     const mine = walletOf(walletWith(gateway).accountId)
     await fund(mine, 100n)
@@ -151,7 +149,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await chainOf().balanceOf('USDC', await chainOf().walletAddress(theirs))).toBe(97n)
   })
 
-  it('lets agents spend from such a wallet up to its allowance of the day, and no more', async () => {
+  it('lets agents spend from an owner’s wallet up to its daily allowance, and no more', async () => {
     const passkey = await newPasskey()
     const wallet = walletWith(passkey.owner)
     await fund(wallet, 5_000_000_000n)
@@ -182,7 +180,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     expect(await chainOf().allowanceOf(walletOf(wallet.accountId), 'key_1')).toBeNull()
   })
 
-  it('lets cards spend from an allowance of their own, which agents do not touch', async () => {
+  it('lets cards spend from a separate allowance, which agents do not use up', async () => {
     const passkey = await newPasskey()
     const wallet = walletWith(passkey.owner)
     await fund(wallet, 5_000_000_000n)
@@ -202,7 +200,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
   })
 
   it.each(['deployed', 'never used'])(
-    'hands a %s wallet over with what cards hold of it, to be spent once',
+    'hands a %s wallet over with its open card holds as a one-time allowance',
     async (state) => {
       const account = privateKeyToAccount(generatePrivateKey())
       const mine = walletOf(walletWith(gateway).accountId)
@@ -214,7 +212,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
         cardCover: 900_000_000n,
       }
       const first = { dailyMicros: 1_000_000_000n, spentMicros: 0n, onceMicros: 900_000_000n, isOwn: true }
-      // What the hand-over will give is said before it is there.
+      // The allowance that the hand-over will set is reported before it is on chain.
       expect(await chainOf().allowanceOf(theirs, 'cards')).toEqual(first)
       const byCards = (units: bigint) =>
         send({
@@ -231,7 +229,7 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
         onceMicros: 0n,
       })
 
-      // The owner's own word ends whatever was given before.
+      // An allowance signed by the owner replaces the earlier ones.
       const call = { kind: 'allowance', agentId: 'cards', dailyMicros: 99_000_000n } as const
       const grant = { ...paymentOf(theirs, newAddress(), 1n), call }
       const signature = await account.sign({ hash: chainOf().operationOf(grant).hash })
@@ -240,14 +238,14 @@ export function testOwners(chainOf: () => Chain, checksOwners: boolean): void {
     },
   )
 
-  it('does not execute an operation whose time is over', async () => {
+  it('does not execute an expired operation', async () => {
     const wallet = walletOf(walletWith(gateway).accountId)
     await fund(wallet, 10n)
     const late = { ...paymentOf(wallet, newAddress(), 1n), validUntil: new Date(Date.now() - 5_000) }
     expect(await send({ ...late, authorization: gateway })).toMatchObject(rejected)
   })
 
-  it('carries operations of many wallets together, and takes out the one that is refused', async () => {
+  it('bundles operations of many wallets, and excludes one that is refused', async () => {
     const passkey = await newPasskey()
     const wallets = Array.from({ length: 12 }, () => walletWith(gateway))
     await Promise.all(wallets.map((wallet) => fund(wallet, 1n)))

@@ -32,7 +32,7 @@ afterAll(() => {
   for (const server of servers) server.close().closeAllConnections()
 })
 
-/** The same node as anybody would see it: no methods for development, perhaps another chain id. */
+/** The same node as a public client sees it: no development methods, perhaps another chain id. */
 async function publicNode(url: string, chainId?: string): Promise<string> {
   const server = createServer(async (request, response) => {
     const body = await text(request)
@@ -56,7 +56,7 @@ testChain('simulated', () => createSimulatedChain(parts))
 describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where this is skipped)', () => {
   testChain('anvil', () => startAnvilChain({ ...parts, binary }))
 
-  describe('chain: a node that somebody else runs', () => {
+  describe('chain: a remote node', () => {
     let node: AnvilProcess
     beforeAll(async () => {
       node = await spawnAnvil(binary ?? '', 0, 10_000)
@@ -82,7 +82,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await chains[0]?.balanceOf('USDC', to)).toBe(15n)
     })
 
-    it('executes an id once although another gateway submitted it, and tells its outcome', async () => {
+    it('executes an id once although another gateway submitted it, and reports its outcome', async () => {
       const [one, other] = [await connect(), await connect()]
       onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
       const to = newAddress()
@@ -94,7 +94,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await one.balanceOf('USDC', to)).toBe(10n)
     })
 
-    it('executes an id once although two gateways submit it at the same moment', async () => {
+    it('executes an id once although two gateways submit it concurrently', async () => {
       const [one, other] = [await connect(), await connect()]
       onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
       const to = newAddress()
@@ -110,7 +110,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await one.balanceOf('USDC', to)).toBe(10n)
     })
 
-    it('notices that the node was restarted empty, and is brought up before anything else', async () => {
+    it('detects that the node restarted empty, and restores it before anything else', async () => {
       const first = await spawnAnvil(binary ?? '', 0, 10_000)
       const chain = await connectRpcChain({ ...parts, url: first.url })
       onTestFinished(() => chain.close())
@@ -141,7 +141,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       await node?.stop()
     })
 
-    it('is not said to clients, and gives nothing out', async () => {
+    it('has no RPC URL for clients, and no faucet', async () => {
       expect(chain.rpcUrl).toBeNull()
       await expect(chain.mint([{ token: 'USDC', to: newAddress(), units: 1n }])).rejects.toThrow('not ours')
       await expect(chain.fundGas(newAddress(), 1n)).rejects.toThrow('not ours')
@@ -164,7 +164,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       })
     })
 
-    it('finds what an earlier process has done', async () => {
+    it('finds what an earlier process has executed', async () => {
       const to = newAddress()
       const transfer = transferOf('acct_earlier', to, 5n)
       await workshop.mint([
@@ -179,7 +179,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await later.balanceOf('USDC', to)).toBe(5n)
     })
 
-    it('is refused with everything that is missing', async () => {
+    it('is refused with a list of everything that is missing', async () => {
       const connecting = connectRpcChain({ ...parts, url: await publicNode(node.url, '0x1') })
       await expect(connecting).rejects.toThrow(
         /chain id is 1, not 84532; CHAIN_SPONSOR_KEY .*; no contract stands at .* \(module\); .* \(moduleSetup\)/,
@@ -188,7 +188,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
   })
 
   describe('chain: anvil, killed', () => {
-    it('is restarted, brought up before anybody else may use it, and works again', async () => {
+    it('is restarted, restored before other calls, and works again', async () => {
       const pids: number[] = []
       const info = (facts: object) => {
         if ('pid' in facts && typeof facts.pid === 'number') pids.push(facts.pid)
@@ -209,7 +209,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       process.kill(pids[0] ?? 0, 'SIGKILL')
       await sleep(20)
 
-      // Asked while it is away: it waits, and sees what was brought up.
+      // A call during the outage waits, and sees the restored state.
       expect(await chain.balanceOf('USDC', wallet)).toBe(500n)
       expect(resets).toBe(1)
       expect(chain.rpcUrl).toBe(url)
@@ -225,7 +225,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       expect(await chain.balanceOf('USDC', wallet)).toBe(500n)
     })
 
-    it('refuses calls as unavailable where it does not come back in time', async () => {
+    it('refuses calls as unavailable if it does not return in time', async () => {
       const pids: number[] = []
       const info = (facts: object) => {
         if ('pid' in facts && typeof facts.pid === 'number') pids.push(facts.pid)

@@ -1,4 +1,4 @@
-/** The chain port's contract: what every adapter promises, whatever is behind it. */
+/** The chain port's contract, which every adapter passes. */
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,17 +16,15 @@ import { testOwners } from './chain-owners.ts'
 
 const WAIT_MS = 10_000
 
-/** An address nobody has used. */
 export function newAddress(): Address {
   return privateKeyToAccount(generatePrivateKey()).address
 }
 
-/** An id nobody has used. */
 function newName(prefix: string): string {
   return `${prefix}_${randomBytes(8).toString('hex')}`
 }
 
-/** The wallet of an account that the gateway signs for. */
+/** The gateway-signed wallet of an account. */
 export function walletOf(accountId: string): Wallet {
   return { accountId, origin: { kind: 'gateway' }, owner: { kind: 'gateway' } }
 }
@@ -38,7 +36,7 @@ export async function fundedAccount(chain: Chain, units: bigint): Promise<string
   return accountId
 }
 
-/** A transfer of USDC with an id of its own. */
+/** A transfer of USDC with a new id. */
 export function transferOf(accountId: string, to: Address, units: bigint): AuthorizedOperation {
   return {
     wallet: walletOf(accountId),
@@ -54,7 +52,7 @@ function hashOf(submission: Submission): Hex {
   return submission.transactionHash
 }
 
-/** Runs the suite. @param open makes the chain; the suite closes it. */
+/** Declares the suite. @param open makes the chain; the suite closes it. */
 export function testChain(name: string, open: () => Promise<Chain>): void {
   describe(`chain: ${name}`, () => {
     let chain: Chain
@@ -69,14 +67,14 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       return submission.status === 'refused' ? submission : operationOutcome(chain, transfer, WAIT_MS)
     }
 
-    it('says what it is', async () => {
+    it('describes itself', async () => {
       expect(chain).toMatchObject({ name: 'base-sepolia', id: 84532 })
       expect(chain.tokens.USDC).toBe('0x036CbD53842c5426634e7929541eC2318f3dCF7e')
       expect(new Set(Object.values(chain.tokens)).size).toBe(4)
       expect(await chain.blockNumber()).toBeGreaterThanOrEqual(0n)
     })
 
-    it('gives an account one address, and no two accounts the same', async () => {
+    it('gives each account one address of its own', async () => {
       const [one, again, other] = await Promise.all(
         ['a', 'a', 'b'].map((id) => chain.walletAddress(walletOf(`acct_${id}`))),
       )
@@ -107,7 +105,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await chain.modules(walletOf(accountId))).toEqual([{ ...before, status: 'active' }])
     })
 
-    it('moves exactly what a transfer says', async () => {
+    it('moves exactly the amount of a transfer', async () => {
       const accountId = await fundedAccount(chain, 1_000_000n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 250_001n)
@@ -121,7 +119,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await balanceOf(await chain.walletAddress(walletOf(accountId)))).toBe(749_999n)
     })
 
-    it('moves every token, and takes an address in any case of letters', async () => {
+    it('moves every token, and accepts an address in any letter case', async () => {
       const accountId = newName('acct')
       const wallet = await chain.walletAddress(walletOf(accountId))
       const to: Address = '0x00000000000000000000000000000000000ABCdE'
@@ -137,24 +135,24 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       }
     })
 
-    it('knows nothing of a transfer that was never submitted', async () => {
+    it('has no outcome for a transfer that was never submitted', async () => {
       expect(await operationOutcome(chain, transferOf(newName('acct'), newAddress(), 1n), 0)).toEqual({
         status: 'absent',
       })
     })
 
-    it('executes an id once, submitted one after another', async () => {
+    it('executes an id once when it is submitted repeatedly', async () => {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 100n)
       const first = await chain.submit(transfer)
       await operationOutcome(chain, transfer, WAIT_MS)
-      // Nothing is left to send it from, yet it is not refused: it was executed.
+      // The wallet is empty now, yet the resubmission is not refused: it was executed.
       expect(await chain.submit(transfer)).toEqual(first)
       expect(await balanceOf(to)).toBe(100n)
     })
 
-    it('executes an id once, submitted twenty times at once', async () => {
+    it('executes an id once when it is submitted twenty times concurrently', async () => {
       const accountId = await fundedAccount(chain, 100n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 3n)
@@ -164,7 +162,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await balanceOf(to)).toBe(3n)
     })
 
-    it('executes forty transfers of a fresh account at once', async () => {
+    it('executes forty transfers of a new account concurrently', async () => {
       const accountId = await fundedAccount(chain, 40n)
       const to = newAddress()
       const outcomes = await Promise.all(
@@ -174,7 +172,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await balanceOf(to)).toBe(40n)
     })
 
-    it('refuses what the wallet does not have, and takes the same id once it has', async () => {
+    it('refuses amounts beyond the balance, and accepts the same id once the balance suffices', async () => {
       const accountId = await fundedAccount(chain, 10n)
       const to = newAddress()
       const transfer = transferOf(accountId, to, 11n)
@@ -190,7 +188,7 @@ export function testChain(name: string, open: () => Promise<Chain>): void {
       expect(await balanceOf(to)).toBe(11n)
     })
 
-    it('never moves more than there is, and says which transfer failed', async () => {
+    it('never moves more than the balance, and reports which transfer failed', async () => {
       const accountId = await fundedAccount(chain, 100n)
       await send(transferOf(accountId, newAddress(), 10n))
       const to = newAddress()

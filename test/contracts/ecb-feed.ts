@@ -1,9 +1,9 @@
-/** The ECB's daily feed on a local HTTP server: the document's real shape, with what a test says of its day and rates. */
+/** The ECB's daily feed on a local HTTP server: the document's real shape, with day and rates set by a test. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The publication of 28 June 2024, as the bank lays it out. */
+/** The publication of 28 June 2024, in the bank's layout. */
 export const published: Readonly<Record<string, string>> = {
   USD: '1.0705',
   JPY: '171.94',
@@ -31,7 +31,7 @@ export const published: Readonly<Record<string, string>> = {
   MXN: '19.5654',
 }
 
-/** The document. @param day such as `2024-06-28`. */
+/** Builds the document. @param day such as `2024-06-28`. */
 export function ecbDocument(day: string, rates: Readonly<Record<string, string>> = published): string {
   const cubes = Object.entries(rates).map(([code, rate]) => `\t\t\t<Cube currency='${code}' rate='${rate}'/>`)
   return [
@@ -50,7 +50,7 @@ export function ecbDocument(day: string, rates: Readonly<Record<string, string>>
   ].join('\n')
 }
 
-/** A feed that answers what it is told to. @property asked how often it was. */
+/** A feed with a settable answer. @property asked number of requests. */
 export interface Feed {
   readonly url: string
   readonly asked: () => number
@@ -67,7 +67,7 @@ export async function startFeed(body: string): Promise<Feed> {
     response.writeHead(feed.answer.status, { 'content-type': 'text/xml' }).end(feed.answer.body)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = server.address() as AddressInfo
   const feed: Feed = {
     url: `http://127.0.0.1:${port}/stats/eurofxref/eurofxref-daily.xml`,

@@ -1,4 +1,4 @@
-/** The identity provider port: OpenID Connect against a real provider, well-behaved and not. */
+/** The identity provider port: OpenID Connect against a real provider, correct and faulty. */
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -19,12 +19,12 @@ import {
 
 const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
 
-async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
-  const thrown: unknown = await asked.then(
+async function refusalOf(attempt: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
   )
-  if (!(thrown instanceof Failure)) throw new Error('no failure', { cause: thrown })
+  if (!(thrown instanceof Failure)) throw new Error('the call did not fail', { cause: thrown })
   return thrown
 }
 
@@ -53,7 +53,7 @@ describe('identity provider: OpenID Connect', () => {
     return { client, secrets, back }
   }
 
-  it('sends people there with a challenge for everything that comes back', async () => {
+  it('redirects to the provider with state, nonce and PKCE challenge', async () => {
     const secrets = newSecrets()
     const url = new URL(await newClient().authorizationUrl(secrets, redirectUri))
     expect(url.origin).toBe(world.issuer)
@@ -71,7 +71,7 @@ describe('identity provider: OpenID Connect', () => {
     expect(narrow.searchParams.get('scope')).toBe('openid')
   })
 
-  it('says who came back, with and without the name of the issuer', async () => {
+  it('returns the identity, with and without the issuer parameter', async () => {
     const { client, secrets, back } = await signedIn()
     expect(back.state).toBe(secrets.state)
     const ada = { issuer: world.issuer, subject: 'ada', displayName: 'ada' }
@@ -87,44 +87,45 @@ describe('identity provider: OpenID Connect', () => {
     })
   })
 
-  it.each(['nonce', 'codeVerifier'] as const)('refuses an answer to another %s', async (member) => {
+  it.each(['nonce', 'codeVerifier'] as const)('rejects an answer to another %s', async (member) => {
     const { client, secrets, back } = await signedIn()
     const other = { ...secrets, [member]: randomToken(32) }
     expect(await refusalOf(client.identify(back, other, redirectUri))).toMatchObject(refused)
   })
 
-  it('refuses another redirect URI', async () => {
+  it('rejects another redirect URI', async () => {
     const { client, secrets, back } = await signedIn()
     expect(await refusalOf(client.identify(back, secrets, 'http://localhost/sign-in/other'))).toMatchObject(
       refused,
     )
   })
 
-  it('refuses a code that was spent or made up, and tells no secret', async () => {
+  it('rejects a spent or invented code, without exposing a secret', async () => {
     const { client, secrets, back } = await signedIn()
     await client.identify(back, secrets, redirectUri)
     for (const code of [back.code, 'made-up']) {
       const failure = await refusalOf(client.identify({ ...back, code }, secrets, redirectUri))
       expect(failure).toMatchObject(refused)
-      const told = JSON.stringify(failure.toProblem())
-      for (const secret of [code, clientSecret, ...Object.values(secrets)]) expect(told).not.toContain(secret)
+      const problemText = JSON.stringify(failure.toProblem())
+      for (const secret of [code, clientSecret, ...Object.values(secrets)])
+        expect(problemText).not.toContain(secret)
     }
   })
 
-  it('refuses the answer of another issuer', async () => {
+  it('rejects the answer of another issuer', async () => {
     const { client, secrets, back } = await signedIn()
     const iss = 'https://evil.example'
     expect(await refusalOf(client.identify({ ...back, iss }, secrets, redirectUri))).toMatchObject(refused)
   })
 
-  it('refuses a token that the provider’s keys did not sign', async () => {
+  it('rejects a token that the provider’s keys did not sign', async () => {
     const known = z
       .object({
         keys: z.array(z.looseObject({ kid: z.string(), kty: z.string(), alg: z.string().optional() })),
       })
       .parse(await (await fetch(`${world.issuer}/jwks`)).json())
-    const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
-    const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...stranger }))
+    const foreignKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
+    const forged = known.keys.filter(({ kty }) => kty === 'RSA').map((key) => ({ ...key, ...foreignKey }))
     expect(forged.length).toBeGreaterThan(0)
     for (const keys of [forged, []]) {
       const { client, secrets, back } = await signedIn()
@@ -134,7 +135,7 @@ describe('identity provider: OpenID Connect', () => {
     }
   })
 
-  it('refuses an ID token that is for another client, of another issuer, over, or for another sign-in', async () => {
+  it('rejects an ID token that is for another client, of another issuer, expired, or for another sign-in', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'RS256' }]
     const now = Math.floor(systemClock().getTime() / 1000)
@@ -151,7 +152,7 @@ describe('identity provider: OpenID Connect', () => {
       world.misbehave((request, response) => answers.some((answer) => answer(request, response)))
       return client.identify(back, secrets, redirectUri).finally(() => world.misbehave(null))
     }
-    // The same token unchanged is taken: what is refused below is refused for its change alone.
+    // The unchanged token is accepted: the rejections below are due to their change alone.
     expect(await identify({})).toMatchObject({ subject: 'ada', issuer: world.issuer })
     for (const claims of [
       { aud: 'another client' },
@@ -166,7 +167,7 @@ describe('identity provider: OpenID Connect', () => {
       expect([claims, await refusalOf(identify(claims))]).toMatchObject([claims, refused])
   })
 
-  it('takes keys that cannot be had for a provider out of order', async () => {
+  it('treats unavailable keys as a provider outage', async () => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(answering(/^\/jwks/, 'oops', 'text/html', 500))
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
@@ -178,22 +179,19 @@ describe('identity provider: OpenID Connect', () => {
     ['broken JSON', '{"issuer":', 'application/json', 200],
     ['another issuer', '{"issuer":"https://evil.example"}', 'application/json', 200],
     ['a redirect', '', 'text/plain', 302],
-  ])(
-    'takes %s for a provider out of order, and asks again the next time',
-    async (_name, body, type, status) => {
-      const client = newClient()
-      world.misbehave(answering(/well-known/, body, type, status))
-      expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
-      world.misbehave(null)
-      expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
-    },
-  )
+  ])('treats %s as a provider outage, and retries on the next call', async (_name, body, type, status) => {
+    const client = newClient()
+    world.misbehave(answering(/well-known/, body, type, status))
+    expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
+    world.misbehave(null)
+    expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
+  })
 
   it.each([
     ['no endpoints', {}],
     ['a script for an endpoint', { authorization_endpoint: 'javascript:alert(1)' }],
     ['an endpoint in the clear', { token_endpoint: 'http://idp.example/token' }],
-  ])('takes a description with %s for a provider out of order', async (_name, changes) => {
+  ])('treats a description with %s as a provider outage', async (_name, changes) => {
     const whole = {
       authorization_endpoint: `${world.issuer}/auth`,
       token_endpoint: `${world.issuer}/token`,
@@ -208,7 +206,7 @@ describe('identity provider: OpenID Connect', () => {
     expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
-  it('waits for no provider that is slow', async () => {
+  it('does not wait for a slow provider', async () => {
     const { client, secrets, back } = await signedIn()
     world.misbehave(hanging(/^\/token/))
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
@@ -218,25 +216,22 @@ describe('identity provider: OpenID Connect', () => {
 
   it.each([
     ['garbage', 'oops', 'text/html', 200],
-    ['a failure of its own', '{"error":"server_error"}', 'application/json', 500],
-    ['that it does not know us', '{"error":"invalid_client"}', 'application/json', 401],
-  ])(
-    'takes a token endpoint that answers %s for a provider out of order',
-    async (_name, body, type, status) => {
-      const { client, secrets, back } = await signedIn()
-      world.misbehave(answering(/^\/token/, body, type, status))
-      expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
-    },
-  )
+    ['a server error', '{"error":"server_error"}', 'application/json', 500],
+    ['invalid_client', '{"error":"invalid_client"}', 'application/json', 401],
+  ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
+    const { client, secrets, back } = await signedIn()
+    world.misbehave(answering(/^\/token/, body, type, status))
+    expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
+  })
 
-  it('is out of order where our own secret is not right', async () => {
+  it('treats a wrong client secret of ours as an outage', async () => {
     const { client, secrets, back } = await signedIn(
       newClient({ clientSecret: 'another one of thirty-two letters' }),
     )
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
-  it('asks for the description once, however many sign in', async () => {
+  it('fetches the description once for many sign-ins', async () => {
     const client = newClient()
     world.asked.length = 0
     await Promise.all([1, 2, 3].map(() => client.authorizationUrl(newSecrets(), redirectUri)))
@@ -244,7 +239,7 @@ describe('identity provider: OpenID Connect', () => {
     expect(world.asked.filter((path) => path.includes('well-known'))).toHaveLength(1)
   })
 
-  it('asks a provider of this process where that listens', async () => {
+  it('calls a provider in this process at its listening address', async () => {
     const named = {
       name: 'test',
       issuer: 'https://idp.example',
@@ -263,10 +258,10 @@ describe('identity provider: OpenID Connect', () => {
     expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(`${named.issuer}/auth?`)
   })
 
-  it('cannot be had where nobody listens, nor in the clear elsewhere than on loopback', async () => {
-    const gone = await openIdWorld()
-    await gone.close()
-    for (const issuer of [gone.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
+  it('is unavailable on a closed port, and over plain HTTP except on loopback', async () => {
+    const closedWorld = await openIdWorld()
+    await closedWorld.close()
+    for (const issuer of [closedWorld.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
       expect(
         await refusalOf(newClient({ issuer }).authorizationUrl(newSecrets(), redirectUri)),
       ).toMatchObject(down)

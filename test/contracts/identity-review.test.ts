@@ -1,4 +1,4 @@
-/** The review port's contract, and Sumsub's own shapes on a local server. */
+/** The review port's contract, and Sumsub's request shapes on a local server. */
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -83,16 +83,16 @@ describe('Sumsub', () => {
     })
     return { review, all }
   }
-  const tell = (response: ServerResponse, body: object, status = 200) =>
+  const respond = (response: ServerResponse, body: object, status = 200) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   const completed = (reviewResult: object) => ({
     id: '5cb56e8e0a975a35f333cb83',
     review: { reviewStatus: 'completed', reviewResult },
   })
 
-  it('makes an applicant by signed requests and asks for the check', async () => {
+  it('creates an applicant by signed requests and requests the check', async () => {
     const { review, all } = await start(({ path }, response) =>
-      tell(
+      respond(
         response,
         path.endsWith('/status/pending') ? { ok: 1 } : { id: 'abc123', review: { reviewStatus: 'init' } },
       ),
@@ -111,10 +111,10 @@ describe('Sumsub', () => {
     })
   })
 
-  it('finds the applicant of an earlier try whose answer was lost', async () => {
+  it('finds the applicant of an earlier attempt whose answer was lost', async () => {
     const { review, all } = await start(({ method, path }, response) => {
-      if (method === 'GET') return tell(response, completed({ reviewAnswer: 'GREEN' }))
-      return tell(response, path.endsWith('/status/pending') ? {} : { code: 409 }, 409)
+      if (method === 'GET') return respond(response, completed({ reviewAnswer: 'GREEN' }))
+      return respond(response, path.endsWith('/status/pending') ? {} : { code: 409 }, 409)
     })
     expect((await review.submit(application('Lovelace'))).review.status).toBe('approved')
     expect(all.at(-1)?.path).toBe(`/resources/applicants/-;externalUserId=${application('').id}/one`)
@@ -129,8 +129,8 @@ describe('Sumsub', () => {
     ],
     [{ reviewAnswer: 'RED', reviewRejectType: 'FINAL', rejectLabels: ['FORGERY'] }, 'rejected', ['FORGERY']],
     [{ reviewAnswer: 'BLUE' }, 'pending', []],
-  ])('reads %j as %s', async (result, status, labels) => {
-    const { review } = await start((_seen, response) => tell(response, completed(result)))
+  ])('maps %j to %s', async (result, status, labels) => {
+    const { review } = await start((_seen, response) => respond(response, completed(result)))
     expect(await review.read('abc123')).toMatchObject({
       status,
       labels,
@@ -139,18 +139,18 @@ describe('Sumsub', () => {
   })
 
   it.each<[string, (seen: Seen, response: ServerResponse) => void | Promise<void>]>([
-    ['an error', (_seen, response) => tell(response, { description: 'Ada Lovelace is unknown' }, 500)],
+    ['an error', (_seen, response) => respond(response, { description: 'Ada Lovelace is unknown' }, 500)],
     ['garbage', (_seen, response) => void response.end('<html>')],
-    ['another shape', (_seen, response) => tell(response, { id: 5 })],
+    ['an unexpected document', (_seen, response) => respond(response, { id: 5 })],
     ['a broken connection', (_seen, response) => void response.destroy()],
-  ])('is not available where it answers %s, and repeats nothing of a person', async (_name, answer) => {
+  ])('is unavailable when it answers %s, and exposes no personal data', async (_name, answer) => {
     const { review } = await start(answer)
     const error: unknown = await review.submit(application('Lovelace')).catch((caught: unknown) => caught)
     expect(error).toMatchObject({ code: 'provider_unavailable' })
     expect(String(error)).not.toContain('Lovelace')
   })
 
-  it('is not waited for longer than its time', async () => {
+  it('times out', async () => {
     const { review } = await start(async (_seen, response) => {
       await sleep(7_000)
       response.destroy()

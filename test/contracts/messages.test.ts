@@ -29,17 +29,17 @@ const sms: Message = {
   text: 'Your code is 123456.\n\n@bursar.example #123456',
 }
 
-/** What has to be let go after a test. */
+/** Resources to release after a test. */
 const opened: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of opened.splice(0)) await close()
 })
 
-/** The failure of a message, and all that was logged about it. */
+/** The failure of a message, and its log lines. */
 async function refusalOf(
   create: (log: typeof silentLog) => Messages,
   message: Message,
-): Promise<{ failure: Failure; told: string }> {
+): Promise<{ failure: Failure; text: string }> {
   const lines: unknown[] = []
   const log = { ...silentLog, warn: (facts: object, line: string) => void lines.push([facts, line]) }
   const failure: unknown = await create(log)
@@ -49,7 +49,7 @@ async function refusalOf(
   expect(lines).toHaveLength(1)
   return {
     failure,
-    told: JSON.stringify([failure.toProblem(), failure.message, String(failure.cause), lines]),
+    text: JSON.stringify([failure.toProblem(), failure.message, String(failure.cause), lines]),
   }
 }
 
@@ -58,20 +58,20 @@ async function refusesLikeAnyOther(
   message: Message,
   { reason = '', retryAfter = 60 } = {},
 ) {
-  const { failure, told } = await refusalOf(create, message)
+  const { failure, text: visibleText } = await refusalOf(create, message)
   expect(failure).toMatchObject({
     code: 'provider_unavailable',
     message: 'The message could not be sent.',
     members: { retryAfter },
   })
-  expect(told).not.toContain(message.destination)
-  expect(told).not.toContain(message.code)
-  expect(told).not.toContain('pa:ss')
-  expect(told).toContain(reason)
+  expect(visibleText).not.toContain(message.destination)
+  expect(visibleText).not.toContain(message.code)
+  expect(visibleText).not.toContain('pa:ss')
+  expect(visibleText).toContain(reason)
 }
 
 onBothEngines('messages: outbox', (database) => {
-  it('keeps both channels for whoever looks', async () => {
+  it('stores messages of both channels', async () => {
     const outbox = createOutboxMessages({ database: database(), newId })
     expect(outbox.channels).toEqual(['email', 'sms'])
     await outbox.send(mail)
@@ -100,7 +100,7 @@ describe('messages: smtp', () => {
     return (log: typeof silentLog) => createSmtpMessages({ url, from, log, timeoutMs })
   }
 
-  it('offers e-mail and delivers the text as it stands, without naming its software', async () => {
+  it('offers e-mail and delivers the text unchanged, without naming its software', async () => {
     const { port, mails } = await serving()
     const smtp = on(port)(silentLog)
     expect(smtp.channels).toEqual(['email'])
@@ -115,7 +115,7 @@ describe('messages: smtp', () => {
     expect(received?.text).toContain('Your code is 123456.')
   })
 
-  it('signs in with the credentials of the URL, decoded', async () => {
+  it('authenticates with the credentials of the URL, decoded', async () => {
     const { port, mails } = await serving({ user: 'ada@home', password: 'pa:ss%40/' })
     await on(
       port,
@@ -124,7 +124,7 @@ describe('messages: smtp', () => {
     expect(mails).toHaveLength(1)
   })
 
-  it('tells a wrong password, a refused recipient and a server that is away alike', async () => {
+  it('fails identically for a wrong password, a rejected recipient and an unreachable server', async () => {
     const strict = await serving({ user: 'ada', password: 'right' })
     await refusesLikeAnyOther(on(strict.port, 'ada:pa%3Ass@'), mail, { reason: 'EAUTH' })
     const refusing = await serving({ isRefusing: true })
@@ -133,13 +133,13 @@ describe('messages: smtp', () => {
     expect([...strict.mails, ...refusing.mails]).toEqual([])
   })
 
-  it('waits for a slow server no longer than it is told to', async () => {
+  it('times out on a slow server', async () => {
     const { port, mails } = await serving({ delayMs: 1500 })
     await refusesLikeAnyOther(on(port, '', 150), mail, { reason: 'ETIMEDOUT' })
     expect(mails).toEqual([])
   })
 
-  it('sends to one address, whatever a header would make of it', async () => {
+  it('sends to one address, despite header characters in it', async () => {
     const { port, mails } = await serving()
     await on(port)(silentLog)
       .send({ ...mail, destination: "o'neil+a=b@example.com" })
@@ -186,7 +186,7 @@ describe('messages: twilio', () => {
       status,
     })
 
-  it('offers SMS and creates a message the documented way', async () => {
+  it('offers SMS and creates a message as documented', async () => {
     const { requests, create } = await json(201, { sid: 'SM0123', status: 'queued' })
     expect(create(silentLog).channels).toEqual(['sms'])
     await create(silentLog).send(sms)
@@ -210,32 +210,32 @@ describe('messages: twilio', () => {
     ['no mobile number', 400, 21614],
     ['a number that opted out', 400, 21610],
     ['a wrong token', 401, 20003],
-    ['an error of its own', 500, 20500],
-  ])('tells %s like any other refusal', async (_name, status, code) => {
+    ['an error code', 500, 20500],
+  ])('fails for %s as for any other rejection', async (_name, status, code) => {
     const { create } = await error(status, code)
     await refusesLikeAnyOther(create, sms, { reason: `${status} ${code}` })
   })
 
-  it('waits as long as it is told to by 429', async () => {
+  it('passes on the retry time of a 429', async () => {
     const { create } = await json(429, { code: 20429, status: 429 }, { 'retry-after': '17' })
     await refusesLikeAnyOther(create, sms, { reason: '429 20429', retryAfter: 17 })
   })
 
-  it('takes no answer that says nothing, and no message that was given up', async () => {
+  it('rejects an empty answer, and a message that failed', async () => {
     await refusesLikeAnyOther((await json(201, { unexpected: true })).create, sms)
     await refusesLikeAnyOther((await json(201, { sid: 'SM0123', status: 'failed' })).create, sms)
     const html = await answering((_request, response) => void response.writeHead(502).end('<html>'))
     await refusesLikeAnyOther(html.create, sms, { reason: '502' })
   })
 
-  it('does not carry its credentials to another address', async () => {
+  it('does not send its credentials to a redirect target', async () => {
     const elsewhere = await json(201, { sid: 'SM0123', status: 'queued' })
     const { create } = await json(307, {}, { location: elsewhere.url })
     await refusesLikeAnyOther(create, sms)
     expect(elsewhere.requests).toEqual([])
   })
 
-  it('waits for a slow or absent provider no longer than it is told to', async () => {
+  it('times out on a slow or unreachable provider', async () => {
     const silent = await answering(() => undefined)
     await refusesLikeAnyOther(silent.create, sms, { reason: 'TimeoutError' })
     const url = `http://127.0.0.1:${await closedPort()}`
@@ -258,7 +258,7 @@ describe('messages: joined', () => {
     expect(sent).toEqual(['smtp', 'outbox'])
   })
 
-  it('offers nothing where there is nobody to send, and sends nothing', async () => {
+  it('offers and sends nothing without adapters', async () => {
     const none = joinMessages([])
     expect(none.channels).toEqual([])
     await expect(none.send(sms)).rejects.toMatchObject({ code: 'provider_unavailable' })

@@ -1,29 +1,30 @@
-/** An OpenID provider on loopback for the client's contract: the real library, behind a server that can be told to misbehave. */
+/**
+ * An OpenID provider on loopback for the client's contract: the real library, behind a server that can misbehave on
+ * demand.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Provider } from 'oidc-provider'
 import { newBrowser } from '../journeys/browser.ts'
 
-/** Where the provider sends people back to. */
+/** Callback URL of the client. */
 export const redirectUri = 'http://localhost/sign-in/test'
 export const clientSecret = 'a client secret of thirty-two letters'
 
-/** Answers instead of the provider. @returns false where the provider shall answer. */
+/** Answers instead of the provider. @returns false to let the provider answer. */
 type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** A provider and how to spoil it. */
+/** A provider with a settable misbehaviour. */
 export interface OpenIdWorld {
   readonly issuer: string
-  /** Paths that were asked for. */
   readonly asked: string[]
-  /** Spoils every request until it is called again; null: behaves. */
+  /** Misbehaviour for every request until it is set again; null for none. */
   misbehave(how: Misbehaviour | null): void
-  /** Signs in at an authorization URL by the provider's forms. @returns what it sends back. */
+  /** Signs in at an authorization URL by the provider's forms. @returns the callback parameters. */
   signIn(authorizationUrl: string, login: string): Promise<{ code: string; iss: string; state: string }>
   close(): Promise<void>
 }
 
-/** Starts a provider. */
 export async function openIdWorld(): Promise<OpenIdWorld> {
   const server = createServer()
   server.listen(0, '127.0.0.1')

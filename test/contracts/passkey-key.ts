@@ -1,4 +1,4 @@
-/** The P-256 key of a passkey that was just made. */
+/** The P-256 public key of a new passkey. */
 import {
   cose,
   decodeAttestationObject,
@@ -11,14 +11,13 @@ import type { Credential } from '../identity/authenticator.ts'
 
 const registration = z.looseObject({ response: z.looseObject({ attestationObject: z.string() }) })
 
-/** @returns its coordinates. */
 export async function parseAttestation(credential: Credential): Promise<{ x: Hex; y: Hex }> {
   const { attestationObject } = registration.parse(credential).response
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
   const { credentialPublicKey } = parseAuthenticatorData(attestation.get('authData'))
   if (credentialPublicKey === undefined) throw new Error('the credential has no key')
   const key = decodeCredentialPublicKey(credentialPublicKey)
-  if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not one of P-256')
+  if (!cose.isCOSEPublicKeyEC2(key)) throw new Error('the key is not on P-256')
   const hexOf = (bytes: Uint8Array | undefined): Hex => `0x${Buffer.from(bytes ?? []).toString('hex')}`
   return { x: hexOf(key.get(cose.COSEKEYS.x)), y: hexOf(key.get(cose.COSEKEYS.y)) }
 }

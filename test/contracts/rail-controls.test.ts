@@ -15,8 +15,8 @@ const unknownFor = (retryAfter: number) => ({
   members: expect.objectContaining({ reason: 'plan_limit', retryAfter }),
 })
 
-async function refusalOf(asked: Promise<unknown>): Promise<Failure> {
-  const thrown: unknown = await asked.then(
+async function refusalOf(pendingReads: Promise<unknown>): Promise<Failure> {
+  const thrown: unknown = await pendingReads.then(
     () => undefined,
     (error) => error,
   )
@@ -33,7 +33,7 @@ describe('rail controls: database', () => {
   afterAll(() => database.close())
   afterEach(() => database.kysely.deleteFrom('rail_control').execute())
 
-  it('says what the row says, whatever the default', async () => {
+  it('returns the row’s state, whatever the default', async () => {
     const row = { rail: 'x402-fx', enabled: false, reason: 'Maintenance.', updated_at: start }
     await database.kysely.insertInto('rail_control').values(row).execute()
     const controls = createDatabaseRailControls({ database, defaultEnabled: true })
@@ -45,7 +45,7 @@ describe('rail controls: database', () => {
     expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true, reason: null })
   })
 
-  it('says what was switched last', async () => {
+  it('returns the latest state', async () => {
     const controls = createDatabaseRailControls({ database, defaultEnabled: true })
     for (const enabled of [false, true, false]) {
       await controls.write({ rail: 'x402-fx', enabled, reason: enabled ? null : 'Off.' }, start)
@@ -54,15 +54,15 @@ describe('rail controls: database', () => {
     expect(await controls.read('wallet-transfer')).toMatchObject({ enabled: true })
   })
 
-  it('has a rail without a row off where it must be switched on first', async () => {
+  it('disables a rail without a row if it must be enabled first', async () => {
     const controls = createDatabaseRailControls({ database, defaultEnabled: false })
     expect(await controls.read('x402-fx')).toMatchObject({ enabled: false, reason: expect.any(String) })
   })
 
-  it('fails closed where the database does not answer', async () => {
-    const gone = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
-    const controls = createDatabaseRailControls({ database: gone, defaultEnabled: true })
-    await gone.close()
+  it('fails closed when the database does not answer', async () => {
+    const closedDatabase = await openPglite({ directory: 'memory', now: () => start, log: silentLog })
+    const controls = createDatabaseRailControls({ database: closedDatabase, defaultEnabled: true })
+    await closedDatabase.close()
     expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
@@ -89,7 +89,7 @@ describe('rail controls: remote', () => {
     (response: ServerResponse) =>
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 
-  it('says what the control plane says', async () => {
+  it('returns the control plane’s state', async () => {
     answer = json(200, {
       rails: [
         { id: 'x402-fx', enabled: false, reason: 'Off.', more: 1 },
@@ -107,8 +107,8 @@ describe('rail controls: remote', () => {
     ['429 with a date', json(429, {}, { 'retry-after': 'Fri, 20 Nov 2026 12:00:00 GMT' }), 5],
     ['503 with zero seconds', json(503, {}, { 'retry-after': '0' }), 5],
     ['a redirect', (response: ServerResponse) => response.writeHead(302, { location: '/rails' }).end(), 5],
-    ['no JSON', (response: ServerResponse) => response.end('<html>'), 5],
-    ['another document', json(200, { rails: [{ id: 'x402-fx', enabled: 'yes' }] }), 5],
+    ['invalid JSON', (response: ServerResponse) => response.end('<html>'), 5],
+    ['an unexpected document', json(200, { rails: [{ id: 'x402-fx', enabled: 'yes' }] }), 5],
     ['a missing rail', json(200, { rails: [{ id: 'other', enabled: true }] }), 5],
     [
       'a rail twice',
@@ -132,21 +132,21 @@ describe('rail controls: remote', () => {
     expect(await refusalOf(read())).toMatchObject(unknownFor(retryAfter))
   })
 
-  it('leaves switching to the control plane', async () => {
+  it('leaves changes to the control plane', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
     await expect(
       controls.write({ rail: 'x402-fx', enabled: true, reason: null }, start),
     ).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('fails closed where nothing listens', async () => {
+  it('fails closed when nothing listens', async () => {
     const controls = createRemoteRailControls({ url: 'http://127.0.0.1:1/rails' })
     expect(await refusalOf(controls.read('x402-fx'))).toMatchObject(unknownFor(5))
   })
 })
 
 describe('cachedRailControls', () => {
-  it('forgets what it knew of a rail that is switched', async () => {
+  it('drops its cached state of a changed rail', async () => {
     const { controls, reads } = setUp(async (rail) => ({ rail, enabled: true, reason: null }))
     await controls.read('x402-fx')
     await controls.write({ rail: 'x402-fx', enabled: false, reason: null }, start)
@@ -179,7 +179,7 @@ describe('cachedRailControls', () => {
     reason: null,
   })
 
-  it('reads once for as long as an answer holds', async () => {
+  it('reads once while an answer is valid', async () => {
     const { controls, wait, reads } = setUp(on)
     await controls.read('x402-fx')
     wait(1500)
@@ -192,21 +192,21 @@ describe('cachedRailControls', () => {
     expect(reads()).toBe(3)
   })
 
-  it('shares one read among all who ask meanwhile', async () => {
+  it('shares one read among concurrent callers', async () => {
     const { promise, resolve } = deferred()
     const { controls, wait, reads } = setUp(async (rail) => {
       await promise
       return on(rail)
     })
-    const asked = [controls.read('x402-fx'), controls.read('x402-fx')]
+    const pendingReads = [controls.read('x402-fx'), controls.read('x402-fx')]
     wait(60_000)
-    asked.push(controls.read('x402-fx'))
+    pendingReads.push(controls.read('x402-fx'))
     resolve()
-    expect(await Promise.all(asked)).toHaveLength(3)
+    expect(await Promise.all(pendingReads)).toHaveLength(3)
     expect(reads()).toBe(1)
   })
 
-  it('forgets a failure sooner', async () => {
+  it('caches a failure for a shorter time', async () => {
     let down = true
     const { controls, wait, reads } = setUp((rail) =>
       down ? Promise.reject(new Failure('controls_unavailable', 'Down.')) : on(rail),

@@ -11,7 +11,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openPglite } from '../../src/storage/pglite.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 
-/** Limiters on one store, as two processes would have them, and how to let go of them. */
+/** Limiters on one store, as in two processes, and a function to close them. */
 interface Opened {
   readonly limiters: readonly [RateLimiter, RateLimiter]
   close(): Promise<void>
@@ -97,7 +97,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 60_000)).toEqual({ allowed: true, remaining: 1, resetSeconds: 60 })
   })
 
-  it('answers the first refusal with what is left, and restarts the window with each one after it', async () => {
+  it('reports the remaining time at the first refusal, and restarts the window at each later one', async () => {
     const key = freshKey()
     await take(key, 0)
     await take(key, 1)
@@ -108,7 +108,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 149_998)).toEqual(refused)
   })
 
-  it('takes back a count of a window that is still open, and of no other', async () => {
+  it('gives back a count of an open window, and of no other', async () => {
     const key = freshKey()
     const giveBack = (ms: number) => opened.limiters[1].giveBack(key, { count: 2, seconds: 60 }, later(ms))
     await giveBack(0)
@@ -124,18 +124,22 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 61_000)).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  it('is never lengthened by refused requests where it does not restart', async () => {
+  it('never extends the window for refused requests when restarts are off', async () => {
     const key = freshKey()
-    const stay = (ms: number) =>
+    const takeWithoutRestart = (ms: number) =>
       opened.limiters[0].take(key, { count: 1, seconds: 60, restarts: false }, later(ms))
-    await stay(0)
+    await takeWithoutRestart(0)
     for (const ms of [1_000, 2_000, 30_000, 59_000])
-      expect(await stay(ms)).toEqual({ allowed: false, remaining: 0, resetSeconds: 60 - ms / 1000 })
-    expect(await stay(60_000)).toMatchObject({ allowed: true })
+      expect(await takeWithoutRestart(ms)).toEqual({
+        allowed: false,
+        remaining: 0,
+        resetSeconds: 60 - ms / 1000,
+      })
+    expect(await takeWithoutRestart(60_000)).toMatchObject({ allowed: true })
   })
 
   it.each([0, 1, 499, 999])(
-    'lets a client in that waited exactly as long as told, %s ms into a second',
+    'admits a client that waited exactly the announced time, %s ms into a second',
     async (ms) => {
       const key = freshKey()
       await take(key, 0)
@@ -148,7 +152,7 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     },
   )
 
-  it('keeps refusing a millisecond before that', async () => {
+  it('refuses a client a millisecond earlier', async () => {
     const key = freshKey()
     await take(key, 0, 1)
     await take(key, 1, 1)
@@ -157,14 +161,14 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 179_998, 1)).toMatchObject({ allowed: true })
   })
 
-  it('keeps clients and classes apart', async () => {
+  it('separates clients and classes', async () => {
     const [one, other] = [freshKey(), freshKey()]
     await take(one, 0, 1)
     expect(await take(one, 0, 1)).toMatchObject({ allowed: false })
     expect(await take(other, 0, 1)).toMatchObject({ allowed: true })
   })
 
-  it('follows a limit that was lowered', async () => {
+  it('applies a lowered limit', async () => {
     const key = freshKey()
     await take(key, 0, 5)
     await take(key, 0, 5)
@@ -172,19 +176,19 @@ describe.each(stores)('rate limiter: %s', (_name, open) => {
     expect(await take(key, 1, 2)).toEqual({ allowed: false, remaining: 0, resetSeconds: 60 })
   })
 
-  it('lets exactly the count through when two processes ask at once', async () => {
+  it('admits exactly the count when two processes count concurrently', async () => {
     const key = freshKey()
     const [one, other] = opened.limiters
-    const asked = Array.from({ length: 40 }, (_, index) =>
+    const verdictPromises = Array.from({ length: 40 }, (_, index) =>
       (index % 2 === 0 ? one : other).take(key, { count: 15, seconds: 60 }, start),
     )
-    const verdicts = await Promise.all(asked)
+    const verdicts = await Promise.all(verdictPromises)
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(15)
   })
 })
 
-describe('rate limiter: a store that cannot be reached', () => {
-  it('is an error, soon, and never a verdict', async () => {
+describe('rate limiter: an unreachable store', () => {
+  it('throws soon, and never returns a verdict', async () => {
     const limiter = createRedisRateLimiter('redis://127.0.0.1:1')
     await expect(limiter.take('test:unreachable', { count: 1, seconds: 1 }, start)).rejects.toThrow()
     await limiter.close()
@@ -192,7 +196,7 @@ describe('rate limiter: a store that cannot be reached', () => {
 })
 
 describe.skipIf(redisUrl === undefined)('the Redis limiter', () => {
-  it('counts on where Redis has forgotten the script, as after a restart', async () => {
+  it('recovers when Redis has lost the script, as after a restart', async () => {
     const limiter = createRedisRateLimiter(redisUrl ?? '')
     const redis = new Redis(redisUrl ?? '')
     const key = `test:${randomBytes(9).toString('hex')}`

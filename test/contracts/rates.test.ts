@@ -20,7 +20,7 @@ const adapters: readonly (readonly [string, () => Rates])[] = [
 ]
 
 describe.each(adapters)('rates: %s', (_name, create) => {
-  it('answers a dated table with its source', async () => {
+  it('returns a dated table with its source', async () => {
     const { source, asOf } = await create().latest(now)
     expect(source).toContain('ECB')
     expect(asOf.getTime()).toBeLessThanOrEqual(now.getTime())
@@ -38,7 +38,7 @@ describe.each(adapters)('rates: %s', (_name, create) => {
 })
 
 describe('sandbox rates', () => {
-  it('hold at least 30 currencies beside EUR and are never too old', async () => {
+  it('include at least 30 currencies beside EUR and never expire', async () => {
     const { perEuro, asOf } = await createSandboxRates().latest(new Date('2099-01-01T00:00:00Z'))
     expect(perEuro.size).toBeGreaterThanOrEqual(31)
     expect([...perEuro.keys()]).toEqual(expect.arrayContaining(['USD', 'GBP', 'INR']))
@@ -59,13 +59,13 @@ describe('ECB rates', () => {
   afterEach(() => feed?.close())
 
   it.each([
-    ['a day that is yet to come', ecbDocument('2099-01-01')],
+    ['a future day', ecbDocument('2099-01-01')],
     ['a dollar at a hundredth', ecbDocument('2026-11-20', { ...published, USD: '0.0107' })],
     ['a rupee at a million', ecbDocument('2026-11-20', { ...published, INR: '1000000' })],
     ['a pound that moved by a quarter', ecbDocument('2026-11-20', { ...published, GBP: '1.06' })],
     ['no pound', ecbDocument('2026-11-20').replace(/.*'GBP'.*\n/, '')],
     ['thirty digits', ecbDocument('2026-11-20', { ...published, JPY: '1'.repeat(30) })],
-  ])('does not believe a publication with %s, and keeps the last one', async (_what, document) => {
+  ])('rejects a publication with %s, and keeps the last one', async (_what, document) => {
     const rates = await open()
     await rates.latest(now)
     feed.answer = { status: 200, body: document }
@@ -78,18 +78,18 @@ describe('ECB rates', () => {
     await expect(rates.latest(later(24 * 7))).rejects.toEqual(refused)
   })
 
-  it('has no rates where the first publication is of a day that is yet to come', async () => {
+  it('has no rates when the first publication is dated in the future', async () => {
     await expect((await open('2099-01-01')).latest(now)).rejects.toEqual(refused)
   })
 
-  it('are the published ones, to the digit, of the published day', async () => {
+  it('equal the published ones, to the digit, with the published day', async () => {
     const { source, asOf, perEuro } = await (await open()).latest(now)
     expect(source).toBe('ECB euro reference rates of 2026-11-19')
     expect(asOf.toISOString()).toBe('2026-11-19T00:00:00.000Z')
     expect(Object.fromEntries(perEuro)).toEqual({ EUR: '1', ...published })
   })
 
-  it('are fetched once an hour, however many ask', async () => {
+  it('are fetched once an hour, regardless of the number of callers', async () => {
     const rates = await open()
     await Promise.all(Array.from({ length: 10 }, () => rates.latest(now)))
     await rates.latest(later(0.99))
@@ -99,7 +99,7 @@ describe('ECB rates', () => {
     expect(feed.asked()).toBe(2)
   })
 
-  it('serve through an outage until they are too old, and again after it', async () => {
+  it('remain available during an outage until they expire, and again after it', async () => {
     const rates = await open()
     await rates.latest(now)
     feed.answer = { status: 503, body: 'maintenance' }
@@ -113,7 +113,7 @@ describe('ECB rates', () => {
     })
   })
 
-  it('are never older than those that were known', async () => {
+  it('are never replaced by older ones', async () => {
     const rates = await open()
     await rates.latest(now)
     feed.answer = { status: 200, body: ecbDocument('2026-11-18') }
@@ -122,11 +122,11 @@ describe('ECB rates', () => {
     })
   })
 
-  it('are refused where the publication itself is stale', async () => {
+  it('are unavailable when the publication itself is stale', async () => {
     await expect((await open('2026-11-13')).latest(now)).rejects.toEqual(refused)
   })
 
-  it('are refused, soon, where nobody answers', async () => {
+  it('are unavailable, soon, when nothing answers', async () => {
     const rates = await open()
     feed.answer = 'nothing'
     await expect(rates.latest(now)).rejects.toEqual(refused)
@@ -138,10 +138,10 @@ describe('ECB rates', () => {
   it.each([
     ['a page', '<html><body>Sorry</body></html>'],
     ['two days', ecbDocument('2026-11-19') + ecbDocument('2026-11-18')],
-    ['a day that is none', ecbDocument('2026-13-19')],
+    ['an invalid day', ecbDocument('2026-13-19')],
     ['few currencies', ecbDocument('2026-11-19', { USD: '1.1' })],
-    ['a rate that is no number', ecbDocument('2026-11-19', { ...published, USD: 'N/A' })],
-    ['a rate of nothing', ecbDocument('2026-11-19', { ...published, USD: '0.000' })],
+    ['a non-numeric rate', ecbDocument('2026-11-19', { ...published, USD: 'N/A' })],
+    ['a rate of zero', ecbDocument('2026-11-19', { ...published, USD: '0.000' })],
     ['a rate with an exponent', ecbDocument('2026-11-19', { ...published, USD: '1e3' })],
     ['a currency twice', ecbDocument('2026-11-19').replace("'JPY'", "'USD'")],
   ])('are not read from a document with %s', (_what, xml) => {

@@ -21,7 +21,7 @@ import { createSandboxScreening } from '../../src/providers/screening/sandbox.ts
 import type { AddressScreening } from '../../src/providers/screening.ts'
 import { lowerCase } from '../../src/wallets/store.ts'
 
-const stranger: Address = `0x${'1'.repeat(40)}`
+const unlistedAddress: Address = `0x${'1'.repeat(40)}`
 const lazarus: Address = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
 const unavailable = (retryAfter = 5) => ({
   code: 'screening_unavailable',
@@ -34,7 +34,7 @@ describe('screening: sandbox and list together', () => {
     worstOf,
   )
 
-  it('blocks a sanctioned address in any case, and what the sandbox says', async () => {
+  it('blocks a sanctioned address in any case, and the sandbox’s own list', async () => {
     for (const address of [lazarus, lowerCase(lazarus)])
       expect(await screening.screen(address)).toEqual({ result: 'blocked', lists: ['ofac'] })
     expect(await screening.screen(`0x${'0'.repeat(36)}9999`)).toEqual({
@@ -45,20 +45,20 @@ describe('screening: sandbox and list together', () => {
       result: 'review',
       lists: ['sandbox'],
     })
-    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['ofac', 'sandbox'] })
+    expect(await screening.screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['ofac', 'sandbox'] })
   })
 
-  it('clears nobody where one of several cannot answer', async () => {
+  it('clears no address when one of several lists is unavailable', async () => {
     const joined = joinScreening([createSandboxScreening(screenSandboxSuffix), noScreening], worstOf)
-    await expect(joined.screen(stranger)).rejects.toMatchObject(unavailable(60))
+    await expect(joined.screen(unlistedAddress)).rejects.toMatchObject(unavailable(60))
   })
 
-  it('brings a list of addresses in lower case, with its source and date', async () => {
+  it('includes a list of lower-case addresses, with its source and date', async () => {
     const { addresses, source, date } = await createOfacExcerpt().latest()
     expect([...addresses].filter((address) => !/^0x[0-9a-f]{40}$/.test(address))).toEqual([])
     expect(addresses.size).toBeGreaterThan(10)
     expect([source, date]).toEqual([expect.stringContaining('OFAC'), '2025-03-21'])
-    // Taken off the list in March 2025.
+    // Removed from the list in March 2025.
     expect(addresses).not.toContain('0xd90e2f925da726b50c4ed8d0fb90ad053324f31b')
   })
 })
@@ -73,10 +73,10 @@ describe('screening: a list in a file', () => {
   const listed: Address = `0x${'aB'.repeat(20)}`
   afterEach(() => rm(path, { force: true }))
 
-  it('is compared whatever the case, and keeps its names', async () => {
+  it('is compared case-insensitively, and keeps its names', async () => {
     await write(list)
     expect(await screening().screen(listed)).toEqual({ result: 'blocked', lists: ['sanctions'] })
-    expect(await screening().screen(stranger)).toEqual({ result: 'clear', lists: ['sanctions'] })
+    expect(await screening().screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['sanctions'] })
     expect(await createSanctionsFile({ path, log: silentLog }).latest()).toMatchObject({
       source: 'Ministry',
       date: '2026-11-01',
@@ -84,42 +84,42 @@ describe('screening: a list in a file', () => {
     })
   })
 
-  it('is read again when it changes: written, replaced, or changed back to the same length and time', async () => {
+  it('is read again when it changes: written, replaced, or restored with the same length and time', async () => {
     const asked = screening()
     await write(list)
     const long = new Date('2026-01-01T00:00:00Z')
     await utimes(path, long, long)
-    expect((await asked.screen(stranger)).result).toBe('clear')
-    await write({ ...list, addresses: [stranger] })
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
+    await write({ ...list, addresses: [unlistedAddress] })
     await utimes(path, long, long)
-    expect((await asked.screen(stranger)).result).toBe('blocked')
+    expect((await asked.screen(unlistedAddress)).result).toBe('blocked')
     await writeFile(`${path}.new`, JSON.stringify(list))
     await rename(`${path}.new`, path)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
   })
 
   it.each([
-    ['no JSON', '{'],
+    ['invalid JSON', '{'],
     ['nothing', ''],
-    ['half an address', { ...list, addresses: ['0x1234567890'] }],
-    ['no address at all', { ...list, addresses: [] }],
+    ['a truncated address', { ...list, addresses: ['0x1234567890'] }],
+    ['an empty list', { ...list, addresses: [] }],
     ['no source', { ...list, source: undefined }],
     ['no date', { ...list, date: 'yesterday' }],
-    ['another document', { rails: [] }],
+    ['an unexpected document', { rails: [] }],
     ['a list within', [list]],
-  ])('fails closed on %s, until it is mended', async (_name, document) => {
+  ])('fails closed on %s, until it is fixed', async (_name, document) => {
     const asked = screening()
     await write(list)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
     await write(document)
-    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
-    await expect(asked.screen(stranger)).rejects.toMatchObject(unavailable())
+    await expect(asked.screen(unlistedAddress)).rejects.toMatchObject(unavailable())
+    await expect(asked.screen(unlistedAddress)).rejects.toMatchObject(unavailable())
     await write(list)
-    expect((await asked.screen(stranger)).result).toBe('clear')
+    expect((await asked.screen(unlistedAddress)).result).toBe('clear')
   })
 
-  it('fails closed where the file is gone', async () => {
-    await expect(screening().screen(stranger)).rejects.toMatchObject(unavailable())
+  it('fails closed when the file is missing', async () => {
+    await expect(screening().screen(unlistedAddress)).rejects.toMatchObject(unavailable())
   })
 })
 
@@ -137,7 +137,7 @@ describe('screening: chainalysis', () => {
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   beforeAll(async () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     const url = `http://127.0.0.1:${port}/`
     screening = createChainalysisScreening({ url, apiKey: 'a-key', log: silentLog, timeoutMs: 300 })
@@ -147,14 +147,14 @@ describe('screening: chainalysis', () => {
     server.close()
   })
 
-  it('asks for the address with the key, and clears what nothing is known of', async () => {
+  it('queries the address with the key, and clears one without findings', async () => {
     answer = json({ identifications: [] })
-    expect(await screening.screen(stranger)).toEqual({ result: 'clear', lists: ['chainalysis'] })
-    expect(asked.at(-1)?.url).toBe(`/api/v1/address/${stranger}`)
+    expect(await screening.screen(unlistedAddress)).toEqual({ result: 'clear', lists: ['chainalysis'] })
+    expect(asked.at(-1)?.url).toBe(`/api/v1/address/${unlistedAddress}`)
     expect(asked.at(-1)?.headers).toMatchObject({ 'x-api-key': 'a-key', accept: 'application/json' })
   })
 
-  it('blocks what is identified', async () => {
+  it('blocks an identified address', async () => {
     answer = json({
       identifications: [{ category: 'sanctions', name: 'SANCTIONS: …', description: '…', url: 'https://…' }],
     })
@@ -171,7 +171,7 @@ describe('screening: chainalysis', () => {
     ],
     ['204', (response: ServerResponse) => void response.writeHead(204).end(), 5],
     ['a redirect', (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end(), 5],
-    ['no JSON', (response: ServerResponse) => void response.end('<html>'), 5],
+    ['invalid JSON', (response: ServerResponse) => void response.end('<html>'), 5],
     ['an empty object', json({}), 5],
     ['no list', json({ identifications: null }), 5],
     ['a list of something else', json({ identifications: ['sanctions'] }), 5],
@@ -182,15 +182,19 @@ describe('screening: chainalysis', () => {
       (response: ServerResponse) => void response.writeHead(200).write('{"identifications":['),
       5,
     ],
-  ])('fails closed on %s, and says nothing of the key', async (_name, next, retryAfter) => {
+  ])('fails closed on %s, without exposing the key', async (_name, next, retryAfter) => {
     answer = next
-    const failure: unknown = await screening.screen(stranger).catch((error: unknown) => error)
+    const failure: unknown = await screening.screen(unlistedAddress).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'screening_unavailable', members: { retryAfter } })
     expect(String(failure)).not.toContain('a-key')
   })
 
-  it('fails closed where nobody listens', async () => {
-    const gone = createChainalysisScreening({ url: 'http://127.0.0.1:1', apiKey: null, log: silentLog })
-    await expect(gone.screen(stranger)).rejects.toMatchObject({ code: 'screening_unavailable' })
+  it('fails closed when nothing listens', async () => {
+    const unreachable = createChainalysisScreening({
+      url: 'http://127.0.0.1:1',
+      apiKey: null,
+      log: silentLog,
+    })
+    await expect(unreachable.screen(unlistedAddress)).rejects.toMatchObject({ code: 'screening_unavailable' })
   })
 })

@@ -1,4 +1,4 @@
-/** The swap aggregator port's contract, on every adapter: what is offered, what is asked, and every way to fail. */
+/** The swap aggregator port's contract, on every adapter: requests, offers, and every failure. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -28,7 +28,7 @@ const request: SwapRequest = {
 const usdt = { symbol: 'USDT', decimals: 6 }
 const soon = () => AbortSignal.timeout(400)
 
-/** What each vendor answers, by its published shape, and what we read of it. */
+/** Each vendor's answer, in its published shape, and the offer read from it. */
 const vendors: readonly {
   readonly tool: string
   readonly create: (url: string) => SwapAggregator
@@ -237,7 +237,7 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   beforeAll(async () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     aggregator = create(`http://127.0.0.1:${port}`)
   })
@@ -249,7 +249,7 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
     server.close()
   })
 
-  it('asks as its vendor says, and reads the offer', async () => {
+  it('sends the vendor’s documented request, and reads the offer', async () => {
     respond = json(answer)
     expect(aggregator.tool).toBe(tool)
     expect(await aggregator.quote(request, soon())).toEqual({ status: 'offered', offer })
@@ -261,14 +261,14 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
     if (asked.body !== undefined) expect(JSON.parse(question?.body ?? '')).toMatchObject(asked.body)
   })
 
-  it('has no route where it says so', async () => {
+  it('returns no route when the vendor has none', async () => {
     for (const status of [400, 404, 422]) {
       respond = json({ message: 'No available quotes for the requested transfer' }, status)
       expect(await aggregator.quote(request, soon())).toEqual({ status: 'none', reason: 'no_route' })
     }
   })
 
-  it('is not asked for what it cannot serve', async () => {
+  it('is not called for unsupported routes', async () => {
     const unsupported = { status: 'none', reason: 'unsupported_route' }
     for (const changes of [
       { to: token('solana', 'USDC') },
@@ -288,16 +288,16 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
       (response: ServerResponse) => void response.writeHead(302, { location: '/' }).end(),
       'unavailable',
     ],
-    ['no JSON', (response: ServerResponse) => void response.end('<html>'), 'bad_answer'],
-    ['another shape', json({ quotes: 'none' }), 'bad_answer'],
+    ['invalid JSON', (response: ServerResponse) => void response.end('<html>'), 'bad_answer'],
+    ['an unexpected document', json({ quotes: 'none' }), 'bad_answer'],
     ['a hang-up', (response: ServerResponse) => void response.destroy(), 'unavailable'],
     ['silence', () => {}, 'timeout'],
-  ])('fails on %s, and says why', async (_name, next, reason) => {
+  ])('fails on %s, with the reason', async (_name, next, reason) => {
     respond = next
     await expect(aggregator.quote(request, soon())).rejects.toThrow(new RegExp(`^${reason}$`))
   })
 
-  it('tries a second time where that is safe', async () => {
+  it('retries once when that is safe', async () => {
     respond = (response, at) => (at === 1 ? void response.destroy() : json(answer)(response))
     const quoted = aggregator.quote(request, soon())
     if (asked.method === 'GET') expect(await quoted).toMatchObject({ status: 'offered' })
@@ -315,14 +315,14 @@ describe.each(createSandboxAggregators().map((each) => [each.tool, each] as cons
       return answer.offer
     }
 
-    it('offers less than comes in, and no less than its minimum', async () => {
+    it('offers less than the input, and at least its minimum', async () => {
       const offer = await offerFor()
       expect(offer.amountOut < request.amountIn).toBe(true)
       expect(offer.amountOutMin < offer.amountOut).toBe(true)
       expect(offer.gasUsdMicros > 0n).toBe(true)
     })
 
-    it('offers more for more', async () => {
+    it('offers more for a larger input', async () => {
       const amounts = [1_000_000n, 10n ** 9n, 10n ** 12n]
       const [little = 0n, more = 0n, most = 0n] = await Promise.all(
         amounts.map(async (amountIn) => (await offerFor({ amountIn })).amountOut),
@@ -330,7 +330,7 @@ describe.each(createSandboxAggregators().map((each) => [each.tool, each] as cons
       expect(little < more && more < most).toBe(true)
     })
 
-    it('has no route for what the fee eats up', async () => {
+    it('returns no route when the fee exceeds the amount', async () => {
       expect(await aggregator.quote({ ...request, amountIn: 1n }, soon())).toEqual({
         status: 'none',
         reason: 'no_route',

@@ -1,4 +1,4 @@
-/** The security pages against the code: what they name is there, and nothing is missing. */
+/** The security pages against the code: every name in them exists, and none is missing. */
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { rateClasses } from '../../policies/rate-classes.ts'
@@ -8,7 +8,7 @@ import { tools } from '../../tools/index.ts'
 const pageOf = (name: string) => readFileSync(`docs/security/${name}.md`, 'utf8')
 const decisions = pageOf('decisions')
 
-/** Cells of the rows of tables whose first cell looks like this. */
+/** Cells of the table rows whose first cell matches. */
 const rowsOf = (page: string, first: RegExp) =>
   page
     .split('\n')
@@ -44,13 +44,13 @@ describe('the table of ASVS requirements', () => {
     for (const { level } of rows) expect(['1', '2']).toContain(level)
   })
 
-  it('shows what is met by tests that there are, and says why the rest is not', () => {
+  it('cites existing tests for what is met, and a reason for the rest', () => {
     for (const { id, verdict, evidence } of rows) {
       const named = testsIn(evidence)
       expect([id, verdict]).toEqual([id, expect.stringMatching(/^(met|not applicable|not met)$/)])
       if (verdict === 'met') expect([id, named.length]).not.toEqual([id, 0])
       else expect([id, evidence.length > 10]).toEqual([id, true])
-      // A file that is named without a test would not be looked at.
+      // A file named without a test would not be checked.
       expect([id, [...evidence.matchAll(/`test\//g)].length]).toEqual([id, named.length])
       for (const { file, name } of named) {
         const isThere = existsSync(file) && readFileSync(file, 'utf8').includes(`'${name}'`)
@@ -59,7 +59,7 @@ describe('the table of ASVS requirements', () => {
     }
   })
 
-  it('counts its verdicts as they are', () => {
+  it('counts its verdicts correctly', () => {
     const count = (verdict: string) => rows.filter((row) => row.verdict === verdict)
     const missing = count('not met')
       .map(({ id }) => id)
@@ -71,7 +71,7 @@ describe('the table of ASVS requirements', () => {
 })
 
 describe('the page of decisions', () => {
-  it('names every way in, and no other', () => {
+  it('names every authentication method, and no other', () => {
     const named = rowsOf(decisions, /./).flatMap((cells) =>
       cells.flatMap((cell) => /^`(POST \/api\/auth\/.+)`$/.exec(cell)?.[1] ?? []),
     )

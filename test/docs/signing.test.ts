@@ -1,4 +1,7 @@
-/** The programs of docs/signing.md print its vector, and the gateway's own client signs and reads the same. */
+/**
+ * The programs of docs/signing.md print the documented vector, and the gateway's own client signs and verifies the
+ * same.
+ */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createPublicKey } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +18,7 @@ afterAll(() => rmSync(directory, { recursive: true }))
 
 const hasPython = spawnSync('python3', ['-c', 'import cryptography']).status === 0
 
-describe('the example of signing', () => {
+describe('the signing example', () => {
   it('prints its vector in TypeScript', () => {
     const file = join(directory, 'sign.mjs')
     writeFileSync(file, block('ts'))
@@ -34,7 +37,7 @@ describe('the example of signing', () => {
     const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
     const keyLookup = async () => ({ id: 'key', algs: ['ed25519'], verify: createVerifier(key, 'ed25519') })
     const request = { method: 'POST', url: 'http://127.0.0.1:8787/api/wallets/transfer', headers }
-    // The vector is of a fixed time.
+    // The vector has a fixed time.
     const tolerance = 100 * 365 * 86_400
     expect(await httpbis.verifyMessage({ keyLookup, tolerance, notAfter: 1795176000 }, request)).toBe(true)
     const other = { ...request, headers: { ...headers, 'idempotency-key': 'invoice-18' } }

@@ -37,16 +37,16 @@ const client = createPublicClient({
 it.each([
   ['an estimate', () => client.estimateGas({ account, to: address, data })],
   ['a call', () => client.readContract({ address, abi, functionName: 'permit', args } as never)],
-])('tells of %s that failed without what was signed', async (_, attempt) => {
+])('describes %s that failed without its signed arguments', async (_, attempt) => {
   const error = await attempt().then(
     () => new Error('it did not fail'),
     (cause: unknown) => new Failure('settlement_pending', 'It is not known yet.', {}, { cause }),
   )
   expect(error.cause).toBeInstanceOf(BaseError)
   expect(String(error.cause)).toContain(s.slice(2, 30))
-  const told = JSON.stringify(plainError(error))
+  const errorText = JSON.stringify(plainError(error))
   for (const part of [r, s]) {
-    expect(told).not.toContain(part.slice(2, 30))
+    expect(errorText).not.toContain(part.slice(2, 30))
     expect(rootCause(error)).not.toContain(part.slice(2, 30))
   }
   expect(plainError(error)).toMatchObject({

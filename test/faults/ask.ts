@@ -1,12 +1,11 @@
-/** Requests that are timed and never wait for ever, and what every refusal for want of a part must look like. */
+/** Timed requests with a time limit, and the required form of a refusal for an unavailable part. */
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { failures, isFailureCode } from '../../src/failures/failure.ts'
 
-/** No answer may take longer, whatever is broken. */
+/** Limit for any answer, during any fault, in milliseconds. */
 export const LONGEST_MS = 10_000
 
-/** An answer. */
 export interface Told {
   readonly status: number
   readonly ms: number
@@ -14,7 +13,7 @@ export interface Told {
   readonly body: Record<string, unknown>
 }
 
-/** Sends JSON, reads JSON. @throws Error where no answer comes within {@link LONGEST_MS}. */
+/** Sends JSON, reads JSON. @throws Error without an answer within {@link LONGEST_MS}. */
 export async function ask(
   url: string,
   {
@@ -30,18 +29,23 @@ export async function ask(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(LONGEST_MS),
   })
-  const told = z.record(z.string(), z.unknown()).parse(await response.json())
-  return { status: response.status, ms: performance.now() - start, headers: response.headers, body: told }
+  const parsedBody = z.record(z.string(), z.unknown()).parse(await response.json())
+  return {
+    status: response.status,
+    ms: performance.now() - start,
+    headers: response.headers,
+    body: parsedBody,
+  }
 }
 
-/** Expects a 503 of the table that says when to come back. @param code any, or these. */
-export function expectUnavailable(told: Told, ...codes: readonly string[]): void {
+/** Expects a 503 from the failure table with a retry time. @param code any, or these. */
+export function expectUnavailable(parsedBody: Told, ...codes: readonly string[]): void {
   const { code, status, retryAfter } = z
     .object({ code: z.string(), status: z.number(), retryAfter: z.int().positive() })
-    .parse(told.body)
-  expect([told.status, status]).toEqual([503, 503])
+    .parse(parsedBody.body)
+  expect([parsedBody.status, status]).toEqual([503, 503])
   expect(isFailureCode(code) && failures[code].status).toBe(503)
   if (codes.length > 0) expect(codes).toContain(code)
-  expect(told.headers.get('content-type')).toBe('application/problem+json')
-  expect(told.headers.get('retry-after')).toBe(String(retryAfter))
+  expect(parsedBody.headers.get('content-type')).toBe('application/problem+json')
+  expect(parsedBody.headers.get('retry-after')).toBe(String(retryAfter))
 }

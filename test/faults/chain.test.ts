@@ -1,6 +1,6 @@
 /**
- * A chain that cannot be reached, hangs, or answers garbage: a transfer is refused before it is sent, or pending and later
- * resolved by itself; never told as failed where it may have been sent, and never sent twice.
+ * A chain that is unreachable, hangs, or answers garbage: a transfer is refused before it is sent, or pending and
+ * resolved later; never reported as failed if it may have been sent, and never sent twice.
  */
 
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ const binary = (() => {
   }
 })()
 
-/** Answers instead of the node, or once the node has done what it was asked. */
+/** Replaces the node's answer, before or after the node has executed the request. */
 type Fault = { readonly how: Misbehaviour; readonly when: 'before' | 'after' } | null
 
 describe.skipIf(binary === undefined)('a gateway whose chain', () => {
@@ -87,8 +87,8 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
       args: [safeAddress],
     })
   }
-  /** Afterwards nothing is held, and ledger and chain agree. */
-  const expectWhole = async () => {
+  /** Expects that nothing is held, and that ledger and chain agree. */
+  const expectConsistent = async () => {
     await expect
       .poll(() => client.usdc(), { timeout: 30_000 })
       .toEqual({ amount: String(1000 - sent), held: '0' })
@@ -99,7 +99,7 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
   }
   afterEach(async () => {
     fault = null
-    await expectWhole()
+    await expectConsistent()
   }, 60_000)
 
   it.each<NonNullable<Fault>>([
@@ -110,14 +110,15 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
     { how: 'never answers', when: 'after' },
     { how: 'answers JSON of another shape', when: 'after' },
   ])(
-    '$how $when it has done what it was asked, leaves no transfer in between',
+    '$how $when it has executed a request, leaves no transfer unresolved',
     async ({ how, when }) => {
       const name = `${how}-${when}`.replaceAll(' ', '-')
       fault = { how, when }
       const all = await Promise.all([client.transfer('1', `${name}-1`), client.transfer('2', `${name}-2`)])
-      for (const told of all) {
-        expect(told.ms).toBeLessThan(LONGEST_MS)
-        if (told.status !== 200) expectUnavailable(told, 'settlement_pending', 'provider_unavailable')
+      for (const transferAnswer of all) {
+        expect(transferAnswer.ms).toBeLessThan(LONGEST_MS)
+        if (transferAnswer.status !== 200)
+          expectUnavailable(transferAnswer, 'settlement_pending', 'provider_unavailable')
       }
       const [ready, wallet] = await Promise.all([ask(`${gateway.origin}/readyz`), client.get('/api/wallets')])
       expect(ready.status).toBe(503)

@@ -1,6 +1,6 @@
 /**
- * Gateways whose machines' clocks are minutes off, one before and one behind, on one database: whoever they serve meets one
- * clock, which is the database's. Clients whose own clock is off are told so.
+ * Gateways whose machine clocks are minutes off, one behind and one ahead, on one database: clients see one clock,
+ * which is the database's. Clients whose own clock is off get an error.
  */
 import { createPrivateKey } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -17,10 +17,10 @@ import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
 import { ask } from './ask.ts'
 
-/** Far beyond what any signature, webhook or challenge is allowed. */
+/** Exceeds the tolerance of any signature, webhook or challenge. */
 const OFF_SECONDS = 17 * 60
 
-describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ', () => {
+describe.skipIf(testServerUrl === undefined)('two gateways with different clocks', () => {
   let database: Database
   let drop = async () => {}
   let ahead: Gateway
@@ -44,8 +44,8 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
         CLOCK_OFF_SECONDS: String(offSeconds),
       })
     ahead = await start(OFF_SECONDS)
-    const { body: told } = await ask(`${ahead.local}/sandbox/credentials`)
-    const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(told)
+    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
+    const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(reply)
     behind = await start(-OFF_SECONDS, { CHAIN_RPC_URL: chain.rpcUrl })
     person = await newGuest(ahead.local)
     agent = await newAgent()
@@ -69,7 +69,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
   })
 
   const both = () => [ahead, behind]
-  /** Sends what was signed for the public origin to one of them. */
+  /** Sends a request signed for the public origin to one of the gateways. */
   const deliver = (gateway: Gateway, path: string, headers: Record<string, string>, body?: string) =>
     fetch(`${gateway.local}${path}`, {
       method: body === undefined ? 'GET' : 'POST',
@@ -85,11 +85,11 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
     })
   const at = (offSeconds: number) => new Date(Date.now() + offSeconds * 1000)
 
-  it('say that their clocks are off', () => {
+  it('log that their clocks are off', () => {
     for (const { output } of both()) expect(output()).toMatch(/clock is not that of the database/)
   })
 
-  it('take a signature of now, and refuse one that is off by more than is allowed', async () => {
+  it('accept a signature of now, and reject one beyond the tolerance', async () => {
     for (const gateway of both()) {
       expect((await deliver(gateway, '/api/wallets', await signed())).status).toBe(200)
       const tolerable = { created: at(20), expires: at(60) }
@@ -100,17 +100,17 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
         [OFF_SECONDS, OFF_SECONDS + 30],
         [-OFF_SECONDS, -OFF_SECONDS + 30],
       ] as const) {
-        const told = await deliver(
+        const reply = await deliver(
           gateway,
           '/api/wallets',
           await signed({ created: at(created), expires: at(expires) }),
         )
-        expect([told.status, await told.json()]).toMatchObject([401, { code: 'signature_expired' }])
+        expect([reply.status, await reply.json()]).toMatchObject([401, { code: 'signature_expired' }])
       }
     }
   })
 
-  it('keep a nonce for as long as any of them takes its signature', async () => {
+  it('keep a nonce for as long as any gateway accepts its signature', async () => {
     const headers = await signed()
     expect((await deliver(behind, '/api/wallets', headers)).status).toBe(200)
     const { expires_at: keptUntil } = await database.kysely
@@ -118,11 +118,11 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
       .select('expires_at')
       .orderBy('expires_at', 'desc')
       .executeTakeFirstOrThrow()
-    // The sweep of whoever is ahead goes by the same clock: it forgets nothing that holds.
+    // The sweep of the gateway ahead uses the same clock: it deletes nothing still valid.
     expect(keptUntil.getTime()).toBeGreaterThan(Date.now() + 600_000)
     for (const gateway of both()) {
-      const told = await deliver(gateway, '/api/wallets', headers)
-      expect([told.status, await told.json()]).toMatchObject([401, { code: 'signature_replayed' }])
+      const reply = await deliver(gateway, '/api/wallets', headers)
+      expect([reply.status, await reply.json()]).toMatchObject([401, { code: 'signature_replayed' }])
     }
   })
 
@@ -146,16 +146,16 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
       expect(Math.abs(decidedAt.getTime() - Date.now())).toBeLessThan(60_000)
   })
 
-  it('take each other’s sessions, and end them at the same moment', async () => {
+  it('accept each other’s sessions, and expire them at the same moment', async () => {
     for (const gateway of both()) {
-      const told = await ask(`${gateway.local}/api/wallets`, {
+      const reply = await ask(`${gateway.local}/api/wallets`, {
         headers: { authorization: `Bearer ${person.token}` },
       })
-      expect(told.status).toBe(200)
+      expect(reply.status).toBe(200)
     }
   })
 
-  it('replay an answer that the other kept', async () => {
+  it('replay an answer stored by the other', async () => {
     const card = (gateway: Gateway) =>
       ask(`${gateway.local}/api/cards`, {
         method: 'POST',
@@ -169,11 +169,11 @@ describe.skipIf(testServerUrl === undefined)('two gateways whose clocks differ',
     expect(again.body).toEqual(first.body)
   })
 
-  it('take webhooks of now, and refuse those that are too old', async () => {
-    const { body: told } = await ask(`${ahead.local}/sandbox/credentials`)
+  it('accept webhooks of now, and reject old ones', async () => {
+    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
     const secrets = z
       .object({ lithicWebhookSecret: z.string(), bridgeWebhookPrivateKey: z.string() })
-      .parse(told)
+      .parse(reply)
     const card = JSON.stringify({ event_type: 'card.shipped' })
     const lithic = (offSeconds: number) =>
       signWebhook({ id: `msg_${offSeconds}`, body: card, at: at(offSeconds) }, secrets.lithicWebhookSecret)

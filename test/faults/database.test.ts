@@ -1,6 +1,6 @@
 /**
- * PostgreSQL that is restarted, cut off, hung or lost: whoever needs it is told 503 in bounded time, nothing is half done,
- * a repeated key is told the truth, and the gateway goes on by itself.
+ * PostgreSQL that is restarted, disconnected, hung or lost: requests get 503 in bounded time, nothing is half done, a
+ * repeated key gets the true outcome, and the gateway recovers by itself.
  */
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
   let drop = async () => {}
   let gateway: Gateway
   let client: Client
-  /** Straight to the server, past the fault. */
+  /** Connects to the server directly, bypassing the fault. */
   let direct: Database
   let sent = 0
 
@@ -45,8 +45,8 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     await drop()
   }, 60_000)
 
-  /** Afterwards it works again by itself, and the books have every transfer that was told, once. */
-  const expectWhole = async () => {
+  /** Expects that the gateway works again, and that the books have every confirmed transfer once. */
+  const expectConsistent = async () => {
     await expect
       .poll(async () => (await ask(`${gateway.origin}/readyz`)).status, { timeout: 15_000 })
       .toBe(200)
@@ -57,14 +57,14 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
   }
   afterEach(async () => {
     proxy.pass()
-    await expectWhole()
+    await expectConsistent()
   }, 40_000)
   const confirm = async (idempotencyKey: string) => {
     expect((await client.untilKnown('1', idempotencyKey)).body).toMatchObject({ status: 'confirmed' })
     sent += 1
   }
 
-  it('ends all connections at once, as a restart does, goes on with new ones', async () => {
+  it('closes all connections at once, as a restart does, continues with new ones', async () => {
     const running = Array.from({ length: 8 }, (_, index) => client.transfer('1', `restart-${index}`))
     const killer = new pg.Client({ connectionString: url })
     await killer.connect()
@@ -72,20 +72,20 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     )
     await killer.end()
-    for (const told of await Promise.all(running))
-      if (told.status !== 200) expectUnavailable(told, 'provider_unavailable', 'settlement_pending')
+    for (const answer of await Promise.all(running))
+      if (answer.status !== 200) expectUnavailable(answer, 'provider_unavailable', 'settlement_pending')
     for (let index = 0; index < 8; index += 1) await confirm(`restart-${index}`)
   })
 
-  it('refuses connections for a while, answers 503 meanwhile and does what is repeated once', async () => {
+  it('refuses connections for a while, answers 503 meanwhile and executes repeats once', async () => {
     proxy.refuse()
-    for (const told of [
+    for (const answer of [
       await client.get('/api/wallets'),
       await client.transfer('1', 'refused'),
       await client.post('/api/cards', { nickname: 'Refused' }, 'refused-card'),
     ]) {
-      expectUnavailable(told, 'provider_unavailable')
-      expect(told.ms).toBeLessThan(5_000)
+      expectUnavailable(answer, 'provider_unavailable')
+      expect(answer.ms).toBeLessThan(5_000)
     }
     expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
     expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
@@ -93,44 +93,44 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     await confirm('refused')
   })
 
-  it('hangs, answers 503 in time to all who wait, and goes on where it wakes', async () => {
+  it('hangs, answers 503 in time to all requests, and recovers when it resumes', async () => {
     proxy.hold()
     const all = await Promise.all([
       ...Array.from({ length: 6 }, (_, index) => client.transfer('1', `hung-${index}`)),
       ...Array.from({ length: 10 }, () => client.get('/api/wallets')),
       client.post('/api/cards', { nickname: 'Hung' }, 'hung-card'),
     ])
-    for (const told of all) {
-      expectUnavailable(told)
-      expect(told.ms).toBeLessThan(LONGEST_MS)
+    for (const answer of all) {
+      expectUnavailable(answer)
+      expect(answer.ms).toBeLessThan(LONGEST_MS)
     }
     expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
     proxy.pass()
     for (let index = 0; index < 6; index += 1) await confirm(`hung-${index}`)
   })
 
-  it('is lost behind its connections, replaces them', async () => {
+  it('is unreachable on its open connections, replaces them', async () => {
     await Promise.all(Array.from({ length: 12 }, () => client.get('/api/wallets')))
     proxy.forget()
     const all = await Promise.all(
       Array.from({ length: 12 }, (_, index) => client.transfer('1', `lost-${index}`)),
     )
-    for (const told of all) expect(told.ms).toBeLessThan(LONGEST_MS)
+    for (const answer of all) expect(answer.ms).toBeLessThan(LONGEST_MS)
     for (let index = 0; index < 12; index += 1) await confirm(`lost-${index}`)
   })
 
-  it('takes a reservation whose answer is lost, tells what became of it', async () => {
+  it('accepts a reservation and loses the answer, reports its outcome', async () => {
     const lost = proxy.loseAnswerTo('spend_')
-    const told = await client.transfer('1', 'unanswered')
+    const answer = await client.transfer('1', 'unanswered')
     await lost
-    // It was reserved, and nobody sends it: until the job gives the money back, the first call counts as running.
-    expect([told.status, told.body.code]).toEqual([409, 'idempotency_in_progress'])
+    // It was reserved but is never sent: until the job releases the money, the first call counts as running.
+    expect([answer.status, answer.body.code]).toEqual([409, 'idempotency_in_progress'])
     const known = await client.untilKnown('1', 'unanswered')
     const again = await client.transfer('1', 'unanswered')
     expect([again.status, again.body.code]).toEqual([known.status, known.body.code])
   })
 
-  it('commits a write whose answer is lost, replays the stored answer', async () => {
+  it('commits a write and loses the answer, replays the stored answer', async () => {
     const before = (await client.get('/api/cards')).body
     const lost = proxy.loseAnswerTo('commit')
     const first = await client.post('/api/cards', { nickname: 'Unanswered' }, 'card-unanswered')
@@ -147,19 +147,19 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     expect(cards((await client.get('/api/cards')).body)).toBe(cards(before) + 1)
   })
 
-  it('makes everybody wait for a lock, answers 503 in time and goes on once it is free', async () => {
+  it('blocks all requests on a lock, answers 503 in time and continues once it is free', async () => {
     await direct.transaction(async ({ call }) => {
       await call({ name: 'fault_lock', text: 'lock table reservation in access exclusive mode' }, [])
       const all = await Promise.all([
         ...Array.from({ length: 4 }, (_, index) => client.transfer('1', `locked-${index}`)),
         client.get('/api/cards'),
       ])
-      for (const told of all.slice(0, 4)) expectUnavailable(told)
+      for (const answer of all.slice(0, 4)) expectUnavailable(answer)
     })
     for (let index = 0; index < 4; index += 1) await confirm(`locked-${index}`)
   })
 
-  it('loses a transaction’s way, frees what that one had locked', async () => {
+  it('loses a transaction’s connection, frees its locks', async () => {
     const own = await startTcpProxy(Number(new URL(url).port || 5432), new URL(url).hostname)
     const database = await openPostgres({ url: through(own, url) })
     const lock = { name: 'fault_try', text: 'select pg_try_advisory_xact_lock(7) as free' }

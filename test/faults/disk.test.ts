@@ -1,6 +1,7 @@
 /**
- * A full disk under the embedded database: writes are refused with 503, what was acknowledged stays, and all goes on once
- * there is room. On a small file system of its own where this machine lets us mount one, else not at all.
+ * A full disk under the embedded database: writes are refused with 503, acknowledged data stays, and the gateway
+ * recovers once there is space. Runs on a small file system of its own, and is skipped if mounting one is not
+ * permitted.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -14,7 +15,7 @@ import { type Client, clientOf } from './transfers.ts'
 
 const SIZE = '160m'
 
-/** A directory on a file system of {@link SIZE}; undefined where this user may mount none. */
+/** A directory on a file system of {@link SIZE}; undefined if this user may not mount one. */
 const mounted = (() => {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-disk-'))
   try {
@@ -29,7 +30,7 @@ const mounted = (() => {
 })()
 
 describe.skipIf(mounted === undefined)(
-  'a gateway whose disk is full (needs the right to mount a tmpfs)',
+  'a gateway with a full disk (needs permission to mount a tmpfs)',
   () => {
     const directory = mounted ?? ''
     const ballast = join(directory, 'ballast')
@@ -60,39 +61,41 @@ describe.skipIf(mounted === undefined)(
         .object({ cards: z.array(z.object({ id: z.string() })) })
         .parse((await client.get('/api/cards?limit=100')).body)
         .cards.map(({ id }) => id)
-    const issue = async (name: string) => {
-      const told = await client.post('/api/cards', { nickname: name }, name)
-      if (told.status === 200)
-        acknowledged.set(name, z.object({ id: z.string() }).loose().parse(told.body).id)
-      return told
+    const issueCard = async (name: string) => {
+      const answer = await client.post('/api/cards', { nickname: name }, name)
+      if (answer.status === 200)
+        acknowledged.set(name, z.object({ id: z.string() }).loose().parse(answer.body).id)
+      return answer
     }
     const fill = () => {
       const { bavail, bsize } = statfsSync(directory)
       writeFileSync(ballast, Buffer.alloc(bavail * bsize - 64 * 1024))
     }
 
-    it('answers 503, keeps what it acknowledged, and goes on once there is room', async () => {
-      for (let index = 0; index < 5; index += 1) expect((await issue(`before-${index}`)).status).toBe(200)
+    it('answers 503, keeps acknowledged data, and recovers once there is space', async () => {
+      for (let index = 0; index < 5; index += 1) expect((await issueCard(`before-${index}`)).status).toBe(200)
       fill()
-      // What the gateway found out a moment ago may be believed for a moment more.
-      let refused = await issue('full-0')
+      // A cached readiness result may be served for a moment longer.
+      let refused = await issueCard('full-0')
       for (let index = 1; index < 400 && refused.status === 200; index += 1)
-        refused = await issue(`full-${index}`)
+        refused = await issueCard(`full-${index}`)
       expectUnavailable(refused, 'provider_unavailable')
       expectUnavailable(await client.transfer('1', 'full-transfer'))
       expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
 
       rmSync(ballast)
-      await expect.poll(async () => (await issue('after')).status, { timeout: 20_000 }).toBe(200)
+      await expect.poll(async () => (await issueCard('after')).status, { timeout: 20_000 }).toBe(200)
       expect((await client.untilKnown('1', 'full-transfer')).body).toMatchObject({ status: 'confirmed' })
       expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
-      for (const [name, id] of acknowledged) expect([name, (await issue(name)).body.id]).toEqual([name, id])
+      for (const [name, id] of acknowledged)
+        expect([name, (await issueCard(name)).body.id]).toEqual([name, id])
 
       expect(await gateway.stop()).toBe(0)
       gateway = await startGateway(env)
       client = await clientOf(gateway.origin)
       expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
-      for (const [name, id] of acknowledged) expect([name, (await issue(name)).body.id]).toEqual([name, id])
+      for (const [name, id] of acknowledged)
+        expect([name, (await issueCard(name)).body.id]).toEqual([name, id])
       expect((await cards()).length).toBeGreaterThan(0)
     }, 120_000)
   },

@@ -1,6 +1,6 @@
 /**
- * SIGTERM while there is work: what is under way is finished or written down, whoever only lingers is cut, and the process
- * ends by itself within ten seconds, even where a part of it hangs. A second signal ends it at once.
+ * SIGTERM under load: open work is finished or persisted, idle connections are closed, and the process exits by itself
+ * within ten seconds, even if a part of it hangs. A second signal exits at once.
  */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -18,9 +18,9 @@ import { ask, expectUnavailable } from './ask.ts'
 import { startTcpProxy, through } from './tcp-proxy.ts'
 import { clientOf } from './transfers.ts'
 
-/** What those who end a process commonly grant, before they kill it. */
+/** Grace period that process supervisors commonly grant before SIGKILL. */
 const GRANTED_MS = 10_000
-/** What this machine may add. */
+/** Tolerance for a slow machine. */
 const SLACK_MS = 1_000
 
 const cleanups: (() => unknown)[] = []
@@ -34,16 +34,16 @@ const start = async (env: Record<string, string>) => {
 }
 const isRunning = ({ process }: Gateway) => process.exitCode === null && process.signalCode === null
 
-/** How a gateway ends. */
+/** Waits for a gateway to exit. */
 async function ending({
   process,
 }: Gateway): Promise<{ code: number | null; signal: string | null; ms: number }> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   if (process.exitCode === null && process.signalCode === null) await once(process, 'exit')
-  return { code: process.exitCode, signal: process.signalCode, ms: performance.now() - begun }
+  return { code: process.exitCode, signal: process.signalCode, ms: performance.now() - startedAt }
 }
 
-/** A request whose body comes when its sender likes. */
+/** A request whose body is sent later. */
 async function slowRequest({ origin }: Gateway): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const { hostname, port } = new URL(origin)
   const socket = connect(Number(port), hostname)
@@ -75,9 +75,9 @@ const anvilBinary = (() => {
   }
 })()
 
-describe('a gateway that is told to end', () => {
+describe('a gateway after SIGTERM', () => {
   it.skipIf(anvilBinary === undefined)(
-    'finishes requests, ends streams, and leaves a settlement to whoever comes after it',
+    'finishes requests, ends streams, and leaves a pending settlement to the next process',
     async () => {
       const directory = mkdtempSync(join(tmpdir(), 'bursar-drain-'))
       cleanups.push(() => rmSync(directory, { recursive: true, force: true }))
@@ -120,7 +120,7 @@ describe('a gateway that is told to end', () => {
       expectUnavailable(await transfer, 'settlement_pending')
       const { code, ms } = await end
       expect(code).toBe(0)
-      // The transfer is what it waited for: not the stream, and not those who ask on and on.
+      // It waited for the transfer, not for the stream or for clients that keep sending.
       expect(ms).toBeLessThan(6_000)
 
       chain.pass()
@@ -135,7 +135,7 @@ describe('a gateway that is told to end', () => {
     60_000,
   )
 
-  it('cuts a client that does not come to its end', async () => {
+  it('disconnects a client that does not finish its request', async () => {
     const gateway = await start({})
     const { socket } = await slowRequest(gateway)
     gateway.process.kill('SIGTERM')
@@ -145,7 +145,7 @@ describe('a gateway that is told to end', () => {
     socket.destroy()
   })
 
-  it.skipIf(testServerUrl === undefined)('does not wait for a database that hangs', async () => {
+  it.skipIf(testServerUrl === undefined)('does not wait for a hung database', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     cleanups.push(drop)
     const proxy = await startTcpProxy(Number(new URL(url).port || 5432), new URL(url).hostname)
@@ -163,7 +163,7 @@ describe('a gateway that is told to end', () => {
     expect(ms).toBeLessThan(GRANTED_MS + SLACK_MS)
   })
 
-  it('ends at once by another signal, whichever', async () => {
+  it('exits at once on any second signal', async () => {
     const endsBy = async (second: 'SIGTERM' | 'SIGINT') => {
       const gateway = await start({})
       const { socket } = await slowRequest(gateway)

@@ -1,4 +1,4 @@
-/** A gateway all of whose providers misbehave: every route that needs one says so in time, and nothing is half done. */
+/** A gateway whose providers all misbehave: every affected route reports it in time, and nothing is half done. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -12,7 +12,7 @@ const applicant = {
   address: 'Street 1, Berlin',
 }
 
-/** What is asked, and the codes that may be told. A transfer needs rates too, for the thresholds that are not in its currency. */
+/** Requests, with the permitted failure codes. A transfer needs rates too, for thresholds in other currencies. */
 const routes: readonly (readonly [string, unknown, readonly string[]])[] = [
   [
     'POST /api/wallets/transfer',
@@ -31,58 +31,61 @@ const routes: readonly (readonly [string, unknown, readonly string[]])[] = [
   ['POST /api/auth/google', {}, ['provider_unavailable']],
 ]
 
-describe.each(['never answers', 'answers HTML with 200'] as const)('where every provider %s', (how) => {
-  let server: MisbehavingServer
-  let gateway: Gateway
-  let person: Person
+describe.each(['never answers', 'answers HTML with 200'] as const)(
+  'with every provider in the mode: %s',
+  (how) => {
+    let server: MisbehavingServer
+    let gateway: Gateway
+    let person: Person
 
-  beforeAll(async () => {
-    server = await startMisbehaving(how)
-    const { url } = server
-    gateway = await startGateway({
-      CHAIN: 'simulated',
-      LOG_LEVEL: 'silent',
-      RATE_MUTATIONS: '100000/60',
-      SCREENING_URL: url,
-      FX_RATES_URL: url,
-      ...{ LITHIC_API_URL: url, LITHIC_API_KEY: 'a-key-of-ours' },
-      ...{ BRIDGE_API_URL: url, BRIDGE_API_KEY: 'a-key-of-ours' },
-      ...{ SWAP_AGGREGATORS: 'lifi,relay,across', LIFI_URL: url, RELAY_URL: url, ACROSS_URL: url },
-      ...{ SUMSUB_URL: url, SUMSUB_APP_TOKEN: 'token', SUMSUB_SECRET_KEY: 'secret' },
-      ...{ IDENTITY_PROVIDERS: 'google', OIDC_GOOGLE_ISSUER: url },
-      ...{ OIDC_GOOGLE_CLIENT_ID: 'id', OIDC_GOOGLE_CLIENT_SECRET: 'secret' },
+    beforeAll(async () => {
+      server = await startMisbehaving(how)
+      const { url } = server
+      gateway = await startGateway({
+        CHAIN: 'simulated',
+        LOG_LEVEL: 'silent',
+        RATE_MUTATIONS: '100000/60',
+        SCREENING_URL: url,
+        FX_RATES_URL: url,
+        ...{ LITHIC_API_URL: url, LITHIC_API_KEY: 'a-key-of-ours' },
+        ...{ BRIDGE_API_URL: url, BRIDGE_API_KEY: 'a-key-of-ours' },
+        ...{ SWAP_AGGREGATORS: 'lifi,relay,across', LIFI_URL: url, RELAY_URL: url, ACROSS_URL: url },
+        ...{ SUMSUB_URL: url, SUMSUB_APP_TOKEN: 'token', SUMSUB_SECRET_KEY: 'secret' },
+        ...{ IDENTITY_PROVIDERS: 'google', OIDC_GOOGLE_ISSUER: url },
+        ...{ OIDC_GOOGLE_CLIENT_ID: 'id', OIDC_GOOGLE_CLIENT_SECRET: 'secret' },
+      })
+      person = await newGuest(gateway.origin)
+    }, 60_000)
+    afterAll(async () => {
+      await server?.close()
+      await gateway?.stop()
     })
-    person = await newGuest(gateway.origin)
-  }, 60_000)
-  afterAll(async () => {
-    await server?.close()
-    await gateway?.stop()
-  })
 
-  it('says so in time on every route that needs one, and keeps all money free', async () => {
-    const before = (await person.ask('GET', '/api/wallets')).body.balances
-    const answers = await Promise.all(
-      routes.map(async ([route, body, codes]) => {
-        const [method = '', path = ''] = route.split(' ')
-        const told = await ask(`${gateway.origin}${path}`, {
-          method,
-          headers: {
-            authorization: `Bearer ${person.token}`,
-            ...(method === 'POST' ? { 'idempotency-key': route.replace(' ', '') } : {}),
-          },
-          body,
-        })
-        return { route, codes, told }
-      }),
-    )
-    expect(answers.map(({ route, told }) => [route, told.status])).toEqual(
-      routes.map(([route]) => [route, 503]),
-    )
-    for (const { codes, told } of answers) expectUnavailable(told, ...codes)
-    expect((await person.ask('GET', '/api/wallets')).body.balances).toEqual(before)
-    const { cards } = z
-      .object({ cards: z.array(z.unknown()) })
-      .parse((await person.ask('GET', '/api/cards')).body)
-    expect(cards).toEqual([])
-  })
-})
+    it('reports it in time on every affected route, and keeps all money free', async () => {
+      const before = (await person.ask('GET', '/api/wallets')).body.balances
+      const answers = await Promise.all(
+        routes.map(async ([route, body, codes]) => {
+          const [method = '', path = ''] = route.split(' ')
+          const told = await ask(`${gateway.origin}${path}`, {
+            method,
+            headers: {
+              authorization: `Bearer ${person.token}`,
+              ...(method === 'POST' ? { 'idempotency-key': route.replace(' ', '') } : {}),
+            },
+            body,
+          })
+          return { route, codes, told }
+        }),
+      )
+      expect(answers.map(({ route, told }) => [route, told.status])).toEqual(
+        routes.map(([route]) => [route, 503]),
+      )
+      for (const { codes, told } of answers) expectUnavailable(told, ...codes)
+      expect((await person.ask('GET', '/api/wallets')).body.balances).toEqual(before)
+      const { cards } = z
+        .object({ cards: z.array(z.unknown()) })
+        .parse((await person.ask('GET', '/api/cards')).body)
+      expect(cards).toEqual([])
+    })
+  },
+)

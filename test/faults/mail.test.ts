@@ -1,4 +1,4 @@
-/** A mail server that misbehaves: whoever waits for a code is told in bounded time that it was not sent. */
+/** A misbehaving mail server: a request for a code fails in bounded time with the code unsent. */
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,7 +25,7 @@ const moods: Readonly<Record<string, (socket: Socket) => void>> = {
   },
 }
 
-describe('mail by a server that', () => {
+describe('mail through a server that', () => {
   const servers: Server[] = []
   const found = new Map<string, { error: unknown; ms: number }>()
 
@@ -40,7 +40,7 @@ describe('mail by a server that', () => {
         servers.push(server)
         await once(server, 'listening')
         const { port } = z.object({ port: z.number() }).parse(server.address())
-        const begun = performance.now()
+        const startedAt = performance.now()
         const error = await createSmtpMessages({
           url: `smtp://127.0.0.1:${port}`,
           from: 'a@b.example',
@@ -57,7 +57,7 @@ describe('mail by a server that', () => {
             at: new Date(),
           })
           .catch((thrown: unknown) => thrown)
-        found.set(name, { error, ms: performance.now() - begun })
+        found.set(name, { error, ms: performance.now() - startedAt })
       }),
     )
   }, 30_000)
@@ -65,7 +65,7 @@ describe('mail by a server that', () => {
     for (const server of servers) server.close()
   })
 
-  it.each(Object.keys(moods))('%s is not sent', (name) => {
+  it.each(Object.keys(moods))('%s is reported as not sent', (name) => {
     const { error, ms } = found.get(name) ?? { error: undefined, ms: 0 }
     expect(error).toBeInstanceOf(Failure)
     expect(error).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: expect.any(Number) } })

@@ -1,4 +1,4 @@
-/** A server that misbehaves in one way, whatever is asked of it. */
+/** A server that misbehaves in a settable way, for any request. */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,13 +6,13 @@ import { z } from 'zod'
 
 const json = { 'content-type': 'application/json' }
 const CHUNK = Buffer.alloc(64 * 1024, ' ')
-/** What is sent at most to somebody who reads on and on. */
+/** Bytes that are sent at most to a client that keeps reading. */
 const HUGE_BYTES = 48 * 1024 * 1024
 const DRIP_MS = 40
 
 type Answering = (response: ServerResponse) => void | Promise<void>
 
-/** Every way to misbehave. Those who keep a connection open do so for ever. */
+/** Every misbehaviour. Those that keep a connection open do so until it is closed by the client. */
 export const misbehaviours = {
   'never answers': () => {},
   'closes the connection at once': (response) => void response.socket?.resetAndDestroy(),
@@ -53,26 +53,22 @@ export const misbehaviours = {
   },
 } as const satisfies Record<string, Answering>
 
-/** One way to misbehave. */
 export type Misbehaviour = keyof typeof misbehaviours
 
-/** All of them. */
 export const allMisbehaviours = Object.keys(misbehaviours).filter(
   (name): name is Misbehaviour => name in misbehaviours,
 )
 
-/** A server that runs. */
 export interface MisbehavingServer {
   readonly url: string
-  /** What it does from now on. */
+  /** Sets the misbehaviour from now on. */
   misbehave(how: Misbehaviour): void
-  /** Bytes that it sent to all, as far as they were read or are on the way. */
+  /** Bytes sent on all connections, whether read or in flight. */
   readonly sentBytes: () => number
   readonly asked: () => number
   close(): Promise<void>
 }
 
-/** Starts one. */
 export async function startMisbehaving(first: Misbehaviour = 'never answers'): Promise<MisbehavingServer> {
   let how: Misbehaviour = first
   let sent = 0

@@ -1,6 +1,6 @@
 /**
- * Every adapter that asks somebody else over HTTP, against every way to misbehave: each call ends in bounded time with the
- * refusal that its port promises, reads no more than it has use for, and never with anything that would be told as `internal`.
+ * Every adapter with an HTTP provider, against every misbehaviour: each call ends in bounded time with the failure that
+ * its port promises, reads a bounded number of bytes, and never throws what would be answered as `internal`.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
@@ -29,16 +29,16 @@ import {
   startMisbehaving,
 } from './misbehaving-server.ts'
 
-/** Within what the whole of a request may take. */
+/** Within the time limit of a whole request. */
 const LONGEST_MS = 9_000
-/** What the machine's own buffers take counts too. */
+/** Includes what the operating system's buffers accept. */
 const MOST_BYTES = 16 * 1024 * 1024
 
 interface Asked {
   readonly name: string
-  /** Codes of its refusals. */
+  /** Permitted failure codes. */
   readonly codes: readonly string[]
-  /** What a misbehaviour means to this one alone: an answer. */
+  /** Misbehaviours that this adapter reads as an answer. */
   readonly answers?: Partial<Record<Misbehaviour, unknown>>
   ask(url: string): Promise<unknown>
 }
@@ -73,11 +73,11 @@ const applicant = {
 
 const quoteOf = ({ quote }: SwapAggregator) => {
   const [from, to] = [swapTokenOf('base', 'USDC'), swapTokenOf('arbitrum', 'USDT')]
-  if (from === undefined || to === undefined) throw new Error('no such tokens')
+  if (from === undefined || to === undefined) throw new Error('unknown tokens')
   const request = { from, to, amountIn: 100_000_000n, slippageBps: 50, sender: address }
   return quote(request, AbortSignal.timeout(2_000))
 }
-/** An aggregator that says 404 knows no route. */
+/** An aggregator's 404 means that it has no route. */
 const noRoute = { 'answers 404 in HTML': { status: 'none', reason: 'no_route' } }
 const reasons = ['timeout', 'unavailable', 'bad_answer']
 
@@ -111,7 +111,7 @@ const asked: readonly Asked[] = [
   {
     name: 'the broker, for an order',
     codes: unavailable,
-    // It may have placed the order: what it says of it stops for a person.
+    // The order may have been placed: an unreadable answer stops it for a person's review.
     answers: Object.fromEntries(
       ['nothing with 200', 'JSON of another shape', 'null', 'a list'].map((what) => [
         `answers ${what}`,
@@ -191,7 +191,7 @@ const asked: readonly Asked[] = [
   },
 ]
 
-/** What a call came to: an answer, or the code of its refusal. */
+/** Result of a call: an answer, or its failure code. */
 async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
   try {
     return { answered: await work }
@@ -202,11 +202,11 @@ async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
   }
 }
 
-describe.each(allMisbehaviours)('where a server %s', (how) => {
+describe.each(allMisbehaviours)('with a server that: %s', (how) => {
   const servers: MisbehavingServer[] = []
   const found = new Map<string, { outcome: unknown; ms: number; sent: () => number }>()
 
-  // All at once: most of the time is waiting.
+  // Concurrent: most of the time is waiting.
   beforeAll(async () => {
     await Promise.all(
       asked.map(async ({ name, ask }) => {
@@ -222,7 +222,7 @@ describe.each(allMisbehaviours)('where a server %s', (how) => {
     await Promise.all(servers.map((server) => server.close()))
   })
 
-  it.each(asked)('$name is asked in vain', async ({ name, codes, answers = {} }) => {
+  it.each(asked)('$name fails as its port promises', async ({ name, codes, answers = {} }) => {
     const { outcome, ms, sent } = found.get(name) ?? { outcome: 'not asked', ms: 0, sent: () => 0 }
     if (answers[how] !== undefined) expect(outcome).toEqual({ answered: answers[how] })
     else expect(codes).toContain(outcome)

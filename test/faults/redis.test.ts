@@ -1,4 +1,7 @@
-/** A Redis that is cut, hangs or is lost: public reads go on, whatever moves money is 503, and the gateway goes on by itself. */
+/**
+ * A Redis that is disconnected, hangs or is lost: public reads continue, whatever moves money is 503, and the gateway
+ * recovers by itself.
+ */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -8,7 +11,7 @@ import { startTcpProxy, type TcpProxy, through } from './tcp-proxy.ts'
 import { type Client, clientOf } from './transfers.ts'
 
 const redisUrl = process.env.TEST_REDIS_URL
-/** Well above the limit of one command, and far below what a client waits. */
+/** Well above the time limit of one command, and far below a client's patience. */
 const SOON_MS = 5_000
 
 describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
@@ -19,7 +22,7 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
 
   beforeAll(async () => {
     const url = new URL(redisUrl ?? '')
-    // A database of this file's own, which no journey uses.
+    // A Redis database of this file's own, which no journey uses.
     url.pathname = '/15'
     const redis = new Redis(url.href)
     await redis.flushdb()
@@ -58,9 +61,9 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
       }),
       ask(`${gateway.origin}/api/auth/guest`, { method: 'POST' }),
     ])
-    for (const told of closed) {
-      expectUnavailable(told, 'provider_unavailable')
-      expect(told.ms).toBeLessThan(SOON_MS)
+    for (const answer of closed) {
+      expectUnavailable(answer, 'provider_unavailable')
+      expect(answer.ms).toBeLessThan(SOON_MS)
     }
     const open = await Promise.all([
       ask(`${gateway.origin}/api/rails`),
@@ -78,20 +81,20 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
     expect(await client.usdc()).toEqual({ amount: String(1000 - sent), held: '0' })
   }
 
-  it('is cut off lets nothing be spent until it is back', async () => {
+  it('is disconnected permits no spend until it is back', async () => {
     proxy.refuse()
     await expectClosedForMoney('cut')
   })
 
-  it('hangs lets nothing be spent until it wakes', async () => {
+  it('hangs permits no spend until it resumes', async () => {
     proxy.hold()
     await expectClosedForMoney('hung')
   })
 
-  it('is lost behind its connection is connected to anew', async () => {
+  it('is lost on its connection opens a new one', async () => {
     proxy.forget()
-    const told = await client.transfer('1', 'forgotten')
-    expectUnavailable(told, 'provider_unavailable')
-    expect(told.ms).toBeLessThan(SOON_MS)
+    const answer = await client.transfer('1', 'forgotten')
+    expectUnavailable(answer, 'provider_unavailable')
+    expect(answer.ms).toBeLessThan(SOON_MS)
   })
 })

@@ -1,27 +1,27 @@
-/** A connection to a server that can be cut, refused or fall silent, whatever is spoken over it. */
+/** A TCP proxy whose connections can be cut, refused or silenced, for any protocol. */
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { z } from 'zod'
 
-/** A proxy before a server. What is under way when a mode begins meets it too. */
+/** A proxy for a server. A new mode affects open connections too. */
 export interface TcpProxy {
   readonly port: number
-  /** Lets all through again; what was held arrives late. */
+  /** Forwards everything again; held bytes arrive late. */
   pass(): void
-  /** Cuts every connection, and each new one at once. */
+  /** Closes every connection, and each new one at once. */
   refuse(): void
-  /** Lets nothing through, in either direction, and says nothing about it. New connections are taken and stay silent. */
+  /** Holds all bytes in both directions without closing. New connections are accepted and stay silent. */
   hold(): void
-  /** The connections that are open now stay silent for ever, as after a lost route; new ones are as good as ever. */
+  /** Silences the currently open connections permanently, as after a lost route; new ones work. */
   forget(): void
-  /** Lets the first request that holds this text through, and cuts its connection in place of the answer. */
+  /** Forwards the first request that contains this text, and closes its connection instead of answering. */
   loseAnswerTo(text: string): Promise<void>
   close(): Promise<void>
 }
 
 type Mode = 'pass' | 'refuse' | 'hold'
 
-/** Starts a proxy before a server on this machine. */
+/** Starts a proxy for a server on this machine. */
 export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'): Promise<TcpProxy> {
   let mode: Mode = 'pass'
   let losing: { text: string; done: () => void } | undefined
@@ -93,7 +93,7 @@ export async function startTcpProxy(targetPort: number, targetHost = '127.0.0.1'
   }
 }
 
-/** The URL of a server, by way of a proxy. */
+/** The URL of a server, through a proxy. */
 export function through(proxy: TcpProxy, url: string): string {
   const changed = new URL(url)
   changed.hostname = '127.0.0.1'

@@ -1,4 +1,4 @@
-/** Transfers of a gateway's demo wallet, as a client with an idempotency key makes them. */
+/** Transfers of a gateway's demo wallet, by a client with idempotency keys. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { ask, type Told } from './ask.ts'
@@ -8,18 +8,16 @@ const wallet = z.object({
   balances: z.array(z.object({ token: z.string(), amount: z.string(), held: z.string() })),
 })
 
-/** A client of one gateway. */
 export interface Client {
   readonly key: string
   get(path: string): Promise<Told>
   post(path: string, body: unknown, idempotencyKey?: string): Promise<Told>
   transfer(amount: string, idempotencyKey: string): Promise<Told>
-  /** Repeats a transfer for as long as nobody knows what became of it. */
+  /** Repeats a transfer until its outcome is final. */
   untilKnown(amount: string, idempotencyKey: string): Promise<Told>
   usdc(): Promise<{ amount: string; held: string }>
 }
 
-/** The demo key's client. */
 export async function clientOf(origin: string): Promise<Client> {
   const { demoApiKey: key } = credentials.parse((await ask(`${origin}/sandbox/credentials`)).body)
   const authorization = `Bearer ${key}`
@@ -43,12 +41,12 @@ export async function clientOf(origin: string): Promise<Client> {
     transfer,
     untilKnown: async (amount, idempotencyKey) => {
       for (let attempt = 0; attempt < 100; attempt += 1) {
-        const told = await transfer(amount, idempotencyKey)
-        const isOpen = told.body.status === 'settlement_pending' || told.body.retryAfter !== undefined
-        if (!isOpen) return told
+        const answer = await transfer(amount, idempotencyKey)
+        const isOpen = answer.body.status === 'settlement_pending' || answer.body.retryAfter !== undefined
+        if (!isOpen) return answer
         await pause(200)
       }
-      throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+      throw new Error(`no final outcome for ${idempotencyKey}`)
     },
     usdc: async () => {
       const { balances } = wallet.parse((await get('/api/wallets')).body)

@@ -1,4 +1,4 @@
-/** A campaign: so many requests and tool calls against one gateway, judged, and what was found made small. */
+/** A fuzzing campaign: requests and tool calls against one gateway, judged, with each finding reduced. */
 import fc from 'fast-check'
 import type { Cast } from './cast.ts'
 import { Memory } from './document.ts'
@@ -7,17 +7,17 @@ import { openMcp } from './mcp.ts'
 import { type Answer, send } from './send.ts'
 import { operationsOf, type Plan, plansFor, type Shot } from './shots.ts'
 
-/** How large, and from where. @property only a part of the routes' and tools' names. */
+/** Size and seed. @property only restricts routes and tools to names that contain it. */
 export interface Size {
   readonly seed: number
   readonly requests: number
   readonly calls: number
   readonly only: string | null
-  /** The longest that it may take; what is left out then is told. Milliseconds. */
+  /** Time limit in milliseconds; work beyond it is reported as skipped. */
   readonly withinMs: number
 }
 
-/** Something wrong. @property times how often it was seen. */
+/** A finding. @property times how often it occurred. */
 export interface Finding {
   readonly what: string
   readonly where: string
@@ -26,26 +26,25 @@ export interface Finding {
   times: number
 }
 
-/** What came of a campaign. */
 export interface Outcome {
   readonly sent: number
   readonly called: number
-  /** How often each operation answered each status, and tools each code. */
+  /** Count of each status per operation, and of each code per tool. */
   readonly seen: ReadonlyMap<string, ReadonlyMap<string, number>>
   readonly findings: readonly Finding[]
   readonly slowestMs: number
 }
 
-/** Requests under way at once. */
+/** Concurrent requests. */
 const LANES = 8
 /** Plans that are drawn at a time. */
 const BATCH = 25
-/** Requests that may be spent on making one finding small. */
+/** Requests that may be spent on reducing one finding. */
 const SHRINKS = 40
-/** Findings that are made small. */
-const MOST_SHRUNK = 10
+/** Findings that are reduced. */
+const MAX_REDUCED = 10
 
-/** Runs a campaign. @param progress is told now and then how many requests and findings there are. */
+/** Runs a campaign. @param progress gets the current counts of requests and findings. */
 export async function runCampaign(
   { origin, cast }: { readonly origin: string; readonly cast: Cast },
   size: Size,
@@ -68,7 +67,7 @@ export async function runCampaign(
       (error: unknown): Answer => ({ status: 0, headers: {}, text: String(error), ms: 0 }),
     )
     if ([401, 423].includes(answer.status)) cast.renew(shot.caller)
-    // A rail that stays off would hide all that is behind it.
+    // A rail that stays off would hide everything behind it.
     if (shot.method === 'PUT' && shot.target.includes('/controls') && answer.status === 200)
       await steward.then((person) => person.ask('PUT', shot.target, { enabled: true }))
     return answer
@@ -117,8 +116,8 @@ export async function runCampaign(
       const wrong = answer.status === 0 ? [`no answer: ${answer.text}`] : (job?.judge(shot, answer) ?? [])
       return wrong.some((what) => what.slice(0, 24) === finding.what.slice(0, 24))
     }
-    // Where there is much to mend, small ones are worth no wait.
-    const tries = small.length < MOST_SHRUNK ? SHRINKS : 0
+    // With many findings, further reduction is not worth the time.
+    const tries = small.length < MAX_REDUCED ? SHRINKS : 0
     small.push({ ...finding, shot: await shrunk(finding.shot, isSame, tries) })
   }
   const called = [...seen].reduce(
@@ -128,7 +127,6 @@ export async function runCampaign(
   return { sent: done - called, called, seen, findings: small, slowestMs }
 }
 
-/** One request to be made. */
 interface Job {
   readonly where: string
   readonly plan: Plan
@@ -179,7 +177,7 @@ function drawn(plans: fc.Arbitrary<Plan>, count: number, seed: number): Plan[] {
   ).flat()
 }
 
-/** All routes in one order that only the seed decides. */
+/** All routes in an order that depends on the seed only. */
 function mixed<Item>(items: readonly Item[], seed: number): Item[] {
   const [order = []] = fc.sample(
     fc.infiniteStream(fc.nat()).map((stream) => [...stream.take(items.length)]),
@@ -194,7 +192,7 @@ function mixed<Item>(items: readonly Item[], seed: number): Item[] {
     .map(({ item }) => item)
 }
 
-/** The request with everything taken out that the finding does not need. */
+/** The request without every part that the finding does not need. */
 async function shrunk(shot: Shot, isSame: (shot: Shot) => Promise<boolean>, tries: number): Promise<Shot> {
   let smallest = shot
   let left = tries
@@ -210,7 +208,7 @@ async function shrunk(shot: Shot, isSame: (shot: Shot) => Promise<boolean>, trie
   }
   const at = smallest.target.indexOf('?')
   if (at !== -1) await attempt({ ...smallest, target: smallest.target.slice(0, at) })
-  if (smallest.caller !== 'nobody') await attempt({ ...smallest, caller: 'guest' })
+  if (smallest.caller !== 'anonymous') await attempt({ ...smallest, caller: 'guest' })
   const body = parsedOf(smallest.body ?? '')
   if (typeof body === 'object' && body !== null && !Array.isArray(body))
     for (const name of Object.keys(body)) {

@@ -1,10 +1,10 @@
-/** Who sends: people, keys and agents, made anew where one was locked, revoked or signed out on the way. */
+/** Callers: people, keys and agents, replaced when one is locked, revoked or signed out during the campaign. */
 import { z } from 'zod'
 import { scopes } from '../../policies/scopes.ts'
 import { newAgent } from '../journeys/agent.ts'
 import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
 
-/** A request to be sent by somebody. */
+/** An unauthenticated request. */
 export interface Unsigned {
   readonly method: string
   readonly target: string
@@ -12,10 +12,10 @@ export interface Unsigned {
   readonly body: string | null
 }
 
-/** What somebody adds to a request to say who they are. */
+/** Headers that authenticate a request. */
 type Credential = (request: Unsigned) => Promise<Record<string, string>>
 
-/** A policy that lets most things through, for as long as a campaign lasts. */
+/** A policy that allows nearly everything, for the length of a campaign. */
 const wide = {
   perTransaction: { max: '100000' },
   dailyBudget: { max: '1000000' },
@@ -35,22 +35,22 @@ const bearer =
   (token: string): Credential =>
   async () => ({ authorization: `Bearer ${token}` })
 
-/** The cast of one gateway. */
+/** The callers of one gateway. */
 export interface Cast {
   readonly names: readonly string[]
-  /** Those who are let in nearly everywhere that is not for others. */
+  /** Callers with access to nearly every operation of their own account. */
   readonly able: readonly string[]
-  /** Those who hold a key, and may use `/mcp`. */
+  /** Callers with a key, who may use `/mcp`. */
   readonly keys: readonly string[]
-  /** The headers by which a member of the cast signs a request. */
+  /** Signs a request as a caller. */
   credentials(name: string, request: Unsigned): Promise<Record<string, string>>
-  /** Tells that one was refused as nobody or as locked: the next request has a new one. */
+  /** Reports a caller as rejected or locked: the next request gets a new one. */
   renew(name: string): void
-  /** An administrator of their own, whom no request of the campaign was sent by. */
+  /** An administrator that no request of the campaign uses. */
   judge(): Promise<Person>
 }
 
-/** Makes everybody when they first send. */
+/** Creates each caller on first use. */
 export function createCast(origin: string): Cast {
   let people = 0
   const newPerson = () => {
@@ -86,7 +86,7 @@ export function createCast(origin: string): Cast {
   }
   const guest = () => newGuest(origin)
   const makers: Readonly<Record<string, () => Promise<Credential>>> = {
-    nobody: async () => async () => ({}),
+    anonymous: async () => async () => ({}),
     guest: async () => bearer((await guest()).token),
     'other guest': async () => bearer((await guest()).token),
     person: async () => bearer((await newPerson()).token),
@@ -123,15 +123,15 @@ export function createCast(origin: string): Cast {
     keys: ['key', 'tight key', 'bare key', 'agent', 'tight agent'],
     async credentials(name, request) {
       const make = makers[name]
-      if (make === undefined) throw new Error(`there is no ${name} in the cast`)
+      if (make === undefined) throw new Error(`unknown caller ${name}`)
       const ready = made.get(name) ?? make()
       made.set(name, ready)
       uses.set(name, (uses.get(name) ?? 0) + 1)
       return (await ready)(request)
     },
     renew(name) {
-      // Whoever is refused again and again is so for what they send.
-      if ((uses.get(name) ?? 0) < 20 || ['nobody', 'forger', 'two at once'].includes(name)) return
+      // A repeated rejection is due to the request.
+      if ((uses.get(name) ?? 0) < 20 || ['anonymous', 'forger', 'two at once'].includes(name)) return
       uses.set(name, 0)
       made.delete(name)
     },
@@ -139,7 +139,7 @@ export function createCast(origin: string): Cast {
   }
 }
 
-/** What the sandbox tells anybody, needed to sign what providers send. */
+/** The public sandbox credentials, which sign provider webhooks. */
 export async function sandboxCredentials(origin: string) {
   const { body } = await askJson(origin, 'GET', '/sandbox/credentials')
   return z

@@ -1,4 +1,4 @@
-/** A gateway on a database of its own, a campaign against it, and its books afterwards. */
+/** A gateway on a database of its own, a campaign against it, and the audit of its books afterwards. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { startGateway } from '../journeys/gateway.ts'
 import { type Outcome, runCampaign, type Size } from './campaign.ts'
 import { createCast } from './cast.ts'
 
-/** Limits are on, and out of the way. */
+/** Limits are enabled, but too high to interfere. */
 const generous = Object.fromEntries(
   [
     'MUTATIONS',
@@ -32,10 +32,10 @@ const generous = Object.fromEntries(
   ].map((name) => [`RATE_${name}`, '1000000/60']),
 )
 
-/** What a gateway may hold in memory after a campaign. */
-const MOST_MEMORY_MB = 1_500
+/** Memory limit of a gateway after a campaign, in MB. */
+const MAX_MEMORY_MB = 1_500
 
-/** A campaign and what was true afterwards. @property books what does not balance, in words. */
+/** A campaign and its aftermath. @property books accounting errors, as text. */
 export interface Fuzzed {
   readonly origin: string
   readonly outcome: Outcome
@@ -58,7 +58,7 @@ export async function runFuzz(
     let after = before
     try {
       outcome = await runCampaign({ origin: gateway.origin, cast }, size, progress)
-      // Jobs finish what the last requests began, and wallets are compared in turns.
+      // Jobs finish work of the last requests, and wallets are compared in turns.
       await pause(3_000)
       const judge = await cast.judge()
       const { status, body } = await judge.ask('GET', '/api/admin/drift')
@@ -68,7 +68,7 @@ export async function runFuzz(
           ? []
           : [`drift: ${status} ${JSON.stringify(body)}`]),
         ...(gateway.process.exitCode === null ? [] : ['the process has ended']),
-        ...(after > MOST_MEMORY_MB ? [`the process holds ${after} MB`] : []),
+        ...(after > MAX_MEMORY_MB ? [`the process holds ${after} MB`] : []),
         ...linesOf(gateway.output(), /unexpected error|unhandled|ERR_|cannot be/i),
       ]
     } finally {
@@ -101,7 +101,7 @@ async function unbalanced(directory: string): Promise<string[]> {
   }
 }
 
-/** Resident memory of a process in MB; 0 where the system does not tell. */
+/** Resident memory of a process in MB; 0 if the system does not report it. */
 function memoryOf(pid: number | undefined): number {
   const path = `/proc/${pid}/status`
   if (!existsSync(path)) return 0

@@ -1,4 +1,4 @@
-/** What is wrong with an answer: nothing, or a few words. */
+/** Checks an answer against the document. Returns nothing, or a short description of the error. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { z } from 'zod'
 import { type FailureCode, failures } from '../../src/failures/failure.ts'
@@ -6,10 +6,10 @@ import type { Answer } from './send.ts'
 import type { Operation, Shot } from './shots.ts'
 import type { Schema } from './values.ts'
 
-/** The longest that any answer may take, as docs/operations.md promises. */
+/** The limit for any answer, promised in docs/operations.md, in milliseconds. */
 const MAX_ANSWER_MS = 10_000
 
-/** Refusals that any route may answer, whatever the document says of it. */
+/** Failures that any route may answer, beyond its documented ones. */
 const anywhere: ReadonlySet<string> = new Set([
   'invalid_request',
   'ambiguous_credentials',
@@ -18,13 +18,13 @@ const anywhere: ReadonlySet<string> = new Set([
   'unsupported_media_type',
 ])
 
-/** What JSON-RPC calls a bug of the server. */
+/** JSON-RPC's code for a server error. */
 const INTERNAL_ERROR = -32_603
 
-/** What the sandbox itself may say for now: no aggregator offers a way for every pair and amount. */
+/** Failures of the sandbox's providers: no aggregator has a route for every pair and amount. */
 const explained: ReadonlySet<string> = new Set(['no_route'])
 
-/** A stack, or a path of our machine. */
+/** A stack trace, or a path of this machine. */
 const INSIDES = /\bat .{1,80}:\d+:\d+|node_modules|\.build\/|\/src\/[a-z]|SELECT .* FROM|syntax error at/i
 
 const problemShape = z.looseObject({
@@ -34,21 +34,19 @@ const problemShape = z.looseObject({
   instance: z.string(),
 })
 
-/** Judges answers by the document. */
 export interface Judge {
   rest(operation: Operation, shot: Shot, answer: Answer): string[]
-  /** A tool's result, by its name. */
   tool(name: string, outputSchema: Schema, answer: Answer): string[]
 }
 
-/** A judge who has read the document. */
+/** Compiles the document's schemas. */
 export function createJudge(problem: Schema): Judge {
   const validator = new AjvJsonSchemaValidator()
   const checks = new Map<Schema, (value: unknown) => string | null>()
   const check = (schema: Schema, value: unknown): string | null => {
     let found = checks.get(schema)
     if (found === undefined) {
-      // The validator's own type of a schema is as loose as JSON.
+      // The validator's own type for a schema is as loose as JSON.
       const validate = validator.getValidator({ ...schema } as Parameters<typeof validator.getValidator>[0])
       found = (given) => {
         const result = validate(given)
@@ -62,15 +60,17 @@ export function createJudge(problem: Schema): Judge {
   const problemIn = (text: string, status: number): { code: string | null; wrong: string[] } => {
     const parsed = parsedOf(text)
     const shaped = problemShape.safeParse(parsed)
-    if (!shaped.success) return { code: null, wrong: ['no problem of ours'] }
-    const { code, status: told } = shaped.data
+    if (!shaped.success) return { code: null, wrong: ['not a problem document'] }
+    const { code, status: codeStatus } = shaped.data
     const unfit = check(problem, parsed)
     return {
       code,
       wrong: [
-        ...(told === failures[code].status && told === status ? [] : [`${code} with status ${status}`]),
+        ...(codeStatus === failures[code].status && codeStatus === status
+          ? []
+          : [`${code} with status ${status}`]),
         ...(unfit === null ? [] : [`problem against its schema: ${unfit.slice(0, 200)}`]),
-        ...(INSIDES.test(text) ? ['tells of our insides'] : []),
+        ...(INSIDES.test(text) ? ['exposes internals'] : []),
         ...(status >= 500 && !explained.has(code) ? [`${status} ${code}`] : []),
       ],
     }
@@ -99,8 +99,7 @@ export function createJudge(problem: Schema): Judge {
         wrong.push(...found.wrong)
         if (type !== 'application/problem+json') wrong.push(`an error of type ${type}`)
         const isTold = responses[String(status)] !== undefined || anywhere.has(found.code ?? '')
-        if (shot.isOnPath && !isTold)
-          wrong.push(`${route} does not say that it answers ${status} ${found.code}`)
+        if (shot.isOnPath && !isTold) wrong.push(`${route} does not document ${status} ${found.code}`)
         return wrong
       }
       if (status !== 200) return [...wrong, `status ${status}`]
@@ -117,7 +116,7 @@ export function createJudge(problem: Schema): Judge {
       const message = rpc.safeParse(parsedOf(dataOf(answer)))
       if (!message.success && answer.status >= 400)
         return [...wrong, ...problemIn(answer.text, answer.status).wrong]
-      // A message without an id is a notification, which nothing answers.
+      // A message without an id is a notification, which has no answer.
       if (answer.status === 202 && answer.text === '') return wrong
       if (!message.success) return [...wrong, `${name}: no JSON-RPC answer`]
       const { error, result } = message.data
@@ -147,7 +146,7 @@ const rpc = z.looseObject({
     .optional(),
 })
 
-/** The message of an answer, which may come as an event stream. */
+/** The message of an answer, which may be an event stream. */
 function dataOf({ text, headers }: Answer): string {
   if (!String(headers['content-type']).startsWith('text/event-stream')) return text
   return /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text

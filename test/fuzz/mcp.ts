@@ -1,4 +1,4 @@
-/** Tool calls over both eras of MCP. How a client of each era sends one is learnt from the protocol's own clients. */
+/** Tool calls over both MCP eras. The message format of each era is recorded from its official client. */
 import {
   Client as Client2026,
   StreamableHTTPClientTransport as Transport2026,
@@ -13,14 +13,13 @@ import { type Damage, damaged, damages } from './mutate.ts'
 import { type Plan, seldom } from './shots.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
-/** A tool as it is listed. */
 export interface FuzzedTool {
   readonly name: string
   readonly inputSchema: Schema
   readonly outputSchema: Schema
 }
 
-/** A tool call of an era, as its own client sent it. */
+/** A tool call of an era, as recorded from its client. */
 interface Template {
   readonly headers: Readonly<Record<string, string>>
   readonly message: Readonly<Record<string, unknown>>
@@ -29,14 +28,14 @@ interface Template {
 const listed = z.array(
   z.object({
     name: z.string(),
-    // Our own schemas, read back.
+    // Our own schemas, parsed back.
     inputSchema: z.custom<Schema>((value) => typeof value === 'object'),
     outputSchema: z.custom<Schema>((value) => typeof value === 'object'),
   }),
 )
 const message = z.looseObject({ method: z.string(), params: z.looseObject({}).optional() })
 
-/** The tools, and how calls of them are made. */
+/** The tools, and plans for calling them. */
 export async function openMcp(origin: string, cast: Cast) {
   const { demoApiKey } = await sandboxCredentials(origin)
   const headers = { authorization: `Bearer ${demoApiKey}` }
@@ -52,7 +51,7 @@ export async function openMcp(origin: string, cast: Cast) {
   const url = new URL('/mcp', origin)
   const old = new Client2025({ name: 'fuzz', version: '1' })
   const transport = new Transport2025(url, { requestInit: { headers }, fetch: recording })
-  // The SDK's transport types its optional members without `undefined`; the value is the SDK's own.
+  // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
   await old.connect(transport as Parameters<Client2025['connect']>[0])
   const modern = new Client2026(
     { name: 'fuzz', version: '1' },
@@ -69,7 +68,7 @@ export async function openMcp(origin: string, cast: Cast) {
   return { tools, plansFor: (tool: FuzzedTool) => callsOf(tool, templates, cast.keys) }
 }
 
-/** What a key with all scopes is shown. */
+/** The tools that a key with all scopes can list. */
 async function askAll(origin: string, cast: Cast): Promise<unknown> {
   const request = {
     method: 'POST',
@@ -126,7 +125,7 @@ function callsOf(
       const isSpend = inputSchema.properties?.idempotency_key !== undefined
       const whole = isSpend ? { ...Object(given), idempotency_key: key } : given
       const input = damage.reduce<Part>(damaged, whole)
-      // What its own client sent is JSON.
+      // The recorded message is JSON.
       const sent = {
         ...template.message,
         id,

@@ -1,9 +1,9 @@
-/** Small damage to a value that fits: one member wrong, missing or too many. */
+/** Small damage to a valid value: one member wrong, missing or added. */
 import fc from 'fast-check'
 import { isList, isObject, type Part } from './document.ts'
 import { hostile } from './values.ts'
 
-/** One change at one place. @property at which place, of all there are, counted round. */
+/** One change at one place. @property at index of the place, modulo their number. */
 export interface Damage {
   readonly at: number
   readonly how: 'replace' | 'drop' | 'add' | 'repeat' | 'wrap'
@@ -11,7 +11,6 @@ export interface Damage {
   readonly name: string
 }
 
-/** Damage of any kind. */
 export const damages: fc.Arbitrary<Damage> = fc.record({
   at: fc.nat(999),
   how: fc.constantFrom('replace', 'replace', 'replace', 'drop', 'add', 'repeat', 'wrap'),
@@ -30,7 +29,6 @@ export const damages: fc.Arbitrary<Damage> = fc.record({
   ),
 })
 
-/** The value with the damage done. */
 export function damaged(value: Part, { at, how, value: wrong, name }: Damage): Part {
   const places = placesOf(value)
   const place = places[at % places.length] ?? []
@@ -45,7 +43,7 @@ export function damaged(value: Part, { at, how, value: wrong, name }: Damage): P
 
 type Place = readonly (string | number)[]
 
-/** Every place in a value, the whole of it first. */
+/** Every place in a value, starting with the whole. */
 function placesOf(value: Part): Place[] {
   const below = isList(value)
     ? value.map((item, index) => [index, item] as const)
@@ -55,7 +53,7 @@ function placesOf(value: Part): Place[] {
   return [[], ...below.flatMap(([name, member]) => placesOf(member).map((place) => [name, ...place]))]
 }
 
-/** A value with another part at a place. @param change answers undefined where the part goes. */
+/** A value with another part at a place. @param change returns undefined to remove the part. */
 function changedAt(value: Part, place: Place, change: (part: Part) => Part | undefined): Part {
   const [name, ...rest] = place
   if (name === undefined) return change(value) ?? null
@@ -75,7 +73,7 @@ function changedAt(value: Part, place: Place, change: (part: Part) => Part | und
   )
 }
 
-/** Also a member called `__proto__`, as JSON.parse makes one. */
+/** Also sets a member called `__proto__`, as JSON.parse does. */
 function withMember(part: { readonly [name: string]: Part }, name: string, member: Part): Part {
   const copy = { ...part }
   Object.defineProperty(copy, name, { value: member, enumerable: true, configurable: true, writable: true })

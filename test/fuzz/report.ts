@@ -1,31 +1,32 @@
-/** What a person reads of a campaign. */
+/** The text report of a campaign. */
 import type { Finding, Outcome } from './campaign.ts'
 
-/** A finding with the command that repeats it. */
-export function findingText({ what, where, shot, told, times }: Finding, origin: string): string {
+/** A finding with the command that reproduces it. */
+export function findingText({ what, where, shot, told: answer, times }: Finding, origin: string): string {
   const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
   const body = shot.body === null ? [] : [`--data-raw ${quoted(shot.body.slice(0, 2_000))}`]
-  const who = shot.caller === 'nobody' ? [] : [`-H "authorization: Bearer $TOKEN"   # as: ${shot.caller}`]
+  const credential =
+    shot.caller === 'anonymous' ? [] : [`-H "authorization: Bearer $TOKEN"   # as: ${shot.caller}`]
   const command = [
     'curl --path-as-is -i',
     `-X ${shot.method}`,
     ...headers,
     ...body,
     quoted(`${origin}${shot.target}`),
-    ...who,
+    ...credential,
   ]
-  return [`${where}: ${what} (${times} times)`, `  ${command.join(' ')}`, `  answered: ${told}`].join('\n')
+  return [`${where}: ${what} (${times} times)`, `  ${command.join(' ')}`, `  answered: ${answer}`].join('\n')
 }
 
-/** How the routes answered, one a line. */
+/** Status counts per route, one a line. */
 export function seenText({ seen }: Outcome): string {
   return [...seen]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([where, counts]) => {
-      const told = [...counts]
+      const statusCounts = [...counts]
         .sort((one, other) => other[1] - one[1])
         .map(([outcome, count]) => `${outcome} ×${count}`)
-      return `  ${where}: ${told.join(', ')}`
+      return `  ${where}: ${statusCounts.join(', ')}`
     })
     .join('\n')
 }

@@ -1,7 +1,7 @@
-/** Sends a request as it is: no client's tidying of targets or headers. */
+/** Sends a request verbatim: no client normalizes targets or headers. */
 import { Agent, request } from 'node:http'
 
-/** What came back. @property ms from the first byte sent to the last received. */
+/** An answer. @property ms from the first byte sent to the last received. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -9,12 +9,12 @@ export interface Answer {
   readonly ms: number
 }
 
-/** No answer of ours takes nearly so long. */
+/** Far above our answer times. */
 const TIMEOUT_MS = 20_000
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
-/** Sends one request. @throws Error where no whole answer comes. */
+/** Sends one request. @throws Error without a complete answer. */
 export function send(
   origin: string,
   {

@@ -1,11 +1,10 @@
-/** Requests, made from an OpenAPI document: fitting, nearly fitting and hostile. */
+/** Requests generated from an OpenAPI document: valid, nearly valid and hostile. */
 import fc from 'fast-check'
 import { z } from 'zod'
 import { isObject, type Members, type Memory, type Part, textOf, write } from './document.ts'
 import { type Damage, damaged, damages } from './mutate.ts'
 import { fitting, hostile, type Schema } from './values.ts'
 
-/** One route of the document. */
 export interface Operation {
   readonly route: string
   readonly method: string
@@ -23,18 +22,18 @@ export interface Operation {
   >
 }
 
-/** A request as it is sent. @property caller by its name in the cast. */
+/** A request to send. @property caller name in the cast. */
 export interface Shot {
   readonly method: string
   readonly target: string
   readonly caller: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
-  /** Whether it names the route as the document does: what it answers is then what the document says. */
+  /** True if the target matches the documented route, so that the documented responses apply. */
   readonly isOnPath: boolean
 }
 
-/** A request that still waits for what earlier answers held. */
+/** A request with placeholders for values from earlier answers. */
 export type Plan = (memory: Memory) => Shot
 
 // The document is our own: its schemas are JSON Schemas.
@@ -113,7 +112,7 @@ const idempotency = fc.oneof(
   },
 )
 
-/** How a body's text is damaged, beyond its values. */
+/** Damage to a body's text, beyond its values. */
 const textDamage: fc.Arbitrary<(text: string) => string> = fc.oneof(
   { weight: 40, arbitrary: fc.constant((text: string) => text) },
   {
@@ -136,19 +135,19 @@ const textDamage: fc.Arbitrary<(text: string) => string> = fc.oneof(
   },
 )
 
-/** How much is wrong with a request: mostly nothing or one thing, or nobody would see what lies behind the first check. */
+/** Number of errors in a request: mostly none or one, or the first check would hide all later ones. */
 const damageLists = fc.oneof(
   { weight: 8, arbitrary: fc.constant<Damage[]>([]) },
   { weight: 4, arbitrary: fc.array(damages, { minLength: 1, maxLength: 1 }) },
   { weight: 1, arbitrary: fc.array(damages, { minLength: 2, maxLength: 5 }) },
 )
 
-/** @param times how often there is none, for each one that there is. */
+/** Weights none against one. @param times ratio of none to one. */
 export function seldom<Value>(times: number, values: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> {
   return fc.oneof({ weight: times, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: values })
 }
 
-/** Requests for an operation. @param cast who may send it, and who of them is let in nearly everywhere. */
+/** Generates requests for an operation. @param cast callers, and those of them with broad access. */
 export function plansFor(
   operation: Operation,
   { names: callers, able }: { readonly names: readonly string[]; readonly able: readonly string[] },
@@ -225,7 +224,7 @@ function memberOf(value: Part, name: string): Part {
   return Object.hasOwn(members, name) ? (members[name] ?? '') : ''
 }
 
-/** A text for a URL, where half a surrogate pair has no encoding: its bytes are sent as they are. */
+/** A text for a URL. A lone surrogate has no encoding, so its bytes are sent verbatim. */
 function escaped(text: string): string {
   return [...text.slice(0, 4_000)]
     .map((character) => (/\p{Surrogate}/u.test(character) ? '%ED%A0%80' : encodeURIComponent(character)))

@@ -1,8 +1,8 @@
-/** Values that fit a JSON Schema of ours, and values that fit none. */
+/** Values that match a JSON Schema of ours, and hostile ones. */
 import fc from 'fast-check'
 import { known, type Part, raw } from './document.ts'
 
-/** As much of JSON Schema as our documents use. */
+/** The subset of JSON Schema that our documents use. */
 export interface Schema {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Schema>>
@@ -32,7 +32,7 @@ type Values = fc.Arbitrary<Part>
 const hexOf = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
 
-/** Few addresses, so that payees repeat; by their end also one that is sanctioned and one to be reviewed. */
+/** A few addresses, so that payees repeat; by their last digits one is sanctioned and one is under review. */
 const addresses = fc.constantFrom(
   ...['1', '2', 'a'].map((digit) => `0x${digit.repeat(40)}`),
   '0x00000000000000000000000000000000000A11cE',
@@ -47,7 +47,7 @@ const amounts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('100', '1000', '999999.999999', '1000000000000') },
 )
 
-/** What a member of a name is likely to mean: a schema alone would hardly ever say something that is there. */
+/** Likely values by member name: a schema alone would rarely produce an existing object. */
 const byName: Readonly<Record<string, Values>> = {
   amount: amounts,
   amountIn: amounts,
@@ -75,10 +75,10 @@ const byName: Readonly<Record<string, Values>> = {
   expiresAt: fc.constantFrom('2030-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z'),
 }
 
-/** Ids that answers have held. */
+/** Ids from earlier answers. */
 const ids = (kind: string): Values => fc.nat(199).map((pick) => known(kind, pick))
 
-/** Values that fit. @param name of the member, which says more than its type. */
+/** Valid values. @param name of the member, which is more specific than its type. */
 export function fitting(schema: Schema, name = ''): Values {
   const likely = Object.hasOwn(byName, name) ? byName[name] : undefined
   const bySchema = ofSchema(schema, name)
@@ -153,13 +153,13 @@ function texts(
       minLength,
       maxLength: Math.max(minLength, maxLength),
     })
-  // Too long or too short is a value to try as well.
+  // Values beyond the length limits are useful, too.
   if (pattern !== undefined && !/\\p|\\P/.test(pattern))
     return fc.stringMatching(new RegExp(pattern), { size: 'small' })
   return fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, 40)), unit: 'grapheme' })
 }
 
-/** Values that somebody sends who wants to see what breaks. */
+/** Typical attack values. */
 export const hostile: Values = fc.oneof(
   fc.constantFrom<Part>(
     '',

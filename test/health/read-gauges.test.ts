@@ -1,4 +1,4 @@
-/** What the deployment tells of how it is, on both engines: what waits, what differs, and what cannot be read. */
+/** Health gauges of a deployment, on both engines: pending work, differences, and unreadable parts. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { readGauges } from '../../src/health/read-gauges.ts'
@@ -26,7 +26,7 @@ onBothEngines('the gauges', (database) => {
   const read = (parts: Partial<Parameters<typeof readGauges>[0]> = {}) =>
     readGauges({ database: database(), chain, clock: () => later, ...parts })
 
-  it('are all there while nothing waits and nothing differs', async () => {
+  it('are all present while nothing is pending and nothing differs', async () => {
     const gauges = await read()
     for (const kind of [
       'transfers',
@@ -48,7 +48,7 @@ onBothEngines('the gauges', (database) => {
     expect(figureOf(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
   })
 
-  it('count what waits, and say by how much ledger and chain differ in whole coins', async () => {
+  it('count pending work, and report the difference of ledger and chain in whole coins', async () => {
     const person = await newPerson(database())
     const { key } = keyOf(person.account)
     const { kysely } = database()
@@ -71,11 +71,11 @@ onBothEngines('the gauges', (database) => {
     expect(figureOf(gauges, 'ledger_drift', { asset: 'EURC' })).toBe(0.000001)
     expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDC' })).toBe(1)
     expect(figureOf(gauges, 'ledger_drift_wallets', { asset: 'USDT' })).toBe(0)
-    // Whose they are is nobody's business who watches.
+    // Gauges do not expose account ids.
     for (const private_ of [person.account.id, key.id]) expect(JSON.stringify(gauges)).not.toContain(private_)
   })
 
-  it('leave out what cannot be read, and say so', async () => {
+  it('omit unreadable parts, and report them', async () => {
     const { connections } = database()
     const broken = { connections, call: () => Promise.reject(new Error('gone')) }
     const gauges = await read({ database: broken })
@@ -85,7 +85,7 @@ onBothEngines('the gauges', (database) => {
     expect(figureOf(gauges, 'chain_block_age_seconds')).toBe(90)
   })
 
-  it('wait two seconds at most for a part that never answers', async () => {
+  it('wait at most two seconds for a part that does not answer', async () => {
     const startedAt = performance.now()
     const gauges = await read({ chain: { latestBlockAt: () => new Promise<never>(() => {}) } })
     expect(performance.now() - startedAt).toBeLessThan(4_000)

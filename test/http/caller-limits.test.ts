@@ -1,4 +1,4 @@
-/** Limits of a key and of an account, whatever address they call from. */
+/** Rate limits of a key and of an account, regardless of the client address. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -26,17 +26,17 @@ const newKey = async (owner: Person) => {
   return z.string().parse(body.key)
 }
 
-it('hold for a key and for all keys of its account together, and leave others alone', async () => {
+it('apply to a key and to all keys of its account together, and not to other accounts', async () => {
   const owner = await newGuest(gateway.origin)
   const [one, other] = [await newKey(owner), await newKey(owner)]
   const statuses = async (token: string, times: number) => {
-    const told: number[] = []
-    for (let at = 0; at < times; at += 1) told.push((await from(token)).status)
-    return told
+    const allowance: number[] = []
+    for (let at = 0; at < times; at += 1) allowance.push((await from(token)).status)
+    return allowance
   }
   expect(await statuses(one, 4)).toEqual([400, 400, 400, 429])
-  // Two for making the keys, four for the first: the account has two left.
+  // Two requests made the keys, four went to the first key: the account has two left.
   expect(await statuses(other, 3)).toEqual([400, 400, 429])
-  const stranger = await newGuest(gateway.origin)
-  expect((await from(await newKey(stranger))).status).toBe(400)
+  const otherAccount = await newGuest(gateway.origin)
+  expect((await from(await newKey(otherAccount))).status).toBe(400)
 })

@@ -5,16 +5,16 @@ const none = trustedProxyList([])
 const proxies = trustedProxyList(['10.0.0.0/8', '2001:db8:f::/48', '127.0.0.1'])
 
 describe('the client address', () => {
-  it('is the peer’s where no proxy is trusted, whatever X-Forwarded-For says', () => {
+  it('is the peer’s address without trusted proxies, whatever X-Forwarded-For contains', () => {
     expect(clientAddressOf('203.0.113.7', '198.51.100.1, 10.0.0.1', none)).toBe('203.0.113.7')
     expect(clientAddressOf('203.0.113.7', undefined, none)).toBe('203.0.113.7')
   })
 
-  it('is the peer’s where the peer is no trusted proxy', () => {
+  it('is the peer’s address if the peer is not a trusted proxy', () => {
     expect(clientAddressOf('203.0.113.7', '198.51.100.1', proxies)).toBe('203.0.113.7')
   })
 
-  it('is the last hop that no trusted proxy has', () => {
+  it('is the last hop that is not a trusted proxy', () => {
     expect(clientAddressOf('10.0.0.1', '203.0.113.7', proxies)).toBe('203.0.113.7')
     expect(clientAddressOf('10.0.0.1', '203.0.113.7, 10.9.9.9', proxies)).toBe('203.0.113.7')
     expect(clientAddressOf('2001:db8:f::1', '203.0.113.7,2001:db8:f::2', proxies)).toBe('203.0.113.7')
@@ -27,22 +27,22 @@ describe('the client address', () => {
   })
 
   it.each(['', ' ', ',', 'unknown', '203.0.113.7:1234', '_hidden', '999.1.1.1'])(
-    'is the proxy’s where the proxy wrote %j',
+    'is the proxy’s address if the proxy wrote %j',
     (forwardedFor) => {
       expect(clientAddressOf('10.0.0.1', forwardedFor, proxies)).toBe('10.0.0.1')
     },
   )
 
-  it('is the first hop where every hop is a trusted proxy', () => {
+  it('is the first hop if every hop is a trusted proxy', () => {
     expect(clientAddressOf('10.0.0.1', '10.0.0.3, 10.0.0.2', proxies)).toBe('10.0.0.3')
   })
 
-  it('is IPv4 where it was mapped into IPv6', () => {
+  it('is IPv4 when it was mapped into IPv6', () => {
     expect(clientAddressOf('::ffff:203.0.113.7', undefined, none)).toBe('203.0.113.7')
     expect(clientAddressOf('::FFFF:127.0.0.1', '::ffff:203.0.113.7', proxies)).toBe('203.0.113.7')
   })
 
-  it('counts IPv6 by its /64, however it is written', () => {
+  it('groups IPv6 by its /64, in any notation', () => {
     const same = [
       '2001:db8:0:1::1',
       '2001:DB8:0:1:ffff:ffff:ffff:ffff',
@@ -69,11 +69,11 @@ describe('the list of trusted proxies', () => {
     '10.0.0.0/8/8',
     '/8',
     '10.0.0',
-  ])('refuses %s, naming it', (entry) => {
+  ])('rejects %s, naming it', (entry) => {
     expect(() => trustedProxyList(['127.0.0.1', entry])).toThrow(`"${entry}"`)
   })
 
-  it('trusts a range as far as it goes', () => {
+  it('matches a range exactly up to its bounds', () => {
     const range = trustedProxyList(['192.0.2.0/30'])
     expect(clientAddressOf('192.0.2.3', '203.0.113.7', range)).toBe('203.0.113.7')
     expect(clientAddressOf('192.0.2.4', '203.0.113.7', range)).toBe('192.0.2.4')

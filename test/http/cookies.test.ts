@@ -1,4 +1,4 @@
-/** Sessions in browsers: the cookie, whose pages may use it, and that nobody is signed in as somebody else. */
+/** Sessions in browsers: the cookie, the pages that may use it, and protection against session fixation. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sessionCookie } from '../../src/http/authenticate.ts'
@@ -17,7 +17,7 @@ const post = (path: string, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
     body: '{}',
   })
-const whoIs = async (cookie: string) => {
+const accountOf = async (cookie: string) => {
   const response = await fetch(`${gateway.origin}/api/auth/session`, { headers: { cookie } })
   return z
     .object({ account: z.object({ id: z.string() }).optional(), sessionToken: z.null().optional() })
@@ -30,21 +30,21 @@ const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), 
 const port = () => new URL(gateway.origin).port
 
 describe('the session cookie', () => {
-  it('is kept from scripts and other sites, and ends with its token', async () => {
+  it('is hidden from scripts and other sites, and expires with its token', async () => {
     const [line = ''] = (await post('/api/auth/guest')).headers.getSetCookie()
     expect(line).toMatch(
       /^bursar_session=eyJ[\w-]+\.[\w-]+\.[\w-]+; Max-Age=900; Path=\/; HttpOnly; SameSite=Lax$/,
     )
   })
 
-  it('is bound to its host where the origin is https', () => {
+  it('is bound to its host if the origin is https', () => {
     const session = { sessionToken: 'x', expiresAt: new Date(900_000) }
     expect(sessionCookie('https://bursar.example', session, new Date(0))).toBe(
       '__Host-bursar_session=x; Max-Age=900; Path=/; HttpOnly; Secure; SameSite=Lax',
     )
   })
 
-  it('never shows its token to a script that reads the session', async () => {
+  it('is not exposed in the answer to a script that reads the session', async () => {
     const cookie = await signIn()
     const { sessionToken, account } = z
       .looseObject({ sessionToken: z.null(), account: z.looseObject({ guest: z.literal(true) }) })
@@ -52,7 +52,7 @@ describe('the session cookie', () => {
     expect([sessionToken, account.guest]).toEqual([null, true])
   })
 
-  it('never shows its token to a script that adds an address', async () => {
+  it('is not exposed in the answer to a script that adds an address', async () => {
     const { origin } = gateway
     const codeTo = async (destination: string) => {
       const body = { channel: 'email', destination }
@@ -70,14 +70,14 @@ describe('the session cookie', () => {
     const linked = await send({ ...(await codeTo('second@example.com')), link: true }, { cookie, origin })
     expect([linked.status, await linked.json()]).toMatchObject([200, { sessionToken: null }])
     expect(linked.headers.getSetCookie()).toEqual([])
-    expect(await whoIs(cookie)).toBeDefined()
+    expect(await accountOf(cookie)).toBeDefined()
   })
 
-  it('goes when its session ends', async () => {
+  it('is cleared when its session ends', async () => {
     const cookie = await signIn()
     const out = await post('/api/auth/logout', { cookie, origin: gateway.origin })
     expect(out.headers.getSetCookie()[0]).toMatch(/^bursar_session=; Max-Age=0; Path=\//)
-    expect(await whoIs(cookie)).toBeUndefined()
+    expect(await accountOf(cookie)).toBeUndefined()
   })
 })
 
@@ -94,7 +94,7 @@ describe('a change by cookie', () => {
       'an origin that contradicts Sec-Fetch-Site',
       () => ({ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }),
     ],
-  ])('is refused from %s', async (_name, headers) => {
+  ])('is rejected from %s', async (_name, headers) => {
     const response = await post('/api/security/lock', { cookie: await signIn(), ...headers() })
     expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])
   })
@@ -102,30 +102,30 @@ describe('a change by cookie', () => {
   it.each([
     ['its own origin', () => ({ origin: gateway.origin })],
     ['its own origin by its other name', () => ({ origin: `http://localhost:${port()}` })],
-    ['a page of its own that names no origin', () => ({ 'sec-fetch-site': 'same-origin' })],
-  ])('is taken from %s', async (_name, headers) => {
+    ['a same-origin page without an Origin header', () => ({ 'sec-fetch-site': 'same-origin' })],
+  ])('is accepted from %s', async (_name, headers) => {
     const response = await post('/api/security/lock', { cookie: await signIn(), ...headers() })
     expect(response.status).toBe(200)
   })
 
-  it('that signs out is refused from elsewhere, and leaves the session and its cookie', async () => {
+  it('that signs out is rejected from another site, and leaves the session and its cookie', async () => {
     const cookie = await signIn()
     const response = await post('/api/auth/logout', { cookie })
     expect([response.status, codeIn(await response.json())]).toEqual([403, 'cross_site_request'])
     expect(response.headers.getSetCookie()).toEqual([])
-    expect(await whoIs(cookie)).toBeDefined()
+    expect(await accountOf(cookie)).toBeDefined()
   })
 
-  it('needs JSON', async () => {
+  it('requires JSON', async () => {
     const cookie = await signIn()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])
       expect(
         (await post('/api/security/lock', { cookie, origin: gateway.origin, 'content-type': type })).status,
       ).toBe(415)
-    expect(await whoIs(cookie)).toBeDefined()
+    expect(await accountOf(cookie)).toBeDefined()
   })
 
-  it('is not made with two cookies, whichever came first', async () => {
+  it('is rejected with two cookies, in either order', async () => {
     const [mine, planted] = [await signIn(), await signIn()]
     const response = await post('/api/security/lock', {
       cookie: `${planted}; ${mine}`,
@@ -136,7 +136,7 @@ describe('a change by cookie', () => {
 })
 
 describe('signing in', () => {
-  it('is nothing another site’s page can do for somebody', async () => {
+  it('cannot be triggered by another site’s page', async () => {
     for (const headers of [
       { origin: 'https://evil.example' },
       { 'sec-fetch-site': 'cross-site' },
@@ -148,17 +148,17 @@ describe('signing in', () => {
       }
   })
 
-  it('never goes on with a session that was there before: what was planted stays the planter’s', async () => {
+  it('starts a new session: a planted cookie stays the planter’s', async () => {
     const planted = await signIn()
-    const planter = await whoIs(planted)
+    const planter = await accountOf(planted)
     const response = await post('/api/auth/guest', { cookie: planted, origin: gateway.origin })
     const mine = cookieOf(response)
     expect(mine).not.toBe(planted)
-    expect(await whoIs(mine)).not.toBe(planter)
-    expect(await whoIs(planted)).toBe(planter)
+    expect(await accountOf(mine)).not.toBe(planter)
+    expect(await accountOf(planted)).toBe(planter)
   })
 
-  it('takes no session id from the client', async () => {
+  it('accepts no session id from the client', async () => {
     const response = await fetch(`${gateway.origin}/api/auth/guest`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

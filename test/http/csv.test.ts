@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { csvOf } from '../../src/http/csv.ts'
 
-it('writes a header, CRLF, and quotes what needs them', () => {
+it('writes a header, CRLF, and quotes cells that need it', () => {
   const rows = [
     { id: 'a', note: 'plain' },
     { id: 'b', note: 'a "word", two\nlines' },
@@ -11,7 +11,7 @@ it('writes a header, CRLF, and quotes what needs them', () => {
   expect(csvOf(['id', 'note'], [])).toBe('id,note\r\n')
 })
 
-it('lets nothing be run as a formula', () => {
+it('neutralizes cells that could run as formulas', () => {
   const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("x","y")']
   const cells = texts.map((text) => csvOf(['a'], [{ a: text }]).split('a\r\n')[1])
   expect(cells).toEqual([

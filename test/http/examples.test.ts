@@ -1,4 +1,4 @@
-/** Every operation shows what it is asked and what it answers, and both are true to its schemas. */
+/** Every operation documents an example request and response, and both match its schemas. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure, failureCodes, failures } from '../../src/failures/failure.ts'
@@ -32,7 +32,7 @@ const operations = z.record(
   ),
 )
 const settings = { mode: 'sandbox', origin } as const
-// Only mode and origin of the settings are described; the rest is nobody's business here.
+// Only mode and origin of the settings reach the document.
 const described = openApiDocument(catalogue, {
   settings: { ...settings } as Parameters<typeof openApiDocument>[1]['settings'],
   identityProviders: new Map([['google', provider]]),
@@ -44,7 +44,7 @@ const all = Object.values(document.paths).flatMap((methods) => Object.values(met
 
 describe('the examples', () => {
   it.each(catalogue.map((entry) => [entry.tool.name, entry] as const))(
-    '%s answers one that its own schema takes, and so does the one that is published',
+    '%s has an example answer that matches its own schema and the published one',
     (_name, { tool, output }) => {
       const example = answerExample(output, tool.example)
       expect(tool.output.safeParse(example).error?.issues ?? []).toEqual([])
@@ -52,7 +52,7 @@ describe('the examples', () => {
     },
   )
 
-  it('are there for every operation: asked where it takes a body, and answered', () => {
+  it('exist for every operation: the request if it takes a body, and the answer', () => {
     expect(all.length).toBeGreaterThan(60)
     for (const { operationId, requestBody, responses } of all) {
       const answer = json.parse(responses['200']?.content)['application/json'].example
@@ -65,7 +65,7 @@ describe('the examples', () => {
     }
   })
 
-  it('of what is asked are the tools’ own, which their schemas take', () => {
+  it('use the tools’ example requests, which match their schemas', () => {
     for (const { tool, input } of catalogue) {
       const needed = Array.isArray(input.required) ? input.required : []
       if (tool.example === undefined) expect([tool.name, needed]).toEqual([tool.name, []])
@@ -73,7 +73,7 @@ describe('the examples', () => {
     }
   })
 
-  it('of refusals are there for every code that an operation may answer with', () => {
+  it('cover every failure code that an operation may answer with', () => {
     for (const { operationId, responses } of all)
       for (const [status, { content }] of Object.entries(responses)) {
         if (status === '200' || status === '402') continue
@@ -113,20 +113,20 @@ describe('the examples', () => {
   })
 })
 
-describe('the words about failures', () => {
-  it.each(failureCodes)('tell what %s means and what to do, in sentences', (code) => {
+describe('the failure texts', () => {
+  it.each(failureCodes)('explain %s and its remedy in sentences', (code) => {
     const { meaning, remedy, example, members } = failureGuide[code]
     for (const text of [meaning, remedy]) expect(text).toMatch(/^["A-Z].*\.$/s)
     const problem = new Failure(code, example, members).toProblem()
     expect(problem).toMatchObject({ type: `/errors/${code}`, status: failures[code].status })
     const described = Object.keys(problemSchema.properties)
     expect(Object.keys(problemExample(code)).filter((name) => !described.includes(name))).toEqual([])
-    // What may be repeated later says when, unless it waits for a person or is our own fault.
+    // A retryable failure states when, unless it waits for a person or is our own fault.
     if (failures[code].status === 503 || failures[code].status === 429)
       expect([code, typeof members.retryAfter]).toEqual([code, 'number'])
   })
 
-  it('and how to come in, are what the description of the API begins with', () => {
+  it('follow an introduction to authentication in the API’s description', () => {
     const { description } = document.info
     for (const part of [
       `curl -s ${origin}/api/wallets -H 'Authorization: Bearer`,

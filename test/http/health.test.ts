@@ -1,4 +1,4 @@
-/** Who may watch a production gateway that has no token for it: this machine, and nobody through a proxy. */
+/** Access to a production gateway's metrics without a token: loopback only, and not through a proxy. */
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Hono } from 'hono'
@@ -11,7 +11,7 @@ import { onBothEngines } from '../engines.ts'
 import { servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('the metrics in production', (database) => {
-  const ask = async (
+  const requestMetrics = async (
     peer: string,
     headers: Record<string, string> = {},
     metricsToken: string | null = null,
@@ -29,21 +29,21 @@ onBothEngines('the metrics in production', (database) => {
     return (await app.request('/metrics', { headers }, { incoming })).status
   }
 
-  it('are for this machine', async () => {
+  it('are served to this machine', async () => {
     for (const peer of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])
-      expect([peer, await ask(peer)]).toEqual([peer, 200])
+      expect([peer, await requestMetrics(peer)]).toEqual([peer, 200])
   })
 
-  it('are not there for any other, nor for whom a proxy on this machine speaks', async () => {
+  it('are hidden from other machines, and from proxied requests', async () => {
     for (const peer of ['203.0.113.7', '10.0.0.1', '2001:db8::1', '::ffff:10.0.0.1'])
-      expect([peer, await ask(peer)]).toEqual([peer, 404])
+      expect([peer, await requestMetrics(peer)]).toEqual([peer, 404])
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
-      expect([name, await ask('127.0.0.1', { [name]: '127.0.0.1' })]).toEqual([name, 404])
+      expect([name, await requestMetrics('127.0.0.1', { [name]: '127.0.0.1' })]).toEqual([name, 404])
   })
 
-  it('are for anybody with the token, and for nobody without it', async () => {
+  it('are served to anybody with the token, and to nobody without it', async () => {
     const token = 'a token of enough letters'.replaceAll(' ', '-')
-    expect(await ask('203.0.113.7', { authorization: `Bearer ${token}` }, token)).toBe(200)
-    expect(await ask('127.0.0.1', {}, token)).toBe(401)
+    expect(await requestMetrics('203.0.113.7', { authorization: `Bearer ${token}` }, token)).toBe(200)
+    expect(await requestMetrics('127.0.0.1', {}, token)).toBe(401)
   })
 })

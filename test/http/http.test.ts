@@ -1,4 +1,4 @@
-/** What every answer over HTTP has, whatever it answers: the built gateway, real sockets. */
+/** Headers and behaviour common to all HTTP answers: the built gateway, real sockets. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ const get = (path: string, headers: Record<string, string> = {}, method = 'GET')
   fetch(`${gateway.origin}${path}`, { method, headers })
 const codeOf = async (response: Response) => z.object({ code: z.string() }).parse(await response.json()).code
 
-/** What the gateway answers to these bytes. */
+/** The gateway's answer to these bytes. */
 async function raw(text: string): Promise<string> {
   const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1')
   let answer = ''
@@ -32,7 +32,7 @@ async function raw(text: string): Promise<string> {
 }
 
 describe('every answer', () => {
-  it('carries the request id that came with the request, or one of its own', async () => {
+  it('carries the request id of the request, or a new one', async () => {
     for (const given of ['abc', 'A.b_c-9', 'x'.repeat(128)])
       expect((await get('/healthz', { 'x-request-id': given })).headers.get('x-request-id')).toBe(given)
     for (const given of ['', 'a b', 'x'.repeat(129), 'é', '<script>', 'a,b'])
@@ -44,7 +44,7 @@ describe('every answer', () => {
     expect(await missing.json()).toMatchObject({ requestId: 'lost', instance: '/nowhere' })
   })
 
-  it('is stored by nobody, but for the description of the API', async () => {
+  it('is not cacheable, except the API description', async () => {
     for (const path of [
       '/api/wallets',
       '/api/nowhere',
@@ -56,7 +56,7 @@ describe('every answer', () => {
     expect((await get('/api/wallets')).headers.get('x-content-type-options')).toBe('nosniff')
   })
 
-  it('to HEAD has the headers of GET and no body', async () => {
+  it('has the headers of GET and no body for HEAD', async () => {
     for (const path of [
       '/api/openapi.json',
       '/healthz',
@@ -71,7 +71,7 @@ describe('every answer', () => {
     }
   })
 
-  it('tells what a path has, where the method is not among it', async () => {
+  it('lists the path’s methods when the method is not allowed', async () => {
     for (const [path, method, allow] of [
       ['/api/wallets', 'POST', 'GET'],
       ['/api/wallets/transfer', 'GET', 'POST'],
@@ -86,14 +86,14 @@ describe('every answer', () => {
     expect([mcp.status, mcp.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  it('tells how to come in, where a credential is missing', async () => {
+  it('names the authentication schemes when a credential is missing', async () => {
     const response = await get('/api/wallets')
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer /)
     expect(response.headers.get('accept-signature')).toContain('tag="bursar"')
   })
 
-  it('is a problem for odd paths and queries, never a failure of ours', async () => {
+  it('is a problem for odd paths and queries, never an internal error', async () => {
     for (const path of [
       '/%',
       '/%E0%A4%A',
@@ -116,7 +116,7 @@ describe('every answer', () => {
     expect(gateway.output()).not.toContain('unexpected error')
   })
 
-  it('to an absolute target or another Host is no failure of ours', async () => {
+  it('is no internal error for an absolute target or another Host', async () => {
     const close = 'Connection: close\r\n\r\n'
     for (const request of [
       `GET http://evil.example/api/wallets HTTP/1.1\r\nHost: evil.example\r\nSignature: a=:AAAA:\r\nSignature-Input: a=("@path")\r\n${close}`,
@@ -132,7 +132,7 @@ describe('every answer', () => {
 })
 
 describe('a body that is too long', () => {
-  it('is refused by its length before it comes', async () => {
+  it('is rejected by its declared length before it arrives', async () => {
     const answer = await raw(
       'POST /api/auth/guest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 65537\r\nConnection: close\r\n\r\n',
     )
@@ -140,7 +140,7 @@ describe('a body that is too long', () => {
     expect(answer).toContain('body_too_large')
   })
 
-  it('is refused in chunks as soon as it is too long', async () => {
+  it('is rejected in chunks as soon as it is too long', async () => {
     const chunk = `8000\r\n${'x'.repeat(0x8000)}\r\n`
     const answer = await raw(
       `POST /api/auth/guest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk}${chunk}${chunk}0\r\n\r\n`,
@@ -149,7 +149,7 @@ describe('a body that is too long', () => {
     expect(answer).toContain('body_too_large')
   })
 
-  it('is taken up to 64 KiB', async () => {
+  it('is rejected only above 64 KiB', async () => {
     const body = `{}${' '.repeat(64 * 1024 - 2)}`
     const send = (text: string) =>
       fetch(`${gateway.origin}/api/auth/guest`, {
@@ -161,7 +161,7 @@ describe('a body that is too long', () => {
     expect((await send(`${body} `)).status).toBe(413)
   })
 
-  it('is not asked for with GET', async () => {
+  it('is not read for GET', async () => {
     const answer = await raw(
       'GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
     )
@@ -170,7 +170,7 @@ describe('a body that is too long', () => {
 })
 
 describe('a session cookie', () => {
-  it('is not readable by scripts, not sent across sites, and counts like the token', async () => {
+  it('is HttpOnly and SameSite, and authenticates like the token', async () => {
     const guest = await fetch(`${gateway.origin}/api/auth/guest`, { method: 'POST' })
     const line = guest.headers.get('set-cookie') ?? ''
     expect(line.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Max-Age=900', 'Path=/', 'SameSite=Lax'])
@@ -188,13 +188,13 @@ describe('a session cookie', () => {
 
 describe('an Authorization header', () => {
   it.each(['Basic YTpi', 'Bearer', 'Bearer ', 'bsk_sandbox_x', 'Bearer a b', 'Bearer a,b'])(
-    'is refused as %j',
+    'is rejected as %j',
     async (authorization) => {
       expect(await codeOf(await get('/api/wallets', { authorization }))).toBe('unauthenticated')
     },
   )
 
-  it('may write its scheme in any case', async () => {
+  it('may have its scheme in any case', async () => {
     expect((await get('/api/wallets', { authorization: `bEARER ${demoApiKey}` })).status).toBe(200)
   })
 })

@@ -1,4 +1,4 @@
-/** Limits as a client meets them. */
+/** Rate limits as a client sees them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 
@@ -12,7 +12,7 @@ describe('the limit of mutations', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('is told with every answer, then is 429 with the time to wait, whatever X-Forwarded-For says', async () => {
+  it('is reported in every answer, then is 429 with the time to wait, whatever X-Forwarded-For contains', async () => {
     const answers: Response[] = []
     for (let count = 0; count < 4; count += 1)
       answers.push(await post({ 'x-forwarded-for': `203.0.113.${count}` }))
@@ -28,7 +28,7 @@ describe('the limit of mutations', () => {
     expect(await refused?.json()).toMatchObject({ code: 'rate_limited', retryAfter: wait })
   })
 
-  it('holds on every path, before the credential is read, and not for reading', async () => {
+  it('applies on every path, before authentication, and not to reads', async () => {
     for (const path of ['/mcp', '/api/wallets/transfer', '/api/auth/guest']) {
       const response = await fetch(`${gateway.origin}${path}`, {
         method: 'POST',

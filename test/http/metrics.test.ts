@@ -1,4 +1,4 @@
-/** What whoever watches a running gateway is told, and who may watch. */
+/** Metrics of a running gateway, and access to them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
@@ -14,7 +14,7 @@ async function scrape(gateway: Gateway, headers: Record<string, string> = {}): P
   return response.text()
 }
 
-/** The value of a series; undefined where there is none. */
+/** The value of a series; undefined if it is missing. */
 function figureOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
@@ -35,7 +35,7 @@ describe('the metrics of a sandbox', () => {
       body: JSON.stringify({ destination, amount, signature: 'sandbox' }),
     })
 
-  it('tell requests by their route as declared, and never by what was asked for', async () => {
+  it('label requests by their declared route, and never by the requested path', async () => {
     await fetch(`${gateway.origin}/api/wallets/transfers/tx_00000000000000000000000000`)
     await fetch(`${gateway.origin}/made-up/by-${destination}`)
     await fetch(`${gateway.origin}/api/wallets`, { method: 'DELETE' })
@@ -50,7 +50,7 @@ describe('the metrics of a sandbox', () => {
     expect(text).not.toContain('tx_0000')
   })
 
-  it('count decisions by verdict, the rules that were violated, and how long providers took', async () => {
+  it('count decisions by verdict, violated rules, and provider latency', async () => {
     const allowed = z
       .object({ decisionId: z.string(), transferId: z.string() })
       .parse(await (await send('1')).json())
@@ -68,7 +68,7 @@ describe('the metrics of a sandbox', () => {
     expect(figureOf(text, 'bursar_open{kind="transfers"}')).toBe(0)
     expect(figureOf(text, 'bursar_up{part="database"}')).toBe(1)
     expect(text).toContain('nodejs_eventloop_lag_seconds')
-    // Nothing that is somebody's.
+    // No personal data.
     for (const secret of [key, destination, 'acct_', 'key_', allowed.transferId])
       expect(text).not.toContain(secret)
     // The log names the decision of each request.
@@ -79,7 +79,7 @@ describe('the metrics of a sandbox', () => {
       ).toBe(1)
   })
 
-  it('count what cards ask for, with the reason of a decline', async () => {
+  it('count card authorizations, with the reason of each decline', async () => {
     const post = (path: string, body: object, token = '') =>
       fetch(`${gateway.origin}${path}`, {
         method: 'POST',
@@ -116,7 +116,7 @@ describe('the metrics of a sandbox', () => {
     expect(text).not.toContain(cardId)
   })
 
-  it('count MCP calls by tool and outcome, and what was over a limit', async () => {
+  it('count MCP calls by tool and outcome, and rejections by rate class', async () => {
     const call = (name: string) =>
       fetch(`${gateway.origin}/mcp`, {
         method: 'POST',
@@ -144,7 +144,7 @@ describe('the metrics of a sandbox', () => {
     expect(figureOf(text, 'bursar_rate_limited_total{class="rails"}')).toBe(2)
   })
 
-  it('are refused with a credential in the query, as every path is', async () => {
+  it('are rejected with a credential in the query, like every path', async () => {
     const response = await fetch(`${gateway.origin}/metrics?token=abc`)
     expect([response.status, (await response.text()).includes('credential_in_query')]).toEqual([400, true])
   })
@@ -158,7 +158,7 @@ describe('metrics behind a token', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('are for those who have it', async () => {
+  it('require the token', async () => {
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Basic ${token}` }]) {
       const response = await fetch(`${gateway.origin}/metrics`, { headers })
       expect(response.status).toBe(401)
@@ -168,8 +168,8 @@ describe('metrics behind a token', () => {
   })
 })
 
-describe.skipIf(testServerUrl === undefined)('metrics while the database is gone', () => {
-  it('still answer, and say that it is', async () => {
+describe.skipIf(testServerUrl === undefined)('metrics while the database is unavailable', () => {
+  it('are served, and report the outage', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     const gateway = await startGateway({ CHAIN: 'simulated', DATABASE_URL: url })
     try {
@@ -183,9 +183,9 @@ describe.skipIf(testServerUrl === undefined)('metrics while the database is gone
           interval: 500,
         })
         .toBe(0)
-      const gone = await scrape(gateway)
-      expect(figureOf(gone, 'bursar_up{part="chain"}')).toBe(1)
-      expect(gone).not.toContain('bursar_open')
+      const outage = await scrape(gateway)
+      expect(figureOf(outage, 'bursar_up{part="chain"}')).toBe(1)
+      expect(outage).not.toContain('bursar_open')
       expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(503)
       expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200)
     } finally {

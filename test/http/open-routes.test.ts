@@ -1,4 +1,4 @@
-/** Routes that are open to anybody, with credentials that do not hold, and without the store of the limits. */
+/** Routes without authentication, called with invalid credentials, and without the store of the rate limits. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -21,7 +21,7 @@ describe('an open route', () => {
       body: '{}',
     })
 
-  it('is not closed by a credential that does not hold', async () => {
+  it('accepts a request with an invalid credential', async () => {
     for (const headers of [
       { authorization: `Bearer ${forged}` },
       { authorization: 'Basic eDp5' },
@@ -31,24 +31,24 @@ describe('an open route', () => {
     expect((await guest({ cookie: `bursar_session=${forged}` })).status).toBe(200)
   })
 
-  it('lets a browser whose session has ended sign in again, and tells it so elsewhere', async () => {
+  it('lets a browser with an ended session sign in again; other routes report the ended session', async () => {
     const cookie = `bursar_session=${forged}`
     expect((await guest({ cookie, origin: gateway.origin })).status).toBe(200)
     const response = await fetch(`${gateway.origin}/api/wallets`, { headers: { cookie } })
     expect([response.status, await codeOf(response)]).toEqual([401, 'unauthenticated'])
   })
 
-  it('takes two session cookies for two credentials, wherever they go', async () => {
+  it('rejects two session cookies as two credentials, on every route', async () => {
     const response = await guest({ cookie: `bursar_session=${forged}; bursar_session=other` })
     expect([response.status, await codeOf(response)]).toEqual([400, 'ambiguous_credentials'])
   })
 
-  it('refuses an encoded body', async () => {
+  it('rejects an encoded body', async () => {
     const response = await guest({ 'content-encoding': 'gzip' })
     expect([response.status, await codeOf(response)]).toEqual([415, 'unsupported_media_type'])
   })
 
-  it('shows its limit on a challenge, and /mcp shows its own', async () => {
+  it('reports its own rate limit on a challenge, as does /mcp', async () => {
     expect((await fetch(`${gateway.origin}${fx}`)).headers.get('ratelimit')).toMatch(/^"fx";r=\d+;t=\d+$/)
     const response = await fetch(`${gateway.origin}/mcp`, { method: 'POST', headers: json, body: '{}' })
     expect(response.headers.get('ratelimit-policy')).toBe('"mutations";q=150;w=60')
@@ -66,12 +66,12 @@ describe('a gateway that cannot reach the store of its limits', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('goes on with public reads', async () => {
+  it('serves public reads', async () => {
     expect((await fetch(`${gateway.origin}${fx}`)).status).toBe(402)
     expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200)
   })
 
-  it('takes no payment, makes no change, and is not ready', async () => {
+  it('accepts no payment, makes no change, and is not ready', async () => {
     const paid = await fetch(`${gateway.origin}${fx}`, { headers: { 'x-payment': 'e30=' } })
     const changed = await fetch(`${gateway.origin}/api/auth/guest`, {
       method: 'POST',

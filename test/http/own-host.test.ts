@@ -1,4 +1,4 @@
-/** By which names a gateway is asked: those of its own origin, and no other that was made to resolve to it. */
+/** Host names of a gateway: those of its own origin are accepted, and no other that resolves to it. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newAgent } from '../journeys/agent.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 
-const ask = (host: string, line: string, headers: Record<string, string> = {}, to = port) =>
+const sendRaw = (host: string, line: string, headers: Record<string, string> = {}, to = port) =>
   new Promise<{ status: number; body: string }>((resolve, reject) => {
     const [method = '', path = ''] = line.split(' ')
     const given = { ...(method === 'GET' ? {} : { 'content-type': 'application/json' }), host, ...headers }
@@ -45,37 +45,37 @@ const lines = [
 ]
 const loopback = ['127.0.0.1', 'localhost', '[::1]', 'LocalHost']
 
-describe('a request by a name that is not ours', () => {
-  it('is refused on every path, whatever it asks for', async () => {
+describe('a request under a foreign name', () => {
+  it('is rejected on every path', async () => {
     for (const line of lines)
       for (const host of [`evil.example:${port}`, 'localhost.evil.example', '127.0.0.1:1', 'x']) {
-        const { status, body } = await ask(host, line)
+        const { status, body } = await sendRaw(host, line)
         expect([line, host, status]).toEqual([line, host, 403])
         expect(body).toContain('"cross_site_request"')
       }
   })
 
-  it('learns whether the process is alive, as balancers do, and no more', async () => {
-    expect((await ask('10.0.0.7:8080', 'GET /healthz')).body).toBe('{"status":"ok"}')
-    expect((await ask('10.0.0.7:8080', 'GET /readyz')).status).toBe(200)
+  it('may read the liveness check, as balancers do, and nothing else', async () => {
+    expect((await sendRaw('10.0.0.7:8080', 'GET /healthz')).body).toBe('{"status":"ok"}')
+    expect((await sendRaw('10.0.0.7:8080', 'GET /readyz')).status).toBe(200)
   })
 })
 
 describe('a gateway on this machine', () => {
-  it('is asked by each of its names', async () => {
+  it('accepts each of its names', async () => {
     for (const name of loopback)
-      expect([name, (await ask(`${name}:${port}`, 'GET /api/rails')).status]).toEqual([name, 200])
+      expect([name, (await sendRaw(`${name}:${port}`, 'GET /api/rails')).status]).toEqual([name, 200])
   })
 
-  it('names itself to MCP clients as they know it', async () => {
+  it('identifies itself to MCP clients under the name they used', async () => {
     for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
       const host = `${name}:${port}`
-      const { body } = await ask(host, 'GET /.well-known/oauth-protected-resource/mcp')
+      const { body } = await sendRaw(host, 'GET /.well-known/oauth-protected-resource/mcp')
       expect(JSON.parse(body)).toMatchObject({ resource: `http://${host}/mcp` })
     }
   })
 
-  it('takes signatures for each of its names, and for no other', async () => {
+  it('accepts signatures for each of its names, and for no other', async () => {
     const owner = await newGuest(gateway.origin)
     const agent = await newAgent()
     await owner.ask('POST', '/api/agents/keys', {
@@ -85,7 +85,7 @@ describe('a gateway on this machine', () => {
     })
     const statusFor = async (host: string, signedFor: string) => {
       const headers = await agent.sign({ method: 'GET', url: `http://${signedFor}/api/wallets` })
-      return (await ask(host, 'GET /api/wallets', headers)).status
+      return (await sendRaw(host, 'GET /api/wallets', headers)).status
     }
     for (const name of ['127.0.0.1', 'localhost', '[::1]'])
       for (const host of [`${name}:${port}`, `127.0.0.1:${port}`])
@@ -94,11 +94,11 @@ describe('a gateway on this machine', () => {
     expect(await statusFor(`127.0.0.1:${port}`, 'localhost:1')).toBe(401)
   })
 
-  it('takes cookies from its own pages by each of its names, and from no other', async () => {
+  it('accepts cookies from its own pages under each of its names, and from no other', async () => {
     const owner = await newGuest(gateway.origin)
     const statusFrom = async (origin: string) => {
       const headers = { origin, cookie: `bursar_session=${owner.token}` }
-      return (await ask(`127.0.0.1:${port}`, 'POST /api/security/mfa', headers)).status
+      return (await sendRaw(`127.0.0.1:${port}`, 'POST /api/security/mfa', headers)).status
     }
     for (const name of ['127.0.0.1', 'localhost', '[::1]'])
       expect([name, await statusFrom(`http://${name}:${port}`)]).toEqual([name, 400])

@@ -41,12 +41,12 @@ describe('a credential in the query', () => {
     'token%20',
     'bsk_sandbox_abc',
     jwt,
-  ])('is refused by the name %s, on any path, even without a value', (name) => {
+  ])('is rejected by the name %s, on any path, even without a value', (name) => {
     for (const target of [`/api/wallets?${name}=x`, `/?a=1&${name}=`, `/nowhere?${name}`, `/mcp?a&${name}=x`])
       expect(refusalOf(target)?.code).toBe('credential_in_query')
   })
 
-  it('is refused by a name that is percent-encoded', () => {
+  it('is rejected by a percent-encoded name', () => {
     expect(refusalOf('/?%74oken=x')?.code).toBe('credential_in_query')
     expect(refusalOf('/?api%5Fkey=x')?.code).toBe('credential_in_query')
   })
@@ -62,11 +62,11 @@ describe('a credential in the query', () => {
     ['an API key with its scheme', 'Bearer%20bsk_sandbox_abc'],
     ['a cookie', `bursar_session%3D${jwt}`],
     ['a link that holds one', `%2Fnext%3Ft%3D${jwt}`],
-  ])('is refused by the shape of %s', (_name, value) => {
+  ])('is rejected by the shape of %s', (_name, value) => {
     expect(refusalOf(`/api/x402/fx?from=USD&q=${value}`)?.code).toBe('credential_in_query')
   })
 
-  it('is never repeated', () => {
+  it('is never repeated in the answer', () => {
     const problem = JSON.stringify(refusalOf('/?q=bsk_sandbox_secretsecret')?.toProblem())
     expect(problem).toContain('\\"q\\"')
     expect(problem).not.toContain('secretsecret')
@@ -74,7 +74,7 @@ describe('a credential in the query', () => {
     expect(named).not.toContain('secretsecret')
   })
 
-  it('is taken out of what is logged or told of a path', () => {
+  it('is redacted from paths in logs and problems', () => {
     expect(withoutCredentials(`/a/bsk_live_secret-x/b/${jwt}`)).toBe('/a/[credential]/b/[credential]')
     expect(withoutCredentials('/api/wallets/transfer')).toBe('/api/wallets/transfer')
   })
@@ -86,7 +86,7 @@ describe('a credential in the query', () => {
     '/',
     '/?',
     '/a?b',
-  ])('is not seen in %s', (target) => {
+  ])('is not detected in %s', (target) => {
     expect(refusalOf(target)).toBeUndefined()
   })
 })

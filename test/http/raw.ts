@@ -1,14 +1,16 @@
-/** Bytes over a socket, as no client would send them. */
+/** Raw bytes over a socket, which no HTTP client would send. */
 import { connect } from 'node:net'
 
-/** One answer of a connection. */
 export interface RawAnswer {
   readonly status: number
   readonly head: string
   readonly body: string
 }
 
-/** Sends bytes and reads until the other side closes. @returns what came, or null where it did not close in time. */
+/**
+ * Sends bytes and reads until the other side closes. @returns the received text, or null if the socket did not close in
+ * time.
+ */
 export function sendRaw(
   port: number,
   bytes: string | Buffer,
@@ -25,7 +27,7 @@ export function sendRaw(
     socket.on('data', (part: string) => {
       text += part
     })
-    // A reset after the answer is the end of it too.
+    // A reset after the answer ends it too.
     socket.on('error', () => {})
     socket.on('close', () => {
       clearTimeout(timer)
@@ -35,7 +37,7 @@ export function sendRaw(
   })
 }
 
-/** The first final answer in what came. */
+/** The first final answer in the received text. */
 export function answerIn(text: string): RawAnswer {
   const final = text.replace(/^HTTP\/1\.1 1\d\d [^\r]*\r\n\r\n/, '')
   const [head = '', ...rest] = final.split('\r\n\r\n')

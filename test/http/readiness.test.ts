@@ -1,4 +1,4 @@
-/** Whether a gateway is ready: what counts, what is only told, and how it ends. */
+/** Readiness of a gateway: its conditions, and shutdown. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import pg from 'pg'
@@ -7,7 +7,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { startGateway } from '../journeys/gateway.ts'
 
 describe('a gateway', () => {
-  it('is ready without rail controls: it is itself who tells that they are away', async () => {
+  it('is ready without rail controls: it reports their outage itself', async () => {
     const gateway = await startGateway({ CHAIN: 'simulated', RAIL_CONTROLS_URL: 'http://127.0.0.1:1' })
     try {
       const ready = await fetch(`${gateway.origin}/readyz`)
@@ -23,7 +23,7 @@ describe('a gateway', () => {
     }
   })
 
-  it('that was told to end is not ready any more, and finishes what is under way', async () => {
+  it('is not ready after SIGTERM, and finishes open requests', async () => {
     const gateway = await startGateway({ CHAIN: 'simulated', LOG_LEVEL: 'info' })
     const { host, port } = new URL(gateway.origin)
     const socket = connect(Number(port), '127.0.0.1')
@@ -37,11 +37,11 @@ describe('a gateway', () => {
       `POST /api/auth/guest HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
     )
     await expect.poll(() => socket.bytesWritten, { timeout: 5_000 }).toBeGreaterThan(0)
-    // The first half must be there, or there is nothing under way.
+    // The first half must have arrived, or no request is open.
     await new Promise((resolve) => setTimeout(resolve, 200))
     const ended = gateway.stop()
     await expect.poll(() => gateway.output(), { timeout: 5_000 }).toContain('"msg":"draining"')
-    // A probe speaks to an address, whatever the gateway's own name is.
+    // A probe uses an address, regardless of the gateway's name.
     socket.write(`${body}GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     await closed
     expect(await ended).toBe(0)
@@ -54,7 +54,7 @@ describe('a gateway', () => {
 })
 
 describe.skipIf(testServerUrl === undefined)('a gateway on a server', () => {
-  it('says loudly that another one has a chain of its own, and asks the database one thing at a time', async () => {
+  it('warns that another one has its own chain, and queries the database one at a time', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     const env = { CHAIN: 'simulated', DATABASE_URL: url }
     const first = await startGateway(env)

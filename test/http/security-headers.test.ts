@@ -1,4 +1,4 @@
-/** What every kind of answer tells browsers. */
+/** Security headers on every kind of answer. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,11 +25,10 @@ afterAll(async () => {
   await secured?.stop()
 })
 
-/** A port that nobody has at the moment. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  // A server that listens on a port has an address with one.
+  // A listening server has an address object with a port.
   const { port } = server.address() as AddressInfo
   server.close()
   await once(server, 'close')
@@ -45,7 +44,7 @@ interface Kind {
   readonly init?: () => RequestInit
 }
 
-/** One of every kind, with the status that shows that it is that kind. */
+/** One answer of every kind, with the status that identifies it. */
 const kinds: readonly Kind[] = [
   { kind: 'an answer', path: '/api/rails', status: 200 },
   { kind: 'an answer with a key', path: '/api/wallets', status: 200, init: () => ({ headers: bearer() }) },
@@ -54,7 +53,7 @@ const kinds: readonly Kind[] = [
   { kind: 'nothing', path: '/nowhere', status: 404 },
   { kind: 'another method', path: '/api/rails', status: 405, init: () => ({ method: 'DELETE' }) },
   {
-    kind: 'a body that is none',
+    kind: 'an invalid body',
     path: '/api/auth/guest',
     status: 400,
     init: () => ({ method: 'POST', headers: bearer(), body: '{' }),
@@ -74,7 +73,7 @@ const kinds: readonly Kind[] = [
     status: 200,
   },
   { kind: 'an OAuth refusal', path: '/oauth/token', status: 400, init: () => ({ method: 'POST' }) },
-  { kind: 'a way to an OAuth page', path: '/oauth/authorize?client_id=nobody', status: 302 },
+  { kind: 'a redirect to an OAuth page', path: '/oauth/authorize?client_id=nobody', status: 302 },
   {
     kind: 'MCP',
     path: '/mcp',
@@ -92,7 +91,7 @@ const kinds: readonly Kind[] = [
 ]
 
 describe('the security headers', () => {
-  it.each(kinds)('are on $kind', async ({ path, status, init = () => ({}) }) => {
+  it.each(kinds)('are set on $kind', async ({ path, status, init = () => ({}) }) => {
     const response = await fetch(`${gateway.origin}${path}`, { redirect: 'manual', ...init() })
     const get = (name: string) => response.headers.get(name)
     expect([path, response.status]).toEqual([path, status])
@@ -107,14 +106,14 @@ describe('the security headers', () => {
     expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*(unsafe-inline|https?:|\*)/)
     const isPage = get('content-type')?.startsWith('text/html') === true
     if (!isPage && !path.includes('/oauth')) expect(policy).toContain("default-src 'none'")
-    // Pages that clients open in a window of their own keep their opener; nobody else has one.
+    // Pages that clients open in a new window keep their opener; no other page has one.
     expect(get('cross-origin-opener-policy')).toBe(/^\/(oauth|sign-in)/.test(path) ? null : 'same-origin')
     expect(get('strict-transport-security')).toBeNull()
     expect(get('x-powered-by')).toBeNull()
     expect(get('server')).toBeNull()
   })
 
-  it.each(kinds)('ask for https where that is our name, on $kind', async ({ path, init = () => ({}) }) => {
+  it.each(kinds)('require https if the origin is https, on $kind', async ({ path, init = () => ({}) }) => {
     const response = await fetch(`http://127.0.0.1:${securedPort}${path}`, { redirect: 'manual', ...init() })
     expect(response.headers.get('strict-transport-security')).toBe('max-age=31536000')
   })

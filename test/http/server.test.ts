@@ -1,4 +1,4 @@
-/** The server below the app, with little patience. */
+/** The server below the app, with short timeouts. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ beforeEach(async () => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   port = (server.address() as AddressInfo).port
 })
 afterEach(() => void server.close())
@@ -26,7 +26,7 @@ it.each([
   ['headers', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow'],
   ['body', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nslow'],
   ['chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nslow\r\n'],
-])('ends slow %s with 408', async (_name, bytes) => {
+])('ends a slow %s with 408', async (_name, bytes) => {
   const { status, head, body } = answerIn((await sendRaw(port, bytes)) ?? '')
   expect(status).toBe(408)
   expect(head).toContain('Content-Type: application/problem+json')
@@ -42,7 +42,7 @@ it('writes no second answer into one that has begun', async () => {
   expect(text).not.toContain('invalid_request')
 })
 
-it('outlives clients that go away', async () => {
+it('survives clients that disconnect', async () => {
   await Promise.all(
     Array.from({ length: 50 }, () =>
       sendRaw(port, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na', { withinMs: 20 }),

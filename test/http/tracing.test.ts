@@ -1,4 +1,4 @@
-/** Traces of the built gateway, as a collector gets them: OTLP over HTTP, in JSON. */
+/** Traces of the built gateway, as received by a collector: OTLP over HTTP, in JSON. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
@@ -44,7 +44,7 @@ describe('traces', () => {
     batches().flatMap(({ resourceSpans }) =>
       resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans: some }) => some)),
     )
-  const told = ({ attributes }: Span, name: string) =>
+  const resourceText = ({ attributes }: Span, name: string) =>
     attributes.find((one) => one.key === name)?.value.stringValue ??
     attributes.find((one) => one.key === name)?.value.intValue
 
@@ -60,7 +60,7 @@ describe('traces', () => {
       response.setHeader('content-type', 'application/json').end('{}')
     }).listen(0, '127.0.0.1')
     await once(collector, 'listening')
-    // A server that listens on a port has an address with one.
+    // A listening server has an address object with a port.
     const { port } = collector.address() as AddressInfo
     gateway = await startGateway({
       CHAIN: 'simulated',
@@ -100,12 +100,12 @@ describe('traces', () => {
     await fetch(`${gateway.origin}/healthz`, {
       headers: { traceparent: `00-${caller.traceId}-${caller.spanId}-00`, 'x-request-id': 'not-sampled' },
     })
-    // What was not sent yet is sent when the process is told to end.
+    // Buffered spans are flushed at shutdown.
     expect(await gateway.stop()).toBe(0)
   })
   afterAll(() => collector.close())
 
-  it('come with the resource and the headers that the environment names', () => {
+  it('are sent with the resource and the headers from the environment', () => {
     expect(got.length).toBeGreaterThan(0)
     for (const { headers, path } of got)
       expect([path, headers['x-tenant'], headers['content-type']]).toEqual([
@@ -124,18 +124,18 @@ describe('traces', () => {
     expect(resource.get('deployment.environment.name')).toBe('test')
   })
 
-  it('go on with the trace of the caller, step by step', () => {
-    const server = spans().find((one) => told(one, 'bursar.request_id') === 'traced-transfer')
+  it('continue the caller’s trace, step by step', () => {
+    const server = spans().find((one) => resourceText(one, 'bursar.request_id') === 'traced-transfer')
     expect(server).toMatchObject({
       name: 'POST /api/wallets/transfer',
       kind: 2,
       traceId: caller.traceId,
       parentSpanId: caller.spanId,
     })
-    if (server === undefined) throw new Error('there is no such span')
-    expect(told(server, 'http.route')).toBe('/api/wallets/transfer')
-    expect(told(server, 'http.response.status_code')).toBe(200)
-    expect(told(server, 'url.path')).toBe('/api/wallets/transfer')
+    if (server === undefined) throw new Error('the span is missing')
+    expect(resourceText(server, 'http.route')).toBe('/api/wallets/transfer')
+    expect(resourceText(server, 'http.response.status_code')).toBe(200)
+    expect(resourceText(server, 'url.path')).toBe('/api/wallets/transfer')
     const inside = spans().filter(
       ({ traceId, spanId }) => traceId === caller.traceId && spanId !== server.spanId,
     )
@@ -144,28 +144,30 @@ describe('traces', () => {
     for (const name of ['spend reserve', 'screening screen', 'chain submit'])
       expect(inside.find((one) => one.name === name)).toMatchObject({ parentSpanId: tool?.spanId })
     const reserve = inside.find(({ name }) => name === 'spend reserve')
-    expect(reserve && told(reserve, 'bursar.verdict')).toBe('allow')
+    expect(reserve && resourceText(reserve, 'bursar.verdict')).toBe('allow')
   })
 
   it('show MCP calls below their request', () => {
-    const server = spans().find((one) => told(one, 'bursar.request_id') === 'traced-mcp')
+    const server = spans().find((one) => resourceText(one, 'bursar.request_id') === 'traced-mcp')
     const call = spans().find(({ name }) => name === 'mcp call')
     expect(call).toMatchObject({ traceId: server?.traceId, parentSpanId: server?.spanId })
-    expect(call && told(call, 'mcp.tool.name')).toBe('wallets_get')
+    expect(call && resourceText(call, 'mcp.tool.name')).toBe('wallets_get')
     expect(
       spans().find(({ name, parentSpanId }) => name === 'tool run' && parentSpanId === call?.spanId),
     ).toBeDefined()
   })
 
-  it('begin anew where the caller has none that can be read, and are left out where the caller wants none', () => {
-    const lost = spans().find((one) => told(one, 'bursar.request_id') === 'traced-nothing')
+  it('start anew without a readable parent, and are omitted if the caller does not sample', () => {
+    const lost = spans().find((one) => resourceText(one, 'bursar.request_id') === 'traced-nothing')
     expect(lost).toMatchObject({ name: 'GET' })
     expect(lost?.parentSpanId ?? '').toBe('')
-    expect(lost && [told(lost, 'http.response.status_code'), told(lost, 'url.path')]).toEqual([404, '/*'])
-    expect(spans().some((one) => told(one, 'bursar.request_id') === 'not-sampled')).toBe(false)
+    expect(lost && [resourceText(lost, 'http.response.status_code'), resourceText(lost, 'url.path')]).toEqual(
+      [404, '/*'],
+    )
+    expect(spans().some((one) => resourceText(one, 'bursar.request_id') === 'not-sampled')).toBe(false)
   })
 
-  it('are named by the log, and hold nothing that is somebody’s', () => {
+  it('are referenced by the log, and contain no personal data', () => {
     const line = gateway
       .output()
       .split('\n')
@@ -178,7 +180,7 @@ describe('traces', () => {
 })
 
 describe('without a collector', () => {
-  it('nothing of OpenTelemetry is loaded: its room is entered by a dynamic import alone', () => {
+  it('loads nothing of OpenTelemetry: only a dynamic import reaches its folder', () => {
     const importers = filesBelow('src').filter((file) =>
       /providers\/tracing\/opentelemetry|\.\/opentelemetry/.test(readFileSync(file, 'utf8')),
     )

@@ -1,4 +1,4 @@
-/** A person's device in software: makes passkeys and uses them, at the page of an origin. */
+/** A software authenticator: creates and uses passkeys, on the page of an origin. */
 import {
   AuthenticatorEmulator,
   deserializeCredential,
@@ -8,11 +8,14 @@ import {
 } from 'nid-webauthn-emulator'
 import { z } from 'zod'
 
-/** An authenticator. Both take the options of POST /api/auth/webauthn and answer the `credential` of its second half. */
+/**
+ * An authenticator. Both methods take the options of POST /api/auth/webauthn and return the `credential` of its second
+ * step.
+ */
 export interface Authenticator {
   create(publicKey: unknown, origin?: string): Credential
   get(publicKey: unknown, origin?: string): Credential
-  /** The same passkeys on a second device: what a thief would have. */
+  /** The same passkeys on a second device, as a thief would have. */
   clone(): Authenticator
 }
 
@@ -21,7 +24,7 @@ const credential = z.looseObject({
   response: z.looseObject({ clientDataJSON: z.string(), signature: z.string().optional() }),
 })
 
-/** A credential as the browser sends it. */
+/** A credential in the browser's JSON form. */
 export type Credential = z.output<typeof credential>
 
 const creation = z.looseObject({
@@ -40,7 +43,7 @@ const request = z.looseObject({
   userVerification: z.literal('required'),
 })
 
-/** An authenticator with nothing on it. @param home the origin whose page uses it, unless another is named. */
+/** An empty authenticator. @param home the default origin of its page. */
 export function newAuthenticator(home: string): Authenticator {
   return authenticatorOn(new PasskeysCredentialsMemoryRepository(), home)
 }

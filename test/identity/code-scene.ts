@@ -1,4 +1,4 @@
-/** People with one-time codes: the tools run as they are served, over a real database, with a clock that the test turns. */
+/** People with one-time codes: the tools on a real database, with a settable clock. */
 import { z } from 'zod'
 import { rateClasses } from '../../policies/rate-classes.ts'
 import { newId, randomToken } from '../../src/base/ids.ts'
@@ -28,13 +28,12 @@ const session = z.object({
   sessionToken: z.string(),
 })
 
-/** A mailbox that no other test uses. */
 export const newMailbox = () => `ada-${randomToken(9).toLowerCase().replace(/\W/g, 'x')}@example.com`
 
 /** Seconds after noon. */
 export const inSeconds = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 
-/** A code that is not this one. */
+/** A different code. */
 export const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 
 /** The limits of the contract. @param changes by class name. */
@@ -42,14 +41,14 @@ export function limitsOf(changes: Readonly<Record<string, RateLimit>> = {}): Rea
   return new Map([...Object.entries<RateLimit>(rateClasses), ...Object.entries(changes)])
 }
 
-/** No limit that a test with many codes would meet. */
+/** Limits that no test with many codes reaches. */
 export const generous = limitsOf({
   otp_resend: { count: 1000, seconds: 60 },
   otp_destination: { count: 1000, seconds: 3600 },
   recovery: { count: 1000, seconds: 3600 },
 })
 
-/** A world in which codes are asked for and shown. */
+/** A scene for requesting and submitting codes. */
 export async function codeScene(
   database: Database,
   {
@@ -67,7 +66,7 @@ export async function codeScene(
   }
   const call = (principal: Principal, facts: Partial<Context>) => callOf(services, principal, facts)
   const stranger: Principal = { kind: 'public' }
-  const asked = async (tool: typeof otpStart, destination: string, now: Date) => {
+  const startChallenge = async (tool: typeof otpStart, destination: string, now: Date) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
     const { body } = await run(tool, call(stranger, { now }), { channel, destination })
     const { challengeId, ...answer } = started.parse(body)
@@ -76,11 +75,8 @@ export async function codeScene(
   return {
     services,
     sent,
-    /** Asks for a sign-in code. */
-    start: (destination: string, now = noon) => asked(otpStart, destination, now),
-    /** Asks for a recovery code. */
-    recover: (destination: string, now = noon) => asked(recoveryStart, destination, now),
-    /** Shows a sign-in code. */
+    start: (destination: string, now = noon) => startChallenge(otpStart, destination, now),
+    recover: (destination: string, now = noon) => startChallenge(recoveryStart, destination, now),
     verify: async (
       shown: { challengeId: string; code: string },
       { now = noon, principal = stranger, link }: { now?: Date; principal?: Principal; link?: boolean } = {},
@@ -89,7 +85,6 @@ export async function codeScene(
       const raw = { challengeId, code, ...(link === undefined ? {} : { link }) }
       return session.parse((await run(otpVerify, call(principal, { now }), raw)).body)
     },
-    /** Shows a recovery code. */
     complete: async (
       { challengeId, code }: { challengeId: string; code: string },
       { now = noon, credential }: { now?: Date; credential?: object } = {},
@@ -97,7 +92,6 @@ export async function codeScene(
       const raw = { challengeId, code, ...(credential === undefined ? {} : { credential }) }
       return session.parse((await run(recoveryComplete, call(stranger, { now }), raw)).body)
     },
-    /** An account that a mailbox signs in. */
     person: async (mailbox: string, displayName = 'Ada'): Promise<Account> => {
       const account = await createAccount({ database, newId }, { displayName, guest: false, at: noon })
       const destination = await destinationOf(services.settings, { channel: 'email', destination: mailbox })
@@ -108,7 +102,7 @@ export async function codeScene(
   }
 }
 
-/** How many wrong codes count against an account. */
+/** Number of wrong codes that count against an account. */
 export async function failuresOf(database: Database, accountId: string): Promise<number> {
   const rows = await database.kysely
     .selectFrom('failed_factor')

@@ -34,7 +34,7 @@ describe('an Ed25519 public key', () => {
     ['a space around it', ` ${point}`],
     ['bits beyond the 32 bytes, so that one key would have many names', point.replace(/o$/, 'p')],
     [
-      'the point of order one, with which anybody can sign',
+      'the point of order one, for which anybody can sign',
       Buffer.from([1, ...Array(31).fill(0)]).toString('base64url'),
     ],
     ['the point of order two', Buffer.from([0xec, ...Array(30).fill(0xff), 0x7f]).toString('base64url')],
@@ -44,7 +44,7 @@ describe('an Ed25519 public key', () => {
       Buffer.from([1, ...Array(30).fill(0), 0x80]).toString('base64url'),
     ],
     [
-      'the point of order one in another writing',
+      'the point of order one in another encoding',
       Buffer.from([0xee, ...Array(30).fill(0xff), 0x7f]).toString('base64url'),
     ],
     [
@@ -59,7 +59,7 @@ describe('an Ed25519 public key', () => {
 })
 
 describe('the hash of a policy', () => {
-  it('is the same for the same policy in any order, and another for another', () => {
+  it('is equal for the same policy in any order, and differs for another', () => {
     const { currency, ...rest } = policy
     expect(policyHashOf({ ...rest, currency, categories: { allow: ['transfer'] } })).toBe(
       policyHashOf({ currency, ...rest, categories: { allow: ['transfer'] } }),
@@ -86,11 +86,11 @@ onBothEngines('keys', (database) => {
       await insertKey(database(), person.account.id, { ...key, secretHash: hashApiKey(secret) })
       return secret
     }
-    const ask = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
+    const authenticate = (secret: string, now = noon) => authenticateApiKey(database(), secret, now)
 
-    it('acts for its owner, and only its hash is stored', async () => {
+    it('authenticates as its owner, and only its hash is stored', async () => {
       const secret = await secretOf({ scopes: ['wallets:read'], name: 'CI' })
-      await expect(ask(secret)).resolves.toMatchObject({
+      await expect(authenticate(secret)).resolves.toMatchObject({
         kind: 'key',
         account: { id: person.account.id },
         key: { kind: 'developer', name: 'CI', scopes: ['wallets:read'] },
@@ -103,25 +103,29 @@ onBothEngines('keys', (database) => {
       ).not.toContain(secret)
     })
 
-    it('is unknown where nobody made it, or not quite so', async () => {
+    it('is unknown if it was never issued, or differs slightly', async () => {
       const secret = await secretOf()
       for (const given of ['bsk_sandbox_x', `${secret}x`, secret.slice(0, -1), secret.toUpperCase(), ''])
-        await expect(ask(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
+        await expect(authenticate(given)).rejects.toMatchObject({ code: 'unknown_key', status: 401 })
     })
 
-    it('is unknown once it is revoked, and from the moment that it expires', async () => {
-      await expect(secretOf({ status: 'revoked' }).then(ask)).rejects.toMatchObject({ code: 'unknown_key' })
+    it('is unknown once it is revoked, and from the moment of its expiry', async () => {
+      await expect(secretOf({ status: 'revoked' }).then(authenticate)).rejects.toMatchObject({
+        code: 'unknown_key',
+      })
       const secret = await secretOf({ expiresAt: new Date(noon.getTime() + 1) })
-      await expect(ask(secret)).resolves.toMatchObject({ kind: 'key' })
-      await expect(ask(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({ code: 'unknown_key' })
+      await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key' })
+      await expect(authenticate(secret, new Date(noon.getTime() + 1))).rejects.toMatchObject({
+        code: 'unknown_key',
+      })
     })
 
-    it('is answered 423 while its owner is locked', async () => {
+    it('gets 423 while its owner is locked', async () => {
       const secret = await secretOf()
       await lock('locked')
-      await expect(ask(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
+      await expect(authenticate(secret)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
       await lock('active')
-      await expect(ask(secret)).resolves.toMatchObject({ kind: 'key' })
+      await expect(authenticate(secret)).resolves.toMatchObject({ kind: 'key' })
     })
   })
 
@@ -136,7 +140,7 @@ onBothEngines('keys', (database) => {
       at: noon,
     })
 
-    it('is registered once: again it is a conflict, which does not break the transaction', async () => {
+    it('is registered once: a second registration is a conflict, which does not break the transaction', async () => {
       const x = publicKey()
       await registerAgentKey({ database: database(), newId }, agent(x))
       const other = publicKey()
@@ -168,7 +172,7 @@ onBothEngines('keys', (database) => {
       })
     })
 
-    it('is registered by its owner, who gets the same answer for the same idempotency key', async () => {
+    it('is registered by its owner, with the same answer for the same idempotency key', async () => {
       const x = publicKey()
       const call = callOf(await servicesOn(database()), person, { idempotencyKey: 'register' })
       const input = { name: 'Bot', publicKey: x, scopes: ['wallets:transfer'], policy }
@@ -189,7 +193,7 @@ onBothEngines('keys', (database) => {
     })
 
     it.each([
-      ['a public key that is none', { publicKey: 'x' }, 'publicKey'],
+      ['an invalid public key', { publicKey: 'x' }, 'publicKey'],
       [
         'a JWK of another curve',
         { publicKey: { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) } },
@@ -201,13 +205,9 @@ onBothEngines('keys', (database) => {
         'publicKey',
       ],
       ['a scope that moves money, without a policy', { policy: undefined }, 'policy'],
-      ['a scope that is none', { scopes: ['admin'] }, 'scopes.0'],
-      [
-        'a policy with a limit that is misspelt',
-        { policy: { ...policy, perTransactoin: { max: '1' } } },
-        'policy',
-      ],
-    ])('is refused with %s', async (_name, changes, path) => {
+      ['an unknown scope', { scopes: ['admin'] }, 'scopes.0'],
+      ['a policy with a misspelt limit', { policy: { ...policy, perTransactoin: { max: '1' } } }, 'policy'],
+    ])('is rejected with %s', async (_name, changes, path) => {
       const call = callOf(await servicesOn(database()), person)
       const input = { name: 'Bot', publicKey: publicKey(), scopes: ['wallets:transfer'], policy, ...changes }
       await expect(run(createAgentKey, call, input)).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** People with passkeys at a gateway's services: both halves of POST /api/auth/webauthn, without a transport. */
+/** People with passkeys at a gateway's services: both steps of POST /api/auth/webauthn, without a transport. */
 import { z } from 'zod'
 import type { Principal } from '../../src/base/principal.ts'
 import type { Failure } from '../../src/failures/failure.ts'
@@ -10,13 +10,11 @@ import listPasskeys from '../../tools/security/passkeys/list.ts'
 import { callOf, noon, origin } from '../kernel/scene.ts'
 import { type Credential, newAuthenticator } from './authenticator.ts'
 
-/** What the first half answers. */
 export const challenge = z.strictObject({
   challengeId: z.string(),
   publicKey: z.looseObject({ challenge: z.string() }),
 })
 
-/** What both ways of finishing answer. */
 export const session = z.strictObject({
   account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.boolean() }),
   sessionToken: z.string(),
@@ -28,24 +26,23 @@ const list = z.strictObject({
   nextCursor: z.string().nullable(),
 })
 
-/** Whoever is not signed in. */
+/** An unauthenticated caller. */
 export const stranger: Principal = { kind: 'public' }
 
-/** The one refusal of a sign-in, and that of a registration. */
+/** The single failure of a sign-in, and that of a registration. */
 export const notAccepted = { code: 'unauthenticated', message: 'The passkey was not accepted.' }
 export const notRegistered = { code: 'unauthenticated', message: 'The passkey was not registered.' }
 
-/** A moment after noon. */
+/** Minutes after noon. */
 export function inMinutes(minutes: number): Date {
   return new Date(noon.getTime() + minutes * 60_000)
 }
 
-/** A credential with other members in its response. */
+/** A credential with overridden members in its response. */
 export function answer(credential: Credential, response: Record<string, string>): Credential {
   return { ...credential, response: { ...credential.response, ...response } }
 }
 
-/** The problem that an attempt ends with. */
 export function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
   return attempt.then(
     () => 'accepted',
@@ -53,7 +50,7 @@ export function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** One person's device, and what they do with it. */
+/** A person's device, and its operations. */
 export function passkeyScene(services: Services) {
   const device = newAuthenticator(origin)
   const call = async (
@@ -83,5 +80,5 @@ export function passkeyScene(services: Services) {
   return { device, call, begin, register, login, asPerson, passkeysOf }
 }
 
-/** {@link passkeyScene}. */
+/** Result of {@link passkeyScene}. */
 export type PasskeyScene = ReturnType<typeof passkeyScene>

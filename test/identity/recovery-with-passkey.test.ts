@@ -1,4 +1,4 @@
-/** Recovery of an account that has a passkey: the code alone is not enough, and no other passkey will do. */
+/** Recovery of an account with a passkey: the code alone is not enough, and other passkeys are rejected. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Principal } from '../../src/base/principal.ts'
@@ -18,7 +18,7 @@ const challenge = z.looseObject({ challengeId: z.string(), publicKey: z.unknown(
 const refused = { code: 'unauthenticated' }
 
 onBothEngines('recovery with a passkey', (database) => {
-  /** A locked account with a mailbox and a passkey, and the device that holds it. */
+  /** A locked account with a mailbox and a passkey, and its device. */
   const lockedOut = async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
@@ -32,7 +32,7 @@ onBothEngines('recovery with a passkey', (database) => {
     return { scene, mailbox, account, device }
   }
 
-  it('takes the code with an assertion over the options that came with it', async () => {
+  it('accepts the code with an assertion over the options that came with it', async () => {
     const { scene, mailbox, account, device } = await lockedOut()
     const { answer, ...given } = await scene.recover(mailbox)
     await expect(scene.complete(given)).rejects.toMatchObject({ code: 'step_up_required' })
@@ -40,7 +40,7 @@ onBothEngines('recovery with a passkey', (database) => {
     expect(recovered.account.id).toBe(account.id)
   })
 
-  it('refuses another account’s passkey, an assertion that was used and one without the code', async () => {
+  it('rejects another account’s passkey, a replayed assertion and one without the code', async () => {
     const [victim, thief] = [await lockedOut(), await lockedOut()]
     const { answer, ...given } = await victim.scene.recover(victim.mailbox)
     const stolen = thief.device.get(answer.publicKey)
@@ -56,19 +56,22 @@ onBothEngines('recovery with a passkey', (database) => {
     })
   })
 
-  it('takes a passkey alone where the account has no address, and nobody’s where it has one', async () => {
+  it('accepts a passkey alone only for an account without an address', async () => {
     const { services } = await codeScene(database())
-    const anybody = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
-    const begun = challenge.parse((await anybody(webauthn, { action: 'register' })).body)
+    const callPublic = (tool: Tool, input: object) => run(tool, callOf(services, { kind: 'public' }), input)
+    const registration = challenge.parse((await callPublic(webauthn, { action: 'register' })).body)
     const device = newAuthenticator(origin)
-    const made = await anybody(webauthn, { action: 'register', credential: device.create(begun.publicKey) })
+    const made = await callPublic(webauthn, {
+      action: 'register',
+      credential: device.create(registration.publicKey),
+    })
     const { account } = z.object({ account: z.looseObject({ id: z.string() }) }).parse(made.body)
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
 
     const recover = async (of: typeof device) => {
-      const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
-      const credential = of.get(asked.publicKey)
-      return anybody(recoveryComplete, { challengeId: asked.challengeId, credential })
+      const assertionRequest = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
+      const credential = of.get(assertionRequest.publicKey)
+      return callPublic(recoveryComplete, { challengeId: assertionRequest.challengeId, credential })
     }
     const recovered = await recover(device)
     expect(recovered.body).toMatchObject({ account: { id: account.id }, sessionToken: expect.any(String) })
@@ -77,16 +80,19 @@ onBothEngines('recovery with a passkey', (database) => {
 
     const withAddress = await lockedOut()
     await expect(recover(withAddress.device)).rejects.toMatchObject({ code: 'step_up_required' })
-    const asked = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
-    const other = challenge.parse((await anybody(recoveryStart, { channel: 'passkey' })).body)
+    const assertionRequest = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
+    const other = challenge.parse((await callPublic(recoveryStart, { channel: 'passkey' })).body)
     await expect(
-      anybody(recoveryComplete, { challengeId: other.challengeId, credential: device.get(asked.publicKey) }),
+      callPublic(recoveryComplete, {
+        challengeId: other.challengeId,
+        credential: device.get(assertionRequest.publicKey),
+      }),
     ).rejects.toMatchObject(refused)
     for (const [tool, input] of [
       [recoveryStart, { channel: 'passkey', destination: 'ada@example.com' }],
       [recoveryStart, { channel: 'email' }],
       [recoveryComplete, { challengeId: other.challengeId }],
     ] as const)
-      await expect(anybody(tool, input)).rejects.toMatchObject({ code: 'invalid_request' })
+      await expect(callPublic(tool, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })

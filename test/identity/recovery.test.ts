@@ -13,7 +13,7 @@ import { codeScene, failuresOf, inSeconds, limitsOf, newMailbox, otherThan } fro
 
 const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
 
-/** An assertion as far as a stand-in for passkeys reads it. */
+/** The members of an assertion that the stand-in for passkeys reads. */
 const credential = {
   id: 'Y3JlZGVudGlhbA',
   rawId: 'Y3JlZGVudGlhbA',
@@ -53,7 +53,7 @@ onBothEngines('recovery', (database) => {
     return account
   }
 
-  it('unlocks the account, ends its sessions, forgets its failures and opens a session', async () => {
+  it('unlocks the account, ends its sessions, resets its failures and opens a session', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await scene.person(mailbox)
@@ -69,7 +69,7 @@ onBothEngines('recovery', (database) => {
     expect(await failuresOf(database(), id)).toBe(0)
   })
 
-  it('also gives an account back that is not locked, and ends the sessions of whoever was in it', async () => {
+  it('also recovers an unlocked account, and ends every session of it', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await scene.person(mailbox)
@@ -78,7 +78,7 @@ onBothEngines('recovery', (database) => {
     expect(await liveSessions(database(), id)).toEqual([{ method: 'recovery' }])
   })
 
-  it('refuses a wrong, used, expired and unknown code, and one for nobody, alike', async () => {
+  it('rejects a wrong, used, expired or unknown code, and one without an account, identically', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     await locked(scene, mailbox)
@@ -94,7 +94,7 @@ onBothEngines('recovery', (database) => {
     ).rejects.toMatchObject(refused)
   })
 
-  it('is gone after five wrong tries, which lock nobody', async () => {
+  it('is invalid after five wrong tries, which lock no account', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await scene.person(mailbox)
@@ -109,7 +109,7 @@ onBothEngines('recovery', (database) => {
     expect((await findAccount(database(), id))?.status).toBe('active')
   })
 
-  it('asks for a passkey too where there is one; the code stays good, and its tries count', async () => {
+  it('requires a passkey too if there is one; the code stays valid, and its tries count', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await locked(scene, mailbox)
@@ -122,7 +122,7 @@ onBothEngines('recovery', (database) => {
     expect(await failuresOf(database(), id)).toBe(0)
   })
 
-  it('takes the assertion of that account and of no other', async () => {
+  it('accepts an assertion of that account only', async () => {
     const scene = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await locked(scene, mailbox)
@@ -147,12 +147,12 @@ onBothEngines('recovery', (database) => {
     expect(shown).toEqual([credential, credential])
   })
 
-  it('tells nobody who has an account: same answers, same messages, same limits', async () => {
+  it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
     const scene = await codeScene(database(), { rateLimits: limitsOf() })
     const [known, unknown] = [newMailbox(), newMailbox()]
     const { id } = await locked(scene, known)
     await addPasskey(database(), id)
-    const told = async (mailbox: string) => {
+    const answersFor = async (mailbox: string) => {
       const given = await scene.recover(mailbox)
       const { challengeId: _, publicKey, ...answer } = given.answer
       const wrong = await scene
@@ -161,12 +161,12 @@ onBothEngines('recovery', (database) => {
       const soon = await scene.recover(mailbox).catch((error: unknown) => error)
       return { answer, options: Object.keys(publicKey ?? {}), wrong, soon }
     }
-    expect(await told(known)).toEqual(await told(unknown))
+    expect(await answersFor(known)).toEqual(await answersFor(unknown))
     expect(scene.sent.map(({ text }) => text.slice(6))).toEqual(Array(2).fill(scene.sent[0]?.text.slice(6)))
     expect(scene.sent[0]?.text).toContain('account recovery code')
   })
 
-  it('has budgets of its own: sign-in codes do not use them up, nor the other way round', async () => {
+  it('has budgets of its own, separate from sign-in codes', async () => {
     const scene = await codeScene(database(), { rateLimits: limitsOf() })
     const mailbox = newMailbox()
     await scene.start(mailbox)

@@ -1,4 +1,4 @@
-/** A person with a real session: every call is authenticated anew from the database, as over HTTP. */
+/** A person with a real session: every call is authenticated from the database, as over HTTP. */
 import { createHmac } from 'node:crypto'
 import { newId } from '../../src/base/ids.ts'
 import { createAccount } from '../../src/identity/accounts.ts'
@@ -8,14 +8,14 @@ import { type Outcome, run } from '../../src/kernel/run.ts'
 import type { Tool } from '../../src/kernel/tool.ts'
 import { callOf, noon } from '../kernel/scene.ts'
 
-/** The person. @property call runs a tool as them. */
+/** A signed-in person. @property call runs a tool as them. */
 export interface SignedIn {
   readonly accountId: string
   readonly token: string
   call(tool: Tool, input: unknown, how?: { at?: Date; idempotencyKey?: string }): Promise<Outcome>
 }
 
-/** Signs a new person in. @param at when; sessions hold for twelve hours, tokens for a quarter. */
+/** Signs a new person in. @param at the time; sessions are valid for twelve hours, tokens for 15 minutes. */
 export async function newSignedIn(
   services: Services,
   { guest = false, at = noon }: { guest?: boolean; at?: Date } = {},
@@ -24,7 +24,6 @@ export async function newSignedIn(
   return signInAgain(services, account.id, at)
 }
 
-/** Another session of an account. */
 export async function signInAgain(services: Services, accountId: string, at = noon): Promise<SignedIn> {
   const { database, settings } = services
   const { sessionToken: token } = await openSession(
@@ -45,7 +44,7 @@ export async function signInAgain(services: Services, accountId: string, at = no
   }
 }
 
-/** What an authenticator shows: RFC 6238, written out. @param secret base32, as in the otpauth URI. */
+/** An authenticator's current code, by RFC 6238. @param secret base32, as in the otpauth URI. */
 export function totpOf(secret: string, at: Date): string {
   const bits = [...secret.replaceAll('=', '')]
     .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
@@ -58,7 +57,6 @@ export function totpOf(secret: string, at: Date): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** The secret inside an otpauth URI. */
 export function secretOf(otpauthUri: unknown): string {
   return new URL(String(otpauthUri)).searchParams.get('secret') ?? ''
 }

@@ -1,6 +1,6 @@
 /**
- * Orders against a model: whatever is bought, sold, canceled, left waiting or cut off while the price moves, cash and shares in
- * the ledger are those that the fills make, and nothing is created or lost.
+ * Orders against a model: for any course of buys, sells, cancellations and interruptions while the price moves, cash
+ * and shares in the ledger equal the fills, and nothing is created or lost.
  */
 import fc from 'fast-check'
 import { beforeAll, expect, it } from 'vitest'
@@ -62,7 +62,7 @@ onBothEngines('investing’s books', (database) => {
   let services: Services
   beforeAll(async () => {
     const market = await servicesWithMarket(database(), { clock, feed: () => price * 10_000_000n })
-    // The broker takes the order, and its answer is lost.
+    // The broker accepts the order, and its answer is lost.
     const broker: Broker = {
       ...market.broker,
       place: async (placed) => {
@@ -96,8 +96,8 @@ onBothEngines('investing’s books', (database) => {
                 type: 'limit',
                 limitPrice: `${Math.floor(step.limitCents / 100)}.${String(step.limitCents % 100).padStart(2, '0')}`,
               }
-        const asked = { symbol: 'VTI', side: step.kind, notional: `${step.cents / 100}`, ...limit }
-        const answer = await investor.call(order, asked, { at: clock() }).catch(expectRefusal)
+        const input = { symbol: 'VTI', side: step.kind, notional: `${step.cents / 100}`, ...limit }
+        const answer = await investor.call(order, input, { at: clock() }).catch(expectRefusal)
         isCutOff = false
         if (answer !== undefined) placed.push(String(answer.body.id))
       }
@@ -110,7 +110,7 @@ onBothEngines('investing’s books', (database) => {
     return undefined
   }
 
-  /** What the orders say against what the ledger says. */
+  /** Compares the orders with the ledger. */
   const check = async (investor: SignedIn) => {
     const { accountId } = investor
     const orders = await database()
@@ -132,7 +132,7 @@ onBothEngines('investing’s books', (database) => {
         cash += row.filled_cash
         shares -= row.filled_qty
       }
-      // A cent at most is lost to rounding in each fill, and never by the house.
+      // Each fill loses at most a cent to rounding, and never gains one.
       const book = await database()
         .kysely.selectFrom('sandbox_order')
         .select('filled_value')
@@ -150,15 +150,15 @@ onBothEngines('investing’s books', (database) => {
     return { cash }
   }
 
-  it('are those that the fills make', { timeout: 120_000 }, async () => {
+  it('equal the fills', { timeout: 120_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(steps, async (asked) => {
+      fc.asyncProperty(steps, async (input) => {
         price = 10_000n
         clock.forward(60_000)
         const investor = await newInvestor(services)
         const placed: string[] = []
-        for (const step of asked) await run(investor, step, placed)
-        // Whatever was left open ends with its session, or is booked by whoever asks.
+        for (const step of input) await run(investor, step, placed)
+        // Open orders expire with their session, or are booked by the next read.
         for (const id of placed) {
           const left = await findOrder(database(), { accountId: investor.accountId, id })
           if (left !== undefined) await resumeOrder(services, left)
@@ -180,7 +180,7 @@ onBothEngines('investing’s books', (database) => {
       }),
       {
         numRuns: 40,
-        // A price that cannot be is an alarm, also of a broker that reports more members than were asked for.
+        // An impossible price is an alarm, also from a broker that reports more members than expected.
         examples: [
           [
             [

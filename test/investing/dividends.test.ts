@@ -49,7 +49,7 @@ onBothEngines('dividends', (database) => {
     return { ...read, gain: read.performance.profitLoss.at(-1) }
   }
 
-  it('are announced, owed to whoever has shares at the end of the record date, and paid once', async () => {
+  it('are announced, owed to holders at the end of the record date, and paid once', async () => {
     // 2.5 shares.
     calendar = [
       { symbol: 'VTI', perShare: 1_000_000_000n, recordDate: dayAfter(0), payDate: dayAfter(2) },
@@ -79,7 +79,7 @@ onBothEngines('dividends', (database) => {
     ])
   })
 
-  it('are those of the record date however late the job runs', async () => {
+  it('follow the record date however late the job runs', async () => {
     calendar = [
       { symbol: 'VTI', perShare: 2_000_000_000n, recordDate: dayAfter(-80), payDate: dayAfter(-60) },
     ]
@@ -91,46 +91,43 @@ onBothEngines('dividends', (database) => {
   it.each([
     ['a share’s price twice over', { perShare: 10n ** 15n }, 'dividend_beyond_price'],
     ['thirty digits', { perShare: 10n ** 30n }, 'dividend_beyond_price'],
-    ['less than nothing', { perShare: -1n }, 'dividend_beyond_price'],
+    ['a negative amount', { perShare: -1n }, 'dividend_beyond_price'],
     ['a payment before its record date', { payDate: '2001-01-01' }, 'dividend_paid_at_no_time'],
-  ])(
-    'that are announced with %s entitle nobody, and keep no other from being paid',
-    async (_what, lie, reason) => {
-      const honest = {
-        symbol: 'AAPL',
-        perShare: 2_000_000_000n,
-        recordDate: dayAfter(-9),
-        payDate: dayAfter(-1),
-      }
-      const liar = {
-        symbol: 'VTI',
-        perShare: 2_000_000_000n,
-        recordDate: dayAfter(-8),
-        payDate: dayAfter(-1),
-        ...lie,
-      }
-      calendar = [liar, honest]
-      const rows = async (symbol: string) =>
-        (
-          await database()
-            .kysely.selectFrom('dividend')
-            .select('pay_date')
-            .where('symbol', '=', symbol)
-            .execute()
-        ).length
-      const [before, others] = [await rows('VTI'), await rows('AAPL')]
-      await payDividends(services)
-      await payDividends(services)
-      expect(await rows('VTI')).toBe(before)
-      expect(await rows('AAPL')).toBeGreaterThan(others)
-      const raised = (await openAlarms(database())).filter(
-        ({ objectId }) => objectId === `VTI:${liar.recordDate}`,
-      )
-      expect(raised.map((alarm) => alarm.reason)).toContain(reason)
-    },
-  )
+  ])('that are announced with %s are not paid, and delay no other', async (_what, lie, reason) => {
+    const honest = {
+      symbol: 'AAPL',
+      perShare: 2_000_000_000n,
+      recordDate: dayAfter(-9),
+      payDate: dayAfter(-1),
+    }
+    const faultyBroker = {
+      symbol: 'VTI',
+      perShare: 2_000_000_000n,
+      recordDate: dayAfter(-8),
+      payDate: dayAfter(-1),
+      ...lie,
+    }
+    calendar = [faultyBroker, honest]
+    const rows = async (symbol: string) =>
+      (
+        await database()
+          .kysely.selectFrom('dividend')
+          .select('pay_date')
+          .where('symbol', '=', symbol)
+          .execute()
+      ).length
+    const [before, others] = [await rows('VTI'), await rows('AAPL')]
+    await payDividends(services)
+    await payDividends(services)
+    expect(await rows('VTI')).toBe(before)
+    expect(await rows('AAPL')).toBeGreaterThan(others)
+    const raised = (await openAlarms(database())).filter(
+      ({ objectId }) => objectId === `VTI:${faultyBroker.recordDate}`,
+    )
+    expect(raised.map((alarm) => alarm.reason)).toContain(reason)
+  })
 
-  it('with one record date are all paid, and none twice where the broker corrects one', async () => {
+  it('with one record date are all paid, and none twice after a correction by the broker', async () => {
     const dates = { recordDate: dayAfter(0), payDate: dayAfter(2) }
     const regular = { symbol: 'VTI', perShare: 1_000_000_000n, ...dates }
     const special = { symbol: 'VTI', perShare: 400_000_000n, ...dates }
@@ -148,7 +145,7 @@ onBothEngines('dividends', (database) => {
     expect(await show()).toMatchObject({ cash: '506' })
   })
 
-  it('leave books that balance', async () => {
+  it('leave balanced books', async () => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 })

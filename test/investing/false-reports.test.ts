@@ -1,4 +1,7 @@
-/** A broker that reports what cannot be: nothing is booked, the hold stays, a person is told once, and the order goes on when they say so. */
+/**
+ * A broker with impossible reports: nothing is booked, the hold stays, one alarm is raised, and the order resumes when
+ * a person clears it.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openAlarms, resolveAlarm } from '../../src/alarms/alarms.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -15,14 +18,14 @@ import { movedClock, newInvestor, servicesWithMarket } from './scene.ts'
 
 const quiet = new AbortController().signal
 
-onBothEngines('reports of a broker', (database) => {
+onBothEngines('a broker’s reports', (database) => {
   const clock = movedClock()
   let server: Awaited<ReturnType<typeof startAlpacaServer>>
   let market: Services
   let services: Services
   let investor: SignedIn
-  let asked: number
-  /** What every report says in place of the truth. */
+  let requestCount: number
+  /** Overrides for every report. */
   let lies: Record<string, unknown> | null
   beforeAll(async () => {
     server = await startAlpacaServer()
@@ -48,10 +51,10 @@ onBothEngines('reports of a broker', (database) => {
     investor = await signInAgain(services, investor.accountId, clock())
     server.orders.clear()
     lies = null
-    asked = 0
+    requestCount = 0
     server.state.interrupt = ({ method, path, body }, response) => {
       if (!path.includes('/orders') || method === 'DELETE') return false
-      asked += 1
+      requestCount += 1
       if (lies === null) return false
       const id = body.client_order_id ?? new URL(path, 'http://x').searchParams.get('client_order_id')
       const { client_order_id, symbol = 'VTI', side = 'buy' } = body
@@ -76,8 +79,8 @@ onBothEngines('reports of a broker', (database) => {
     }
     return [cash, buyingPower, held.find(({ symbol }) => symbol === 'VTI')?.qty]
   }
-  const place = async (said: object) =>
-    (await investor.call(order, { symbol: 'VTI', ...said }, { at: clock() })).body
+  const place = async (input: object) =>
+    (await investor.call(order, { symbol: 'VTI', ...input }, { at: clock() })).body
   const later = async () => {
     clock.forward(5_000)
     await settleOrders(services, quiet)
@@ -99,14 +102,14 @@ onBothEngines('reports of a broker', (database) => {
   it.each([
     ['99 shares sold of half a share', sell, fill('99', '100'), 'quantity_beyond_order'],
     ['a sale at a thousand times the price', sell, fill('0.5', '100000'), 'price_implausible'],
-    ['a sale for nothing', sell, fill('0.5', null), 'filled_without_price'],
+    ['a sale at zero', sell, fill('0.5', null), 'filled_without_price'],
     ['a sale below its limit', limitSell, fill('0.4', '109'), 'price_beyond_limit'],
     ['a purchase without a price', buy, fill('0.5', null), 'filled_without_price'],
-    ['a purchase at a price of nothing', buy, fill('0.5', '0'), 'filled_without_price'],
+    ['a purchase at a price of zero', buy, fill('0.5', '0'), 'filled_without_price'],
     ['a million shares for the money', buy, fill('1000000', '0.00005'), 'price_implausible'],
     ['a purchase for more than its amount', buy, fill('2', '100'), 'cost_beyond_order'],
     ['a purchase above its limit', limitBuy, fill('0.5', '91'), 'price_beyond_limit'],
-    ['a fill of nothing', buy, fill('0', null), 'filled_nothing'],
+    ['a fill of zero', buy, fill('0', null), 'filled_nothing'],
     ['a rejection after a fill', buy, fill('0.1', '100', { status: 'rejected' }), 'rejected_after_fill'],
     ['a quantity of thirty digits', buy, fill('9'.repeat(30), '100'), 'unreadable'],
     ['a quantity with an exponent', buy, fill('1e3', '100'), 'unreadable'],
@@ -121,17 +124,17 @@ onBothEngines('reports of a broker', (database) => {
     ['another order', buy, fill('0.5', '100', { client_order_id: 'ord_other' }), 'another_order'],
     ['another symbol', buy, fill('0.5', '100', { symbol: 'AAPL' }), 'another_symbol'],
     ['another side', buy, fill('0.5', '100', { side: 'sell' }), 'another_side'],
-  ])('that tell of %s stop the order', async (_what, said, told, reason) => {
+  ])('with %s stop the order', async (_what, input, told, reason) => {
     const before = await holdings()
     lies = told
-    const { id } = await place(said)
+    const { id } = await place(input)
     expect(await alarmOf(id)).toMatchObject([{ domain: 'investing', reason, times: 1 }])
     const held = await holdings()
     expect([held[0], held[2]]).toEqual([before[0], before[2]])
-    // Nobody asks again, and nothing is given back.
-    asked = 0
+    // No further request is sent, and nothing is released.
+    requestCount = 0
     for (let round = 0; round < 3; round += 1) await later()
-    expect(asked).toBe(0)
+    expect(requestCount).toBe(0)
     expect(await alarmOf(id)).toMatchObject([{ reason, times: 1 }])
     expect(await holdings()).toEqual(held)
     const reserved = database().kysely.selectFrom('reservation').select('status')
@@ -145,7 +148,7 @@ onBothEngines('reports of a broker', (database) => {
     ['a quantity that falls', { filled_qty: '0.1' }, 'quantity_fell'],
     ['a value that falls', { filled_avg_price: '40', filled_qty: '0.21' }, 'value_fell'],
   ])(
-    'that take back with %s stop the order, which goes on when a person says so',
+    'that reverse with %s stop the order, which resumes when a person clears it',
     async (_what, change, reason) => {
       lies = fill('0.2', '100', { status: 'partially_filled' })
       const { id } = await place(buy)
@@ -167,7 +170,7 @@ onBothEngines('reports of a broker', (database) => {
     },
   )
 
-  it('that fit are booked as they always were', async () => {
+  it('that are valid are booked as usual', async () => {
     await place(buy)
     expect((await holdings()).slice(0, 1)).toEqual(['250'])
     await place(sell)

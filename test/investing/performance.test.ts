@@ -9,7 +9,7 @@ const ago = (days: number) => new Date(now.getTime() - days * day)
 const dollar = 10n ** 9n
 const flow = (days: number, cents: bigint) => ({ at: ago(days), cents, isFlow: true })
 
-/** @param priceAt of the one symbol, in dollars. */
+/** A history. @param priceAt of the one symbol, in dollars. */
 function seriesOf(history: History, priceAt: (at: Date) => number, timeframe: '1M' | 'all' = '1M') {
   const moments = performanceTimes(history, timeframe, now)
   const prices = moments.all.map((at) => BigInt(Math.round(priceAt(at) * 1e9)))
@@ -20,7 +20,7 @@ function seriesOf(history: History, priceAt: (at: Date) => number, timeframe: '1
 describe('performance', () => {
   const tenShares = { at: ago(40), symbol: 'VTI', qty: 10n * dollar }
 
-  it('has nothing to show before anything happened', () => {
+  it('is empty before any activity', () => {
     expect(seriesOf({ cash: [], shares: [] }, () => 1)).toMatchObject({
       baseValue: 0n,
       timestamp: [],
@@ -28,7 +28,7 @@ describe('performance', () => {
     })
   })
 
-  it('is what the shares gained', () => {
+  it('equals the gain of the shares', () => {
     const doubled = seriesOf({ cash: [flow(40, 100_000n)], shares: [tenShares] }, (at) =>
       at < ago(10) ? 100 : 200,
     )
@@ -43,7 +43,7 @@ describe('performance', () => {
     expect(doubled.timestamp[0]).toEqual(ago(30))
   })
 
-  it('does not count deposits and withdrawals', () => {
+  it('excludes deposits and withdrawals', () => {
     const price = (at: Date) => (at < ago(15) ? 100 : 110)
     const plain = seriesOf({ cash: [], shares: [tenShares] }, price)
     expect(plain.last).toBe(100_000n)
@@ -52,7 +52,7 @@ describe('performance', () => {
     expect(moved.equity.some((cents) => cents > 900_000n)).toBe(true)
   })
 
-  it('counts trades and dividends as what they are: no flow, and a gain', () => {
+  it('counts trades and dividends as gains, not as flows', () => {
     const trade = { at: ago(20), cents: -50_000n, isFlow: false }
     const dividend = { at: ago(10), cents: 1_000n, isFlow: false }
     const bought = { at: ago(20), symbol: 'VTI', qty: 5n * dollar }
@@ -60,19 +60,19 @@ describe('performance', () => {
     expect([series.gain, series.last]).toEqual([1_000n, 10_000n])
   })
 
-  it('begins with the first event where the window is longer', () => {
+  it('begins with the first event when the window is longer', () => {
     const series = seriesOf({ cash: [flow(7, 10_000n)], shares: [] }, () => 1)
     expect([series.timestamp[0], series.baseValue, series.last]).toEqual([ago(7), 10_000n, 0n])
   })
 
-  it('never depends on when and how much was deposited', () => {
+  it('does not depend on the time and size of deposits', () => {
     const flows = fc.array(
       fc.record({ days: fc.integer({ min: 0, max: 29 }), cents: fc.bigInt({ min: 1n, max: 10n ** 9n }) }),
       { maxLength: 8 },
     )
     fc.assert(
       fc.property(flows, (asked) => {
-        // Without shares there is nothing to gain.
+        // Without shares there is no gain.
         const cash = [flow(40, 1n), ...asked.map(({ days, cents }) => flow(days, cents))].sort(
           (one, other) => one.at.getTime() - other.at.getTime(),
         )

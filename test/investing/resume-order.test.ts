@@ -31,10 +31,10 @@ onBothEngines('open orders', (database) => {
     const { broker } = market
     const shaky: Broker = {
       ...broker,
-      place: async (asked) => {
+      place: async (changes) => {
         if (line === 'down') throw down()
-        placed.push(asked)
-        const placement = await broker.place(asked)
+        placed.push(changes)
+        const placement = await broker.place(changes)
         if (line === 'lost answers') throw down()
         return placement
       },
@@ -59,7 +59,7 @@ onBothEngines('open orders', (database) => {
   const again = async () => {
     investor = await signInAgain(services, investor.accountId, clock())
   }
-  const place = (asked: object = {}) => investor.call(order, { ...buy, ...asked }, { at: clock() })
+  const place = (changes: object = {}) => investor.call(order, { ...buy, ...changes }, { at: clock() })
   const first = async () => {
     await again()
     const { orders } = (await investor.call(list, {}, { at: clock() })).body as {
@@ -76,7 +76,7 @@ onBothEngines('open orders', (database) => {
     await settleOrders(services, quiet)
   }
 
-  it('whose answer was lost stay held, and are booked once the broker tells', async () => {
+  it('with a lost answer stay held, and are booked once the broker reports them', async () => {
     line = 'lost answers'
     expect((await place()).body).toMatchObject({ status: 'accepted', filledQty: '0.000000000' })
     expect(await cash()).toEqual(['500', '400'])
@@ -87,7 +87,7 @@ onBothEngines('open orders', (database) => {
     expect(placed).toHaveLength(1)
   })
 
-  it('that the broker never got are placed again by the same id', async () => {
+  it('that never reached the broker are placed again with the same id', async () => {
     line = 'down'
     expect((await place()).body).toMatchObject({ status: 'accepted' })
     await later()
@@ -98,7 +98,7 @@ onBothEngines('open orders', (database) => {
     expect(placed).toHaveLength(1)
   })
 
-  it('are given up only once the broker says that it never had them, long after', async () => {
+  it('are abandoned only once the broker denies having them, long after', async () => {
     line = 'down'
     await place()
     await later(6 * 60_000)
@@ -110,7 +110,7 @@ onBothEngines('open orders', (database) => {
     expect(placed).toEqual([])
   })
 
-  it('that are canceled while the broker is away are canceled when it is back', async () => {
+  it('that are canceled while the broker is unavailable are canceled when it is back', async () => {
     const { body } = await place({ type: 'limit', limitPrice: '50' })
     line = 'down'
     await expect(investor.call(cancel, { id: body.id }, { at: clock() })).rejects.toMatchObject({
@@ -123,8 +123,8 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '500'])
   })
 
-  it('that fill in parts are booked as they do, and what is canceled counts for what went', async () => {
-    // 10,000 USD a second is what the market gives.
+  it('that fill in parts are booked in parts, and cancellation keeps the filled part', async () => {
+    // The market fills 10,000 USD a second.
     const purse = available(investor.accountId, 'bank')
     const money = { asset: 'USD' as const, units: 10_000_000n }
     await post(database(), {
@@ -149,7 +149,7 @@ onBothEngines('open orders', (database) => {
     expect(Number(all)).toBe(100_500 - Number(canceled.body.filledQty) * 100)
   })
 
-  it('never come from a reservation whose process ended before it placed one', async () => {
+  it('never result from a reservation whose process died before it placed one', async () => {
     const verdict = await reserveSpend(database(), {
       decisionId: services.newId('dec', clock()),
       accountId: investor.accountId,
@@ -175,14 +175,14 @@ onBothEngines('open orders', (database) => {
     expect(await cash()).toEqual(['500', '500'])
   })
 
-  it('of one account end in sound books, however many come at once', { timeout: 60_000 }, async () => {
-    const asked = Array.from({ length: 24 }, (_, at) => ({
+  it('of one account leave sound books under concurrent orders', { timeout: 60_000 }, async () => {
+    const changes = Array.from({ length: 24 }, (_, at) => ({
       symbol: ['VTI', 'AAPL', 'O'][at % 3],
       side: at % 2 === 0 ? 'buy' : 'sell',
       notional: String(5 + at),
     }))
     const outcomes = await Promise.allSettled([
-      ...asked.map((each) => place(each)),
+      ...changes.map((each) => place(each)),
       ...[1, 2, 3].map(() => settleOrders(services, quiet)),
     ])
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))

@@ -1,4 +1,4 @@
-/** An account that invests, on the sandbox's own market with a clock that the test moves. */
+/** An investing account, on the sandbox's own market with a settable clock. */
 
 import { z } from 'zod'
 import type { Services } from '../../src/kernel/context.ts'
@@ -11,7 +11,7 @@ import guest from '../../tools/auth/guest.ts'
 import { type SignedIn, signInAgain } from '../identity/signed-in.ts'
 import { callOf, noon, servicesOn } from '../kernel/scene.ts'
 
-/** A clock that stands until it is moved. */
+/** A clock that stands still until it is moved. */
 export interface MovedClock {
   (): Date
   forward(milliseconds: number): void
@@ -27,7 +27,7 @@ export function movedClock(from = noon): MovedClock {
   })
 }
 
-/** Services with a market of its own. @param feed the prices; by default the sandbox's. */
+/** Services with a market of their own. @param feed the prices; by default the sandbox's. */
 export function servicesWithMarket(
   database: Database,
   { clock, feed, hours = 'always' }: { clock: () => Date; feed?: Feed; hours?: MarketHours },

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
 import { every } from '../../src/jobs/every.ts'
 
-it('goes on after a round that failed, and leaves nothing behind with each round', async () => {
+it('continues after a failed round, and leaves no listener behind', async () => {
   const warnings: Error[] = []
   const hear = (warning: Error) => warnings.push(warning)
   process.on('warning', hear)
@@ -19,7 +19,7 @@ it('goes on after a round that failed, and leaves nothing behind with each round
   expect(warnings).toEqual([])
 })
 
-it('stops at once between rounds, and waits for one that is under way', async () => {
+it('stops at once between rounds, and waits for a running one', async () => {
   let rounds = 0
   const count = async () => {
     rounds += 1

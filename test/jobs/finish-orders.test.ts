@@ -18,7 +18,9 @@ const minutesLater = (minutes: number) => () => new Date(noon.getTime() + minute
 const never = new AbortController().signal
 const lost = new Failure('provider_unavailable', 'The answer was lost.')
 
-/** A processor that takes an id once, and loses as many answers as it is told. It sees what is committed when it is called. */
+/**
+ * A processor that accepts an id once, and loses answers as configured. It reads the committed state when it is called.
+ */
 function processorOn(database: Database, { losing = 0, refusing = false } = {}) {
   const issued = new Map<string, string>()
   const seen: number[] = []
@@ -39,7 +41,7 @@ function processorOn(database: Database, { losing = 0, refusing = false } = {}) 
   return { issued, seen, issue }
 }
 
-onBothEngines('what a provider is asked for', (database) => {
+onBothEngines('an order to a provider', (database) => {
   const scene = async (options?: { losing?: number; refusing?: boolean }) => {
     const services = await servicesOn(database())
     const processor = processorOn(database(), options)
@@ -65,13 +67,13 @@ onBothEngines('what a provider is asked for', (database) => {
       .where('action', '=', 'card.issued')
       .execute()
 
-  it('is written down and committed before the provider hears of it', async () => {
+  it('is written and committed before the provider is called', async () => {
     const { services, person, processor } = await scene()
     expect((await issue(services, person, null)).body).toMatchObject({ nickname: 'One', last4: '4242' })
     expect(processor.seen).toEqual([1])
   })
 
-  it('is one card where the answer is lost and the call repeated with its key', async () => {
+  it('is one card when the answer is lost and the call repeated with its key', async () => {
     const { services, person, processor } = await scene({ losing: 1 })
     await expect(issue(services, person, 'k')).rejects.toMatchObject({ code: 'provider_unavailable' })
     expect(await cardsOf(services, person)).toEqual([])
@@ -84,7 +86,7 @@ onBothEngines('what a provider is asked for', (database) => {
     expect(processor.issued.size).toBe(1)
   })
 
-  it('is carried on by a job, and then told to whoever repeats the call', async () => {
+  it('is resumed by a job, and repeats return its result', async () => {
     const { services, person, processor } = await scene({ losing: 1 })
     await expect(issue(services, person, 'k')).rejects.toMatchObject({ code: 'provider_unavailable' })
     await finishOrders(services, never)
@@ -93,14 +95,14 @@ onBothEngines('what a provider is asked for', (database) => {
     const { body } = await issue(services, person, 'k')
     expect(await cardsOf(services, person)).toMatchObject([{ id: body.id }])
     expect(processor.issued.size).toBe(1)
-    // The journal names the person who ordered it, once, though two rounds of the job carried it out.
+    // The journal names the person who ordered it, once, although two rounds of the job executed it.
     expect(await issuedEntries(person)).toEqual([
       { actor_kind: 'person', actor_id: person.account.id, object_id: body.id },
     ])
     expect((await issue(services, person, 'another')).body.id).not.toBe(body.id)
   })
 
-  it('is forgotten where the provider refuses, and given up before the provider forgets its name', async () => {
+  it('is deleted when the provider refuses, and abandoned before the provider’s idempotency expires', async () => {
     const refused = await scene({ refusing: true })
     await expect(issue(refused.services, refused.person, 'k')).rejects.toMatchObject({
       code: 'provider_unavailable',
@@ -118,7 +120,7 @@ onBothEngines('what a provider is asked for', (database) => {
     expect(silent.processor.seen.length).toBe(2)
   })
 
-  it('is one virtual account, whoever asks again', async () => {
+  it('is one virtual account for all callers', async () => {
     const { services, person } = await scene()
     await run(guestTool, callOf(services, { kind: 'public' }), {})
     await database()
@@ -132,7 +134,7 @@ onBothEngines('what a provider is asked for', (database) => {
         owner: JSON.stringify({ kind: 'gateway' }),
       })
       .execute()
-    const asked: string[] = []
+    const requestedIds: string[] = []
     let losing = 1
     const bankingProvider: Services['bankingProvider'] = {
       ...services.bankingProvider,
@@ -142,7 +144,7 @@ onBothEngines('what a provider is asked for', (database) => {
           .select('id')
           .where('id', '=', order.id)
           .execute()
-        asked.push(`${order.id} ${there.length}`)
+        requestedIds.push(`${order.id} ${there.length}`)
         losing -= 1
         if (losing >= 0) throw lost
         return services.bankingProvider.open(order)
@@ -155,12 +157,12 @@ onBothEngines('what a provider is asked for', (database) => {
     await finishOrders({ ...live, clock: minutesLater(1) }, never)
     const ids = (await Promise.all([open('k'), open(null), open('other')])).map(({ body }) => body.id)
     expect(new Set(ids).size).toBe(1)
-    expect(new Set(asked)).toEqual(new Set([`${String(ids[0])} 1`]))
+    expect(new Set(requestedIds)).toEqual(new Set([`${String(ids[0])} 1`]))
   })
 })
 
-onBothEngines('what a wallet is owed on the chain', (database) => {
-  it('is made up for once where the mint failed, and not where only its answer was lost', async () => {
+onBothEngines('a wallet’s missing tokens on the chain', (database) => {
+  it('are minted once after a failed mint, and not again when only its answer was lost', async () => {
     const services = await servicesOn(database())
     const chain = { ...services.chain }
     let works = false

@@ -13,14 +13,14 @@ import { booksOf, openFundedAccount, orderOf, sendingOn } from '../wallets/scene
 const later = () => new Date(systemClock().getTime() + 60_000)
 const running = new AbortController().signal
 
-onBothEngines('the job that settles what is pending', (database) => {
+onBothEngines('the job that settles pending transfers', (database) => {
   let chain: Chain
   let sending: TransferDependencies
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
     sending = sendingOn(database(), chain)
   })
-  /** A transfer whose process was told nothing by the chain. */
+  /** A transfer whose process got no answer from the chain. */
   const leftOpen = async (units: bigint) => {
     const { accountId } = await openFundedAccount(sending)
     const order = await orderOf(sending, { accountId, units })
@@ -35,7 +35,7 @@ onBothEngines('the job that settles what is pending', (database) => {
   }
   const stateOf = async (decisionId: string) => (await findTransferOfDecision(database(), decisionId))?.state
 
-  it('leaves alone what a request may still have in hand', async () => {
+  it('skips transfers that a request may still be working on', async () => {
     const { decisionId } = await leftOpen(3n)
     await settlePending(sending, running)
     expect(await stateOf(decisionId)).toBe('reserved')
@@ -43,19 +43,19 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await stateOf(decisionId)).toBe('confirmed')
   })
 
-  it('sends nothing elsewhere than its caller said, whatever stands in the database', async () => {
+  it('ignores a destination that was changed in the database', async () => {
     const { decisionId } = await leftOpen(13n)
-    const thief = '0x00000000000000000000000000000000000bad13'
+    const forgedDestination = '0x00000000000000000000000000000000000bad13'
     await database()
       .kysely.updateTable('transfer')
-      .set({ destination: thief })
+      .set({ destination: forgedDestination })
       .where('decision_id', '=', decisionId)
       .execute()
     await settlePending({ ...sending, clock: later }, running)
-    expect(await chain.balanceOf('USDC', thief)).toBe(0n)
+    expect(await chain.balanceOf('USDC', forgedDestination)).toBe(0n)
   })
 
-  it('finishes the others where one cannot be finished, and gives orphans their money back', async () => {
+  it('finishes the others when one cannot be finished, and releases orphaned reservations', async () => {
     const poisoned = await leftOpen(5n)
     const healthy = await leftOpen(7n)
     const { accountId } = await openFundedAccount(sending)
@@ -74,7 +74,7 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await booksOf(sending, accountId)).toEqual(before)
   })
 
-  it('works on a transfer in one process at a time', async () => {
+  it('runs on a transfer in one process at a time', async () => {
     const { accountId, decisionId } = await leftOpen(11n)
     const others = { ...sending, clock: later }
     await Promise.all([1, 2, 3].map(() => settlePending(others, running)))
@@ -82,13 +82,13 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
   })
 
-  it('starts no other transfer once it is told to stop', async () => {
+  it('starts no other transfer after an abort', async () => {
     const { decisionId } = await leftOpen(13n)
     await settlePending({ ...sending, clock: later }, AbortSignal.abort())
     expect(await stateOf(decisionId)).toBe('reserved')
   })
 
-  it('keeps the money of one that was broadcast held, where the chain refuses it now', async () => {
+  it('keeps the money of a broadcast transfer held when the chain refuses it now', async () => {
     const { accountId } = await openFundedAccount(sending)
     const order = await orderOf(sending, { accountId, units: 15n })
     const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
@@ -103,7 +103,7 @@ onBothEngines('the job that settles what is pending', (database) => {
     expect(await stateOf(order.decisionId)).toBe('settlement_pending')
   })
 
-  it('lets the row follow the ledger where the chain disagrees, and says so', async () => {
+  it('updates the row from the ledger when the chain disagrees, and logs it', async () => {
     const { accountId, decisionId } = await leftOpen(17n)
     await releaseSpend(database(), { decisionId, at: systemClock() })
     const errors: string[] = []

@@ -7,7 +7,7 @@ const now = new Date('2026-11-20T12:00:00.000Z')
 const hoursAgo = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
 
 onBothEngines('the sweep', (database) => {
-  it('forgets what has expired and nothing else', async () => {
+  it('deletes expired rows and nothing else', async () => {
     await spendNonce(database(), 'key_1', 'old', hoursAgo(1))
     await spendNonce(database(), 'key_1', 'live', new Date(now.getTime() + 1))
     for (const [key, opened_at] of [

@@ -42,7 +42,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     payer = await newPayer(services)
   })
 
-  it('is told, accepts after a moment, and the transfer goes with what it accepted', async () => {
+  it('gets the data, accepts after a moment, and the transfer uses the accepted data', async () => {
     const id = await disclose('Some Exchange')
     expect(await stateOf(id)).toEqual({ id, status: 'required', answer: null, sentAt: null })
     await expect(send(0)).rejects.toMatchObject({
@@ -56,17 +56,18 @@ onBothEngines('the beneficiary’s institution', (database) => {
     expect((await send(3)).body).toMatchObject({ status: 'confirmed' })
   })
 
-  it('is not believed where it answers another message, and is not asked again until a person says so', async () => {
+  it('is ignored when it answers another message, and is not contacted again until a person clears it', async () => {
     const id = await disclose('Some Exchange')
     await round(1)
-    let asked = 0
-    const { send: tell } = createSandboxTravelRule(() => now)
+    let requestCount = 0
+    const { send: sendToInstitution } = createSandboxTravelRule(() => now)
     const read = async () => {
-      asked += 1
+      requestCount += 1
       return { reference: 'accepting.of-another', status: 'accepted', reason: null } as const
     }
-    for (const seconds of [3, 10, 60]) await round(seconds, { travelRuleNetwork: { send: tell, read } })
-    expect(asked).toBe(1)
+    for (const seconds of [3, 10, 60])
+      await round(seconds, { travelRuleNetwork: { send: sendToInstitution, read } })
+    expect(requestCount).toBe(1)
     expect(await stateOf(id)).toMatchObject({ status: 'sent' })
     const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
     expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_message', times: 1 }])
@@ -77,7 +78,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     expect(await stateOf(id)).toMatchObject({ status: 'accepted' })
   })
 
-  it('declines, and the transfer stays where it is until other data is accepted', async () => {
+  it('declines, and the transfer is blocked until other data is accepted', async () => {
     const id = await disclose('Declining Bank')
     await round(1)
     await round(3)
@@ -96,7 +97,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await send(6)
   })
 
-  it('declines an address: neither silence about it nor another amount gets round that', async () => {
+  it('declines an address, which neither silence nor another amount circumvents', async () => {
     await disclose('Declining Bank')
     await round(1)
     await round(3)
@@ -117,7 +118,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     await send(7, '1700')
   })
 
-  it('is silent, and keeps nobody waiting for ever', async () => {
+  it('does not answer, and the wait is bounded', async () => {
     const id = await disclose('Silent Bank')
     await round(1)
     await round(9)
@@ -127,14 +128,14 @@ onBothEngines('the beneficiary’s institution', (database) => {
     expect(await stateOf(id)).toMatchObject({ status: 'sent' })
   })
 
-  it('is told nothing that the rule does not ask for, nor what was erased, and of nobody’s own wallet', async () => {
-    const told: string[] = []
+  it('gets no optional or erased data, and none about a person’s own wallet', async () => {
+    const sentNames: string[] = []
     const { travelRuleNetwork } = services
     if (travelRuleNetwork === null) throw new Error('the sandbox has a network')
     const watched = {
       ...travelRuleNetwork,
       send: (message: Parameters<typeof travelRuleNetwork.send>[0]) => {
-        told.push(message.id)
+        sentNames.push(message.id)
         return travelRuleNetwork.send(message)
       },
     }
@@ -145,10 +146,10 @@ onBothEngines('the beneficiary’s institution', (database) => {
     ]
     await payer.call(erase, {})
     await round(1, { travelRuleNetwork: watched })
-    expect(told.filter((id) => [small, own, erased].includes(id))).toEqual([])
+    expect(sentNames.filter((id) => [small, own, erased].includes(id))).toEqual([])
   })
 
-  it('is told once over HTTP, in the documented shape, however often that fails', async () => {
+  it('gets the data once over HTTP, in the documented shape, despite failed attempts', async () => {
     const seen: { path: string; key: unknown; body: string }[] = []
     let answer: { status: number; body: object } = { status: 503, body: {} }
     const server = createServer(async (request, response) => {
@@ -162,7 +163,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
     const { port } = z.object({ port: z.int() }).parse(server.address())
     const network = createHttpTravelRule({ url: `http://127.0.0.1:${port}/`, apiKey: 'k' })
     const live = { travelRuleNetwork: network }
-    // What earlier tests left open is none of this network's.
+    // Data of earlier tests is not sent to this network.
     await database().kysely.updateTable('travel_rule').set({ vasp_name: null }).execute()
     const id = await disclose('Some Exchange')
     await round(1, live)

@@ -1,33 +1,33 @@
-/** An agent with its own Ed25519 key, signing with a library that is not ours. */
+/**
+ * Agent with its own Ed25519 key, signing with a third-party library so that our own signing code is not tested against
+ * itself.
+ */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign as signBytes } from 'node:crypto'
 import { createSigner, httpbis } from 'http-message-signatures'
 import { calculateJwkThumbprint } from 'jose'
 
-/** A request to sign. */
 export interface AgentRequest {
   readonly method: string
   readonly url: string
   readonly body?: string
   readonly idempotencyKey?: string
-  /** Components to leave out of what is signed. */
+  /** Components to leave out of the signature. */
   readonly uncovered?: readonly string[]
-  /** Signature parameters in place of the right ones. */
+  /** Signature parameters that override the correct ones. */
   readonly parameters?: Readonly<Record<string, Date | string>>
 }
 
-/** An agent's identity and its signed fetch. */
 export interface Agent {
   readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
   readonly keyId: string
   sign(request: AgentRequest): Promise<Record<string, string>>
-  /** Signs bytes, given as 0x hex, by Ed25519; base64url. */
+  /** Signs bytes with Ed25519. @param hash 0x hex. @returns base64url. */
   signHash(hash: string): string
   fetch(request: AgentRequest): Promise<Response>
-  /** For clients that want a fetch function of the usual shape. */
+  /** The signed fetch with the standard `fetch` signature. */
   readonly fetchLike: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
-/** Makes an agent. */
 export async function newAgent(): Promise<Agent> {
   const { privateKey } = generateKeyPairSync('ed25519')
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: privateKey.export({ format: 'jwk' }).x ?? '' } as const

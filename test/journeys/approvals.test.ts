@@ -1,4 +1,4 @@
-/** An agent that must ask, over MCP; its owner, over REST; and what both see of it. */
+/** Approvals end to end: an agent calls over MCP, its owner decides over REST, and both read the result. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
     fetch: agent.fetchLike,
   })
-  // The SDK's transport types its optional members without `undefined`; the value is the SDK's own.
+  // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
   await mcp.connect(transport as Parameters<Client['connect']>[0])
 })
 afterAll(async () => {
@@ -48,21 +48,21 @@ const call = async (name: string, given: Record<string, unknown>) => {
   return { isError, body: z.looseObject({}).parse(JSON.parse(first?.text ?? '')) }
 }
 
-describe('an agent that must ask', () => {
-  it('is told so, waits, and has its answer once its owner approves', async () => {
-    const asked = await call('policy_simulate', { spend: { category: 'transfer', amount: '25.50' } })
-    expect(asked).toMatchObject({ isError: false, body: { verdict: 'approval_required', usd: '25.5' } })
+describe('an agent that needs approval', () => {
+  it('gets approval_required, stays pending, and gets its result once the owner approves', async () => {
+    const simulated = await call('policy_simulate', { spend: { category: 'transfer', amount: '25.50' } })
+    expect(simulated).toMatchObject({ isError: false, body: { verdict: 'approval_required', usd: '25.5' } })
 
     const pay = () => call('wallets_transfer', { ...invoice, idempotency_key: 'invoice-17' })
-    const told = await pay()
-    expect(told).toMatchObject({
+    const refusal = await pay()
+    expect(refusal).toMatchObject({
       isError: true,
       body: {
         code: 'approval_required',
         approvalUrl: expect.stringMatching(/^http:\/\/localhost:\d+\/approvals\/appr_/),
       },
     })
-    const approvalId = String(told.body.approvalId)
+    const approvalId = String(refusal.body.approvalId)
     expect((await call('approvals_get', { id: approvalId })).body).toMatchObject({ status: 'pending' })
     expect((await pay()).body).toMatchObject({ code: 'approval_required', approvalId })
 
@@ -83,7 +83,7 @@ describe('an agent that must ask', () => {
     })
   })
 
-  it('is told the same over REST, and nothing moves when its owner rejects', async () => {
+  it('gets the same error over REST, and no money moves when the owner rejects', async () => {
     const send = () =>
       agent.fetch({
         method: 'POST',
@@ -104,7 +104,7 @@ describe('an agent that must ask', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true')
   })
 
-  it('is stopped for the very next call, wherever it comes in', async () => {
+  it('is denied from the next call after a pause, over MCP and REST', async () => {
     await owner.ask('POST', `/api/agents/keys/${agentId}/pause`)
     const small = { ...invoice, amount: '1' }
     const violations = [{ rule: 'paused' }]

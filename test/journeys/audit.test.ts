@@ -1,4 +1,4 @@
-/** What an agent was allowed and denied, proved to somebody who trusts nobody: receipts, the chain, and its export. */
+/** The decision audit trail: receipts, the hash chain, and an export that verifies without the gateway. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const shown = z.object({
   ),
 })
 
-describe('decisions that can be audited', () => {
+describe('the decision audit trail', () => {
   let gateway: Gateway
   let owner: Person
   let key: string
@@ -64,7 +64,7 @@ describe('decisions that can be audited', () => {
     ).status
   const decisions = async () => shown.parse((await owner.ask('GET', '/api/agents/decisions')).body).decisions
 
-  it('shows each with a receipt that the served keys verify, and its place in the chain', async () => {
+  it('lists each decision with a receipt that the served keys verify, and its place in the chain', async () => {
     expect([await transfer('5'), await transfer('5'), await transfer('5'), await transfer('6')]).toEqual([
       200, 200, 403, 403,
     ])
@@ -94,7 +94,7 @@ describe('decisions that can be audited', () => {
     }
   })
 
-  it('says that a running gateway has the database, and what else can be verified', async () => {
+  it('reports that a running gateway has the database locked, and which sources can be verified instead', async () => {
     const { code, out, err } = await bursar(['audit', 'verify'], env)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(/in use by process \d+.*--from-export FILE/)
@@ -108,7 +108,7 @@ describe('decisions that can be audited', () => {
       /^4 decisions, chain intact, 4 signatures verified\nHead: 4 [0-9a-f]{64}\nJournal: 1 change, chain intact, head 1 [0-9a-f]{64}\n$/,
     )
     expect((await bursar(['audit', 'export', '--out', exported], env)).code).toBe(0)
-    // A directory of nobody: neither database nor keys are needed any more.
+    // An empty directory: the export verifies without database or keys.
     const elsewhere = { DATA_DIR: join(directory, 'nowhere') }
     expect(
       await bursar(['audit', 'verify', '--from-export', exported, '--jwks', jwksFile], elsewhere),

@@ -1,7 +1,7 @@
 /**
- * Several gateways on one PostgreSQL, one Redis and one chain, behind a balancer that knows nothing of HTTP: each
- * connection goes to the next of them. Their short keep-alive makes clients open a connection for almost every request,
- * so that no two requests of a journey are likely to meet the same process.
+ * Several gateways on one PostgreSQL, one Redis and one chain, behind a TCP balancer: each connection goes to the next
+ * gateway. Their short keep-alive makes clients open a connection for almost every request, so that two requests of a
+ * journey rarely reach the same process.
  */
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
@@ -11,10 +11,10 @@ import { createTestDatabase } from '../engines.ts'
 import { closedPort } from '../smtp.ts'
 import type { Gateway } from './gateway.ts'
 
-/** What a gateway must share with others. Where a journey decides on one of them itself, it is about one process. */
+/** Settings that balanced gateways share. A journey that sets one of them itself tests a single process. */
 const shared = ['DATABASE_URL', 'REDIS_URL', 'CHAIN_RPC_URL', 'DATA_DIR', 'PORT', 'PUBLIC_ORIGIN', 'MODE']
 
-/** Whether a journey's gateway may be several. */
+/** True when a journey's environment sets none of the shared settings. */
 export function canBeBalanced(env: Readonly<Record<string, string>>): boolean {
   return shared.every((name) => env[name] === undefined)
 }
@@ -38,7 +38,7 @@ export async function startBalanced(
     PUBLIC_ORIGIN: balancer.origin,
     HTTP_KEEP_ALIVE: '1',
   }
-  // The first makes the database and the chain, the others find both.
+  // The first gateway creates the database and starts the chain; the others connect to both.
   const onPort = async () => ({ ...all, PORT: String(await closedPort()) })
   const first = await start({ ...(await onPort()), CHAIN: 'anvil' })
   gateways.push(first)
@@ -54,7 +54,7 @@ export async function startBalanced(
     output: () => gateways.map(({ output }) => output()).join(''),
     stop: async () => {
       await balancer.close()
-      // The first has the chain, which the others need to the end.
+      // The first gateway owns the chain, which the others need until they stop.
       const codes = []
       for (const gateway of gateways.reverse()) codes.push(await gateway.stop())
       await database.drop()
@@ -63,7 +63,7 @@ export async function startBalanced(
   }
 }
 
-/** A database of Redis for this worker alone, empty. */
+/** Returns a URL for an empty Redis database of this worker alone. */
 async function ownRedis(serverUrl: string): Promise<string> {
   const url = new URL(serverUrl)
   url.pathname = `/${1 + (Number(process.env.VITEST_POOL_ID ?? 1) % 15)}`

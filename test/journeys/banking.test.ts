@@ -1,4 +1,7 @@
-/** Banking over real HTTP, on the built gateway: accounts in four currencies, deposits by signed webhooks, and what they buy. */
+/**
+ * Banking over real HTTP, on the built gateway: accounts in four currencies, deposits by signed webhooks, and spending
+ * them.
+ */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -70,21 +73,21 @@ async function hook(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-describe('a state that nobody knows', () => {
-  it('is no state, whatever it is called', async () => {
+describe('an unknown webhook state', () => {
+  it('has no effect, even when it is the name of an Object.prototype member', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     for (const state of ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf'])
       for (const event_category of ['virtual_account.activity', 'transfer']) {
         const event_object = { virtual_account_id: account?.id, amount: '1', currency: 'usd', type: state }
-        const told = await hook({ event_category, event_object_status: state, event_object })
-        expect([state, event_category, told.status]).toEqual([state, event_category, 200])
+        const answer = await hook({ event_category, event_object_status: state, event_object })
+        expect([state, event_category, answer.status]).toEqual([state, event_category, 200])
       }
   })
 })
 
 describe('virtual accounts', () => {
-  it('are opened once a currency, with instructions of their kind', async () => {
+  it('are opened once per currency, with instructions of their kind', async () => {
     const guest = await newGuest(gateway.origin)
     expect(await accountsOf(guest)).toMatchObject([{ currency: 'USD', status: 'active' }])
     for (const currency of ['EUR', 'GBP', 'INR', 'USD', 'EUR'])
@@ -95,7 +98,7 @@ describe('virtual accounts', () => {
     expect((await guest.ask('POST', '/api/banking', { currency: 'EUR', bank: 'x' })).status).toBe(400)
   })
 
-  it('take a deposit to the wallet once, which then buys something; chain and ledger agree', async () => {
+  it('credit a deposit to the wallet once, which can then be spent; chain and ledger agree', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     const { status } = await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
@@ -113,7 +116,7 @@ describe('virtual accounts', () => {
     expect(await balanceOf(guest, 'USDC')).toBe('0')
   }, 30_000)
 
-  it('in another currency arrive converted, and never as cash that nothing shows', async () => {
+  it('convert deposits in another currency, and never leave hidden cash', async () => {
     const guest = await newGuest(gateway.origin)
     const { body: euros } = await guest.ask('POST', '/api/banking', { currency: 'EUR' })
     const { body: rupees } = await guest.ask('POST', '/api/banking', {
@@ -141,7 +144,7 @@ describe('the banking provider’s webhook', () => {
     ...more,
   })
 
-  it('credits once, whatever comes twice, out of order or at once', async () => {
+  it('credits once when events are repeated, out of order or concurrent', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     const object = { event_object_id: randomUUID() }
@@ -156,7 +159,7 @@ describe('the banking provider’s webhook', () => {
     expect(await balanceOf(guest, 'USDC')).toBe('1010')
   })
 
-  it('closes an account: no bank pays into it', async () => {
+  it('rejects deposits to a closed account', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     await hook(eventOf(account?.id, 'deactivation'))
@@ -168,7 +171,7 @@ describe('the banking provider’s webhook', () => {
     expect(another.id).not.toBe(account?.id)
   })
 
-  it('takes back what cash there is, and collects the rest from what comes later', async () => {
+  it('reverses the cash that is left, and recovers the shortfall from later deposits', async () => {
     const person = await signInByEmail(gateway.origin, 'cash@example.org')
     const { body: cash } = await person.ask('POST', '/api/banking', { currency: 'USD', destination: null })
     const { body: card } = await person.ask('POST', '/api/cards', { priority: ['USD'] })
@@ -188,7 +191,7 @@ describe('the banking provider’s webhook', () => {
     await expect.poll(spendable, { timeout: 20_000 }).toBe('6')
   }, 30_000)
 
-  it('refuses what is not signed, is signed for another body, or is old', async () => {
+  it('rejects webhooks that are unsigned, signed for another body, or old', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     const event = eventOf(account?.id, 'payment_processed')
@@ -203,7 +206,7 @@ describe('the banking provider’s webhook', () => {
     expect(await balanceOf(guest, 'USDC')).toBe('1000')
   })
 
-  it('remembers what it does not know, without any effect', async () => {
+  it('stores unknown events without any effect', async () => {
     expect((await hook({ event_category: 'card_account', event_type: 'created' })).status).toBe(200)
     expect((await hook(eventOf('nobody', 'payment_processed'))).status).toBe(200)
     expect((await hook({ event_id: null })).status).toBe(400)
@@ -224,16 +227,16 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
       event_object: { type, amount, currency, virtual_account_id: virtualAccount, deposit_id: depositId },
     }))
 
-  it('credit the tokens that arrived, once, whatever is delivered again', async () => {
+  it('credit the tokens that arrived, once, despite redeliveries', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     const signer = bridge.privateKey
-    const told = events(account?.id, randomUUID())
-    for (const event of [...told, ...told]) expect((await hook(event, { signer })).status).toBe(200)
+    const answer = events(account?.id, randomUUID())
+    for (const event of [...answer, ...answer]) expect((await hook(event, { signer })).status).toBe(200)
     expect(await balanceOf(guest, 'USDC')).toBe('1099.75')
   })
 
-  it('credit no more than was paid in, and nothing in a token that the account does not become', async () => {
+  it('credit no more than was paid in, and only in the account’s destination token', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
     for (const changes of [{ amount: '100.01' }, { currency: 'eurc' }]) {
@@ -245,7 +248,7 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
     expect(await balanceOf(guest, 'USDC')).toBe('1000')
   })
 
-  it('are refused by any other key', async () => {
+  it('are rejected when signed by any other key', async () => {
     const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
     const [event] = events('va_1', randomUUID())
     expect(await hook(event ?? {}, { signer: other })).toMatchObject({
@@ -255,13 +258,13 @@ describe('Bridge’s own webhooks, in the sandbox', () => {
   })
 })
 
-it('says that an account has another destination instead of ignoring the one that is asked for', async () => {
+it('returns the account’s existing destination when another one is requested', async () => {
   const guest = await newGuest(gateway.origin)
   const [usd] = await accountsOf(guest)
-  const ask = (body: Record<string, unknown>) =>
+  const openAccount = (body: Record<string, unknown>) =>
     guest.ask('POST', '/api/banking', { currency: 'USD', ...body })
   for (const destination of [null, { token: 'USDT' }])
-    expect(await ask({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
+    expect(await openAccount({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
   for (const body of [{}, { destination: { token: 'USDC' } }])
-    expect(await ask(body)).toMatchObject({ status: 200, body: { id: usd?.id } })
+    expect(await openAccount(body)).toMatchObject({ status: 200, body: { id: usd?.id } })
 })

@@ -1,4 +1,4 @@
-/** Real gateways over HTTP, one on each engine, whose clock a test can move on. */
+/** Real gateways over HTTP, one on each database engine, with a clock that a test can advance. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,18 +6,19 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
-/** A gateway of a suite. It is there within hooks and tests. */
+/** Gateway of a suite. Available within hooks and tests. */
 export interface World {
   gateway(): Gateway
-  /** Where it keeps its data; null: in its own memory. */
+  /** Database URL; null when the data is in the gateway's memory. */
   databaseUrl(): string | null
-  /** The moment it is for the gateway. */
   now(): Date
-  /** Moves the gateway's clock on. On PostgreSQL its next reading of the server's clock undoes that. */
+  /** Advances the gateway's clock. On PostgreSQL, its next reading of the server's clock undoes that. */
   pass(seconds: number): void
 }
 
-/** Declares a suite once for each engine, over a gateway of its own. @param env added to a sandbox on the simulated chain. */
+/**
+ * Declares a suite once per engine, each with its own gateway. @param env added to a sandbox on the simulated chain.
+ */
 export function overBothEngines(
   name: string,
   env: Readonly<Record<string, string>>,

@@ -1,18 +1,18 @@
-/** As much of a browser as signing in with forms needs: cookies by host, and redirects up to a page that is only looked at. */
+/** Minimal browser for form sign-ins: cookies by host, and redirects up to a page that is only read. */
 
-/** Where a browser ended up. @property response null where it stopped before asking. */
+/** Last page of a visit. @property response null if the browser stopped before requesting it. */
 export interface Visit {
   readonly url: URL
   readonly response: Response | null
 }
 
-/** A browser with a cookie jar of its own. */
+/** Browser with its own cookie jar. */
 export interface Browser {
-  /** Opens a URL and follows redirects. @param form posted where it is given. */
+  /** Opens a URL and follows redirects. @param form posted when present. */
   visit(url: string, form?: Readonly<Record<string, string>>): Promise<Visit>
 }
 
-/** Makes a browser. @param stopsAt says which URLs it does not open any more. */
+/** Creates a browser. @param stopsAt matches URLs that the browser does not open. */
 export function newBrowser(stopsAt: (url: URL) => boolean): Browser {
   const jars = new Map<string, Map<string, string>>()
   const keep = (host: string, lines: readonly string[]) => {

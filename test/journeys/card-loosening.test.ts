@@ -1,4 +1,4 @@
-/** Who may loosen a card, and how cards begin that agents hold, over HTTP. */
+/** Authorization to loosen card controls, and the initial controls of agents' cards, over HTTP. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
@@ -31,12 +31,12 @@ overBothEngines('a card', {}, ({ gateway }) => {
       policy,
     })
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given: unknown) =>
+    const send = (method: string, path: string, given: unknown) =>
       askJson(gateway().origin, method, path, { body: given, headers })
-    return { id: String(body.id), ask }
+    return { id: String(body.id), ask: send }
   }
 
-  it('is loosened by its owner with a fresh second factor alone, and tightened by any session', async () => {
+  it('is loosened only by its owner with a fresh second factor, and tightened by any session', async () => {
     const { fresh, stale } = await newOwner()
     const key = await newKey(fresh)
     const { status, body } = await fresh.ask('POST', '/api/cards', { ...limited, agentId: key.id })
@@ -72,7 +72,7 @@ overBothEngines('a card', {}, ({ gateway }) => {
     expect((await fresh.ask('POST', '/api/cards', {})).body.limits).toMatchObject({ daily: null })
   })
 
-  it('is not handed to an agent without bounds in one step by a session that has none to show', async () => {
+  it('is not handed to an agent without limits in one step by a session without a second factor', async () => {
     const { fresh, stale } = await newOwner()
     const key = await newKey(fresh)
     const all = { ecommerce: true, contactless: true, atm: true, magstripe: true }
@@ -93,7 +93,7 @@ overBothEngines('a card', {}, ({ gateway }) => {
     expect((await fresh.ask('PATCH', '/api/cards', loose)).body.limits).toMatchObject({ daily: null })
   })
 
-  it('of an agent starts with a limit, without cash and stripe, whoever made it or bound it', async () => {
+  it('of an agent starts with a limit, without cash and stripe, regardless of its creator', async () => {
     const { fresh } = await newOwner()
     const key = await newKey(fresh)
     const { body: own } = await fresh.ask('POST', '/api/cards', {})

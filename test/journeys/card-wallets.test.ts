@@ -1,4 +1,4 @@
-/** Cards and who owns the wallet they are paid from, over real HTTP on the built gateway with a real chain. */
+/** Cards paid from wallets with different owners, over real HTTP on the built gateway with a real chain. */
 import { randomUUID } from 'node:crypto'
 import { createTestClient, http, parseAbi, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -24,7 +24,7 @@ const abi = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
 ])
 const hex = (text = ''): `0x${string}` => `0x${text.slice(2)}`
-/** The chain takes its time, and so do the jobs. */
+/** Polling options: the chain and the jobs need time. */
 const SLOW = { timeout: 30_000 }
 
 describe('a card whose wallet has an owner', () => {
@@ -95,7 +95,7 @@ describe('a card whose wallet has an owner', () => {
     return `${row?.amount} + ${row?.held}`
   }
   const owedBy = async (person: Person) => (await person.ask('GET', '/api/cards')).body.owed
-  /** Cents that the guest's shares have paid, once all that are due are there. */
+  /** Cents that the guest's shares have paid in dividends, once every due dividend is listed. */
   const dividendsOf = async (person: Person) => {
     const due = async () => {
       const { body } = await person.ask('GET', '/api/investing/portfolio')
@@ -105,7 +105,7 @@ describe('a card whose wallet has an owner', () => {
         .parse(body.dividends)
         .filter(({ payDate }) => payDate <= today)
     }
-    // Its shares were bought months ago: something is due, and listed by the round that pays it.
+    // Its shares were bought months ago: a dividend is due, and the job round that pays it lists it.
     const arePaid = async () => {
       const listed = await due()
       return listed.length > 0 && listed.every(({ status }) => status === 'paid')
@@ -131,9 +131,12 @@ describe('a card whose wallet has an owner', () => {
   }
   const byPasskey = async (amount: string) => {
     const device = newDevice()
-    const ask = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
-    const { body: begun } = await ask({ action: 'register', displayName: 'Ada' })
-    const { body } = await ask({ action: 'register', credential: device.create(begun.publicKey) })
+    const passkeyStep = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const { body: registration } = await passkeyStep({ action: 'register', displayName: 'Ada' })
+    const { body } = await passkeyStep({
+      action: 'register',
+      credential: device.create(registration.publicKey),
+    })
     const person = personFrom(gateway.origin, body)
     const { safeAddress } = await walletOf(person)
     await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
@@ -150,20 +153,20 @@ describe('a card whose wallet has an owner', () => {
     return { intentId, signature: Buffer.from(JSON.stringify(credential)).toString('base64url') }
   }
   const transfer = async ({ person, device }: Pick<Owner, 'person' | 'device'>, amount: string) => {
-    const asked = { destination: privateKeyToAccount(generatePrivateKey()).address, amount }
-    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', asked)
-    return person.ask('POST', '/api/wallets/transfer', { ...asked, ...sign(device, body) })
+    const input = { destination: privateKeyToAccount(generatePrivateKey()).address, amount }
+    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', input)
+    return person.ask('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
   }
   const allow = async ({ person, device }: Owner, dailyMax: string) => {
-    const asked = { agentId: 'cards', dailyMax }
-    const { body } = await person.ask('POST', '/api/wallets/allowances/intent', asked)
+    const input = { agentId: 'cards', dailyMax }
+    const { body } = await person.ask('POST', '/api/wallets/allowances/intent', input)
     return person.ask('POST', '/api/wallets/allowances', sign(device, body))
   }
 
   it.each([
     ['a passkey', addPasskey],
     ['an EVM key', addEvmKey],
-  ])('settles what was held before %s became its owner, whatever the owner does', async (_name, add) => {
+  ])('settles holds from before %s became its owner, regardless of the owner', async (_name, add) => {
     const guest = await newGuest(gateway.origin)
     const purchase = await authorize(await cardOf(guest), 90_000)
     expect(purchase.result).toBe('APPROVED')
@@ -178,7 +181,7 @@ describe('a card whose wallet has an owner', () => {
     expect((await onChain(TREASURY)) - before).toBe(900_000_000n)
   })
 
-  it('pays from a wallet that a passkey made, within the allowance of its cards', async () => {
+  it('pays from a wallet created by a passkey, within the card allowance', async () => {
     const owner = await byPasskey('195')
     const { person, card } = owner
     const before = await onChain(TREASURY)
@@ -209,7 +212,7 @@ describe('a card whose wallet has an owner', () => {
     expect(await usdcOf(person)).toBe('40 + 30')
   })
 
-  it('declines what the chain no longer has, before and after the books know', async () => {
+  it('declines what the chain no longer covers, before and after reconciliation', async () => {
     const { card, safeAddress, person } = await byPasskey('100')
     const node = chain()
     await node.impersonateAccount({ address: hex(safeAddress) })
@@ -224,14 +227,14 @@ describe('a card whose wallet has an owner', () => {
     })
     await node.waitForTransactionReceipt({ hash })
     const results = [(await authorize(card, 5_000)).result]
-    // The books follow the chain: 60 have left by no operation of the gateway.
+    // Reconciliation: 60 left the wallet without an operation of the gateway.
     await expect.poll(() => usdcOf(person), { timeout: 10_000 }).toBe('40 + 0')
     for (const cents of [3_000, 1_001, 1_000]) results.push((await authorize(card, cents)).result)
     expect(results).toEqual(['INSUFFICIENT_FUNDS', 'APPROVED', 'INSUFFICIENT_FUNDS', 'APPROVED'])
     expect(await usdcOf(person)).toBe('0 + 40')
   })
 
-  it('keeps what the chain refuses held, and settles it once the owner allows it again', async () => {
+  it('keeps what the chain refuses on hold, and settles it once the owner allows it again', async () => {
     const owner = await byPasskey('100')
     const purchase = await authorize(owner.card, 5_000)
     await allow(owner, '0')
@@ -248,7 +251,7 @@ describe('a card whose wallet has an owner', () => {
     expect((await onChain(TREASURY)) - before).toBe(50_000_000n)
   })
 
-  it('takes what clears from everything there is, and the rest is owed until it is paid', {
+  it('clears against every balance, and books the rest as a debt until it is paid', {
     timeout: 120_000,
   }, async () => {
     const guest = await newGuest(gateway.origin)
@@ -289,7 +292,7 @@ describe('a card whose wallet has an owner', () => {
     expect((await authorize(card, 8_625 + dividends)).result).toBe('APPROVED')
   })
 
-  it('approves nothing without a hold under a name that it knows', async () => {
+  it('approves no request that reuses a known token without its own hold', async () => {
     const guest = await newGuest(gateway.origin)
     const card = await cardOf(guest)
     const request = requestOf(card, 1_000)

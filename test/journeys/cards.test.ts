@@ -1,4 +1,7 @@
-/** Cards over real HTTP, on the built gateway with its chain: bought by a webhook, frozen, limited, cleared, settled. */
+/**
+ * Cards over real HTTP, on the built gateway with its chain: purchases by webhook, freezing, limits, clearing,
+ * settlement.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -36,7 +39,7 @@ async function usdcOf(person: Person): Promise<string> {
 const buy = (cardId: string, amount: string, more: Record<string, unknown> = {}) =>
   askJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount, ...more } })
 
-/** Sends a webhook as the processor does. */
+/** Sends a signed webhook in the processor's format. */
 async function hook(
   message: Record<string, unknown>,
   { id = randomUUID(), at = new Date(), signedBody }: { id?: string; at?: Date; signedBody?: string } = {},
@@ -65,22 +68,22 @@ const requestOf = (card: string, cents: number, more: Record<string, unknown> = 
 })
 
 describe('a card', () => {
-  it('is a guest’s from the start, buys, and is settled on the chain', async () => {
+  it('is issued to every new guest, pays, and is settled on the chain', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const { body } = await buy(cardId, '12.50')
     expect(body).toMatchObject({ result: 'APPROVED', approved: '12.5', cleared: true })
     await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('987.5 + 0')
-    // Longer than a difference between ledger and chain is believed.
+    // Longer than the tolerated duration of a difference between ledger and chain.
     await sleep(8_000)
     expect(await usdcOf(guest)).toBe('987.5 + 0')
-    const { body: told } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
-    expect(told).toMatchObject({
+    const { body: history } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
+    expect(history).toMatchObject({
       transactions: [{ status: 'settled', reason: 'approved', cleared: '12.5', held: [] }],
     })
   }, 30_000)
 
-  it('declines the very next purchase once it is frozen, and pays again when it is not', async () => {
+  it('declines the next purchase once it is frozen, and approves again once unfrozen', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const results = [(await buy(cardId, '1')).body.result]
@@ -95,7 +98,7 @@ describe('a card', () => {
     expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(409)
   })
 
-  it('keeps limits, channels, merchants and what it is paid from', async () => {
+  it('enforces limits, channels, merchants and the order of funding sources', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const { body } = await guest.ask('POST', '/api/cards/settings', {
@@ -131,7 +134,7 @@ describe('a card', () => {
     expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.414293', 'PYUSD 0'])
   })
 
-  it('is no transfer in the eyes of the AML rules, although its money leaves the wallet', async () => {
+  it('does not count as a transfer in the AML rules, although its money leaves the wallet', async () => {
     const guest = await newGuest(gateway.origin)
     const { body } = await guest.ask('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(body.accounts)
@@ -163,7 +166,7 @@ describe('a card', () => {
     expect((await buy(cardId, '900')).body.result).toBe('APPROVED')
   })
 
-  it('of an agent is stopped by the agent’s daily budget, and the agent cannot loosen that', async () => {
+  it('of an agent is bounded by the agent’s daily budget, and the agent cannot loosen it', async () => {
     const guest = await newGuest(gateway.origin)
     const own = await cardOf(guest)
     const agent = await newAgent()
@@ -205,18 +208,18 @@ describe('a card', () => {
     for (const looser of [{ freeze: false }, { limits: { daily: 6 } }, { limits: { daily: null } }])
       expect(await settings(looser)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
     expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
-    const stranger = await newGuest(gateway.origin)
-    expect((await stranger.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
-    expect((await stranger.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
+    const outsider = await newGuest(gateway.origin)
+    expect((await outsider.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
+    expect((await outsider.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
     expect(
-      (await stranger.ask('PATCH', '/api/cards', { cardId: await cardOf(stranger), agentId: made.agentId }))
+      (await outsider.ask('PATCH', '/api/cards', { cardId: await cardOf(outsider), agentId: made.agentId }))
         .status,
     ).toBe(404)
   })
 })
 
 describe('the card processor’s webhook', () => {
-  it('answers the same twice, and a part where a part can be taken', async () => {
+  it('answers repeats identically, and approves a part for terminals that accept one', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const request = requestOf(cardId, 1000)
@@ -240,7 +243,7 @@ describe('the card processor’s webhook', () => {
     })
   })
 
-  it('keeps what comes before its authorization until that is there', async () => {
+  it('keeps an out-of-order event until its authorization arrives', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const request = requestOf(cardId, 1000)
@@ -260,7 +263,7 @@ describe('the card processor’s webhook', () => {
     await expect.poll(() => usdcOf(guest), { timeout: 10_000 }).toBe('1000 + 0')
   })
 
-  it('refuses what is not signed, is signed for another body, or is old; nothing changes', async () => {
+  it('rejects webhooks that are unsigned, signed for another body, or old, without any change', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const request = requestOf(cardId, 1000)
@@ -276,7 +279,7 @@ describe('the card processor’s webhook', () => {
     expect(await usdcOf(guest)).toBe('1000 + 0')
   })
 
-  it('declines an unknown card, refuses what it cannot read, and only remembers what it does not know', async () => {
+  it('declines an unknown card, rejects unreadable requests, and only stores unknown events', async () => {
     expect((await hook(requestOf('card_nobody', 100))).body.result).toBe('CARD_PAUSED')
     expect((await hook({ event_type: 'card.created', token: 'x' })).body).toMatchObject({ received: true })
     expect((await hook(requestOf('card_nobody', 1.5))).body).toMatchObject({

@@ -1,15 +1,17 @@
-/** A connection to a node that can be cut at a step of a transaction's life: before, after or once it is in a block. */
+/**
+ * Proxy for a node connection that can be cut at a step of a transaction's life: before it is sent, after, or once it
+ * is mined.
+ */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** Where to cut: as the nth transaction arrives, once the node has it, or as its receipt is told. */
+/** Step at which to cut: when the nth transaction arrives, once the node has it, or when its receipt is requested. */
 export type Step = 'before broadcast' | 'after broadcast' | 'at the receipt'
 
-/** A proxy before a node. */
 export interface ChainProxy {
   readonly url: string
-  /** Runs `fault` at a step of the nth transaction from now, and lets the caller's connection break. */
+  /** Runs `fault` at a step of the nth transaction from now, and breaks the caller's connection. */
   cut(step: Step, nth: number, fault: () => Promise<void>): void
   close(): Promise<void>
 }

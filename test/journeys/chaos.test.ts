@@ -1,6 +1,7 @@
 /**
- * The chain or the gateway dies at every step of a transfer's life, under a load of 200 transfers. Afterwards every transfer
- * has one end, told the same for ever; ledger and chain agree to the last unit, and nothing moved twice or was lost.
+ * Kills the chain or the gateway at every step of a transfer, under a load of 200 transfers. Afterwards every transfer
+ * has one final outcome that does not change; ledger and chain agree to the last unit, and no money moved twice or was
+ * lost.
  */
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,11 +20,14 @@ import { newGuest, type Person } from './people.ts'
 
 const TRANSFERS = 200
 const CLIENTS = 24
-/** What was reserved and not yet written when a gateway died is given back, and its clients are told so: at most one each. */
-const LEAST = TRANSFERS - CLIENTS
+/**
+ * Minimum of confirmed transfers. A reservation without a written transfer is released when a gateway dies, and its
+ * client gets an error: at most one per client.
+ */
+const MIN_CONFIRMED = TRANSFERS - CLIENTS
 const UNITS = 10_000n
 const STEPS: readonly Step[] = ['before broadcast', 'after broadcast', 'at the receipt']
-/** The transaction that the fault meets: in the middle of the load. */
+/** The transaction hit by the fault, in the middle of the load. */
 const NTH = 6
 
 const hex = z.templateLiteral(['0x', z.string()])
@@ -68,7 +72,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
       LOG_LEVEL: 'error',
     }
     gateway = await startGateway(env)
-    // Where it was the first time is where it comes back: its clients know no other address.
+    // The gateway restarts on its first port: its clients have no other address.
     env.PORT = new URL(gateway.origin).port
     database = await openPostgres({ url: created.url })
     ;[payer, payee] = [await newGuest(gateway.origin), await newGuest(gateway.origin)]
@@ -81,17 +85,17 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
     await drop()
   }, 60_000)
 
-  /** The node dies and comes back on its port with nothing on it. */
+  /** Stops the node and restarts it empty on the same port. */
   const killNode = async () => {
     await node.stop()
     node = await spawnAnvil(binary ?? '', node.port, 10_000)
   }
   const killGateway = async () => {
-    const gone = once(gateway.process, 'exit')
+    const exited = once(gateway.process, 'exit')
     gateway.process.kill('SIGKILL')
-    await gone
+    await exited
   }
-  const isGone = () => gateway.process.signalCode !== null
+  const hasExited = () => gateway.process.signalCode !== null
 
   const usdcOf = async (person: Person) => {
     const { safeAddress, balances } = wallet.parse((await person.ask('GET', '/api/wallets')).body)
@@ -119,33 +123,34 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
       return 'lost'
     }
   }
-  /** An end: the transfer is confirmed, or nobody says that another try could help. */
-  const isEnd = (told: Answer) =>
-    told.status === 'confirmed' || (told.code === 'provider_unavailable' && told.retryAfter === undefined)
-  /** A client that repeats its call until it knows. */
-  const untilKnown = async (destination: string, idempotencyKey: string): Promise<Answer> => {
+  /** True for a final outcome: the transfer is confirmed, or its error does not suggest a retry. */
+  const isFinal = (result: Answer) =>
+    result.status === 'confirmed' ||
+    (result.code === 'provider_unavailable' && result.retryAfter === undefined)
+  /** Repeats a call until its outcome is final. */
+  const transferUntilFinal = async (destination: string, idempotencyKey: string): Promise<Answer> => {
     for (let attempt = 0; attempt < 300; attempt += 1) {
-      const told = await send(destination, idempotencyKey)
-      if (told !== 'lost' && isEnd(told)) return told
+      const result = await send(destination, idempotencyKey)
+      if (result !== 'lost' && isFinal(result)) return result
       await pause(200)
     }
-    throw new Error(`nobody ever said what became of ${idempotencyKey}`)
+    throw new Error(`no final outcome for ${idempotencyKey}`)
   }
-  const untilAllKnown = async (destination: string, name: string): Promise<Answer[]> => {
+  const transferAllUntilFinal = async (destination: string, name: string): Promise<Answer[]> => {
     const answers: Answer[] = []
     let next = 0
     const client = async () => {
       for (let index = next++; index < TRANSFERS; index = next++)
-        answers[index] = await untilKnown(destination, `${name.replaceAll(' ', '-')}-${index}`)
+        answers[index] = await transferUntilFinal(destination, `${name.replaceAll(' ', '-')}-${index}`)
     }
     await Promise.all(Array.from({ length: CLIENTS }, client))
     return answers
   }
 
-  /** Brings the gateway back wherever the fault has ended it. */
+  /** Restarts the gateway after the fault has killed it. */
   const keepUp = async (signal: AbortSignal) => {
     while (!signal.aborted) {
-      if (isGone()) gateway = await startGateway(env)
+      if (hasExited()) gateway = await startGateway(env)
       await pause(50)
     }
   }
@@ -154,7 +159,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
     const [from, to] = [await usdcOf(payer), await usdcOf(payee)]
     const stopping = new AbortController()
     const keeping = keepUp(stopping.signal)
-    const loading = untilAllKnown(to.safeAddress, name)
+    const loading = transferAllUntilFinal(to.safeAddress, name)
     await begin()
     const answers = await loading
     stopping.abort()
@@ -173,24 +178,24 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
     const again = await Promise.all(
       answers.map((_, index) => send(to.safeAddress, `${name.replaceAll(' ', '-')}-${index}`)),
     )
-    const told = (one: Answer | 'lost') => (one === 'lost' ? one : [one.status, one.code, one.transferId])
-    expect(again.map(told)).toEqual(answers.map(told))
+    const result = (one: Answer | 'lost') => (one === 'lost' ? one : [one.status, one.code, one.transferId])
+    expect(again.map(result)).toEqual(answers.map(result))
     return confirmed.length
   }
 
   for (const step of STEPS) {
-    it(`survives that the node is killed ${step}`, async () => {
+    it(`survives a node killed ${step}`, async () => {
       const confirmed = await survive(`node ${step}`, () => proxy.cut(step, NTH, killNode))
       expect(confirmed).toBe(TRANSFERS)
     }, 120_000)
 
-    it(`survives that the gateway is killed ${step}`, async () => {
+    it(`survives a gateway killed ${step}`, async () => {
       const confirmed = await survive(`gateway ${step}`, () => proxy.cut(step, NTH, killGateway))
-      expect(confirmed).toBeGreaterThanOrEqual(LEAST)
+      expect(confirmed).toBeGreaterThanOrEqual(MIN_CONFIRMED)
     }, 120_000)
   }
 
-  it('survives that the gateway is killed while money is reserved and no transfer is written yet', async () => {
+  it('survives a gateway killed between reserving money and writing the transfer', async () => {
     const confirmed = await survive('gateway reserved', async () => {
       await pause(300)
       await database.transaction(async ({ call }) => {
@@ -199,6 +204,6 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
         await killGateway()
       })
     })
-    expect(confirmed).toBeGreaterThanOrEqual(LEAST)
+    expect(confirmed).toBeGreaterThanOrEqual(MIN_CONFIRMED)
   }, 120_000)
 })

@@ -1,4 +1,6 @@
-/** A call that needs its owner: a client that can open pages shows the approval page, and the call answers what came of it. */
+/**
+ * Approval pages: a client that can open URLs shows the page, and the waiting call returns the outcome of the approval.
+ */
 
 import {
   Client as Client2026,
@@ -57,7 +59,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await gateway?.stop()
   })
 
-  /** What the owner does with the page that a client opens. */
+  /** Decides on the page that a client opens, as the owner. */
   const decide = async (url: string, button: 'Approve' | 'Reject') => {
     await visit.page.goto(url)
     await visit.page.getByRole('button', { name: button, exact: true }).click()
@@ -66,7 +68,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     name: 'wallets_transfer',
     arguments: { destination: payee, amount, signature: 'sandbox', idempotency_key: idempotencyKey },
   })
-  const told = ({ content }: Record<string, unknown>) => {
+  const resultOf = ({ content }: Record<string, unknown>) => {
     const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
     const { code, status, reason } = z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
     return { code, status, reason }
@@ -76,7 +78,9 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     options: { requestInit: { headers: { authorization: `Bearer ${key}` } } },
   })
 
-  /** A client of 2025 whose user answers so; `completed` collects what it is told afterwards. */
+  /**
+   * 2025-era client whose user answers elicitations with `answer`; `completed` collects the completion notifications.
+   */
   const connect2025 = async (
     capabilities: { elicitation?: { url?: object; form?: Record<string, unknown> } },
     answer: (url: string) => 'accept' | 'decline',
@@ -108,7 +112,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     return client
   }
 
-  it('shows what is asked, and the waiting call of 2025 is done once it is approved', async () => {
+  it('shows the request, and completes the waiting 2025 call once it is approved', async () => {
     const completed: string[] = []
     let deciding: Promise<void> | undefined
     const answer = (url: string) => {
@@ -116,7 +120,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       return 'accept' as const
     }
     const client = await connect2025({ elicitation: { url: {} } }, answer, completed)
-    expect(told(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({ status: 'confirmed' })
+    expect(resultOf(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({ status: 'confirmed' })
     await deciding
     await visit.page.getByText('Approved and done').waitFor()
     expect(await visit.page.locator('#operation').textContent()).toBe('wallets.transfer')
@@ -125,51 +129,54 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await client.close()
   })
 
-  it('has the call of 2026 wait in its second round', async () => {
+  it('completes the waiting 2026 call in its second round', async () => {
     let deciding: Promise<void> | undefined
     const client = await connect2026((url) => {
       deciding = decide(url, 'Approve')
       return 'accept'
     })
-    expect(told(await client.callTool(pay('3', 'approved-2026')))).toMatchObject({ status: 'confirmed' })
+    expect(resultOf(await client.callTool(pay('3', 'approved-2026')))).toMatchObject({ status: 'confirmed' })
     await deciding
     await client.close()
   })
 
-  it('tells both what was rejected', async () => {
+  it('reports a rejection to clients of both eras', async () => {
     const reject = (url: string) => {
       void decide(url, 'Reject')
       return 'accept' as const
     }
     const old = await connect2025({ elicitation: { url: {} } }, reject)
     const rejected = { code: 'approval_required', reason: 'rejected' }
-    expect(told(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
+    expect(resultOf(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
     await visit.page.getByText('Rejected: nothing was done').waitFor()
     const modern = await connect2026(reject)
-    expect(told(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
+    expect(resultOf(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
     await old.close()
     await modern.close()
   })
 
-  it('tells what it tells today where the page is not opened, or cannot be', async () => {
+  it('returns the usual error when the page is declined or cannot be opened', async () => {
     const waiting = { code: 'approval_required', reason: undefined }
     const declining = await connect2025({ elicitation: { url: {} } }, () => 'decline')
-    expect(told(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
-    const asked: string[] = []
+    expect(resultOf(await declining.callTool(pay('3', 'declined')))).toEqual({ ...waiting, status: 403 })
+    const openedUrls: string[] = []
     const forms = await connect2025({ elicitation: { form: {} } }, (url) => {
-      asked.push(url)
+      openedUrls.push(url)
       return 'accept'
     })
-    expect(told(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
+    expect(resultOf(await forms.callTool(pay('3', 'form-only')))).toEqual({ ...waiting, status: 403 })
     const plain = await connect2025({}, () => 'accept')
-    expect(told(await plain.callTool(pay('3', 'no-capability')))).toEqual({ ...waiting, status: 403 })
+    expect(resultOf(await plain.callTool(pay('3', 'no-capability')))).toEqual({ ...waiting, status: 403 })
     const declining2026 = await connect2026(() => 'decline')
-    expect(told(await declining2026.callTool(pay('3', 'declined-2026')))).toEqual({ ...waiting, status: 403 })
-    expect(asked).toEqual([])
+    expect(resultOf(await declining2026.callTool(pay('3', 'declined-2026')))).toEqual({
+      ...waiting,
+      status: 403,
+    })
+    expect(openedUrls).toEqual([])
     for (const client of [declining, forms, plain, declining2026]) await client.close()
   })
 
-  it('is for whoever is signed in: strangers sign in first, and come back to it', async () => {
+  it('is available to the signed-in owner only: others sign in first, and return to it', async () => {
     const other = await newVisit(browser, gateway.origin)
     const id = `appr_${'0'.repeat(26)}`
     await other.page.goto(`/approvals/${id}`)

@@ -20,7 +20,7 @@ if (executable === undefined)
 const REDIRECT = 'http://127.0.0.1:39998/callback'
 const payee = '0x000000000000000000000000000000000000dEaD'
 
-/** What an MCP client keeps of its authorization, and the browser that it opens. */
+/** OAuth state that an MCP client keeps, and the browser that it opens. */
 function newAuthorization(open: (url: URL) => Promise<void>) {
   const kept: { client?: object; tokens?: object; verifier?: string; discovery?: object } = {}
   return {
@@ -64,7 +64,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
     await gateway?.stop()
   })
 
-  /** Signs in on the way, ticks a scope that spends, sets its limits and allows. @returns what the client is sent back. */
+  /** Signs in on the way, ticks a spending scope, sets its limits and allows. @returns the redirect to the client. */
   const allow = async (page: Page, url: URL) => {
     const back = page.waitForRequest((request) => request.url().startsWith(REDIRECT))
     await page.route(`${REDIRECT}*`, (route) => route.fulfill({ body: 'You can close this page.' }))
@@ -91,7 +91,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
     const { code, status, approvalId } = z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
     return { code, status, approvalId }
   }
-  /** As much of a client as both eras have in common. */
+  /** The members that clients of both eras have in common. */
   interface AnyClient {
     listTools(): Promise<{ tools: { name: string }[] }>
     callTool(call: ReturnType<typeof pay>): Promise<Record<string, unknown>>
@@ -129,7 +129,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
   }
 
   it.each(['2025', '2026'])(
-    'lets a client of %s in, as far as was ticked; the owner approves, and ends it',
+    'authorizes a client of %s for the ticked scopes; the owner approves its payment and revokes it',
     async (era) => {
       const { page, complaints } = await newVisit(browser, gateway.origin)
       const opened: { back?: Promise<URLSearchParams> } = {}
@@ -140,7 +140,7 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
         provider,
         async () => (await opened.back) ?? new URLSearchParams(),
       )
-      if (client === undefined) throw new Error('no such era')
+      if (client === undefined) throw new Error('unknown era')
       const names = (await client.listTools()).tools.map(({ name }) => name)
       expect(names).toContain('wallets_transfer')
       expect(names).not.toContain('x402_fx')

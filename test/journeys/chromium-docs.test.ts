@@ -1,4 +1,4 @@
-/** The documentation in a real browser: nothing from elsewhere, nothing against its policy, and everything there. */
+/** The documentation in a real browser: no external requests, no content-policy violations, and complete. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -12,14 +12,14 @@ if (executable === undefined)
     'No Chromium here: the documentation is not tested. Install one or set CHROMIUM_BIN.\n',
   )
 
-describe('the pages that problems point to', () => {
+describe('the pages that problem types link to', () => {
   let gateway: Gateway
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'simulated' })
   })
   afterAll(() => gateway?.stop())
 
-  it('are there for every code, and are listed', async () => {
+  it('exist for every code, and are listed', async () => {
     const list = await (await fetch(`${gateway.origin}/errors`)).text()
     for (const code of failureCodes) {
       expect(list).toContain(`href="/errors/${code}"`)
@@ -35,7 +35,7 @@ describe('the pages that problems point to', () => {
     expect((await fetch(`${gateway.origin}/errors/constructor`)).status).toBe(404)
   })
 
-  it('are where the type of a real refusal leads', async () => {
+  it('are reached by the type of a real problem', async () => {
     const refusal = await fetch(`${gateway.origin}/api/wallets`)
     const { type } = z.object({ type: z.string() }).parse(await refusal.json())
     const page = await fetch(new URL(type, refusal.url))
@@ -55,7 +55,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
     await gateway?.stop()
   })
 
-  it('shows every operation with examples, tries one, and counts a vote', async () => {
+  it('lists every operation with examples, executes one, and counts it against the rate limit', async () => {
     const { page, complaints } = await newVisit(browser, gateway.origin)
     const hosts = new Set<string>()
     page.on('request', (request) => {
@@ -83,7 +83,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
     expect(complaints).toEqual([])
   })
 
-  it('reads in the dark, and tells of each error what to do', async () => {
+  it('is readable in dark mode, and states a remedy for each error', async () => {
     const { page, complaints } = await newVisit(browser, gateway.origin)
     await page.emulateMedia({ colorScheme: 'dark' })
     await page.goto('/errors')

@@ -1,4 +1,4 @@
-/** The way back into a locked account on the sign-in page, in a real browser. */
+/** Recovery of a locked account on the sign-in page, in a real browser. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -23,7 +23,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
   const lastCode = async () =>
     outbox.parse(await (await fetch(`${gateway.origin}/sandbox/outbox`)).json()).messages[0]?.code ?? ''
 
-  /** Somebody whom this mailbox signs in. */
+  /** Signs in a person by a code to this mailbox. */
   async function comeByMail(page: Page, mailbox: string): Promise<void> {
     await page.goto('/sign-in')
     await page.getByText('Use a one-time code').click()
@@ -51,7 +51,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
     await page.getByRole('heading', { name: 'Signed in as' }).waitFor()
   }
 
-  it('is offered on the next visit, where the refused cookie is gone', async () => {
+  it('is offered on the next visit, after the rejected cookie is removed', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await comeByMail(page, 'ada@example.com')
     await lock(page)
@@ -62,7 +62,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('account-title')
   })
 
-  it('is offered when an account turns out to be locked, and asks for its passkey too', async () => {
+  it('is offered when an account turns out to be locked, and requires its passkey too', async () => {
     const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await comeByMail(page, 'grace@example.com')
@@ -73,7 +73,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
     await page.getByText('The account is locked. Use “Locked out?”').waitFor()
     expect(await page.getByRole('button', { name: 'Recover with a passkey' }).isVisible()).toBe(true)
     expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY')
-    // A reload shows the ways in as they are for a stranger; the passkey meets the lock again.
+    // After a reload the page shows the options of a signed-out visitor; the passkey meets the lock again.
     await page.context().clearCookies()
     await page.reload()
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
@@ -81,7 +81,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
     await recoverByMail(page, 'grace@example.com')
   })
 
-  it('is within reach of everybody on the page', async () => {
+  it('is available to every visitor of the page', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     await page.getByText('Locked out?').click()
@@ -91,7 +91,7 @@ describe.skipIf(executable === undefined)('recovery in Chromium', () => {
     await page.getByText('This looks like a phone number. Choose “Phone”').waitFor()
   })
 
-  it('asks for nothing but a passkey where somebody has nothing else', async () => {
+  it('requires only a passkey when the person has nothing else', async () => {
     const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')

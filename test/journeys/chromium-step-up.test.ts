@@ -25,11 +25,11 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
   })
 
   const addPasskey = (page: Page) => page.getByRole('button', { name: 'Add a passkey' }).click()
-  const told = (page: Page) => page.getByRole('status').textContent()
+  const statusText = (page: Page) => page.getByRole('status').textContent()
   const focused = (page: Page) =>
     page.evaluate<string>('document.activeElement.id || document.activeElement.tagName')
 
-  /** Somebody with a second factor, on a session that has not shown it, with a new device plugged in. */
+  /** Person with a second factor, on a session that has not verified it, with a new authenticator plugged in. */
   async function comeWithSecondFactor() {
     const visit = await newVisit(browser, gateway.origin)
     const { page, addAuthenticator } = visit
@@ -53,19 +53,19 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     await page.getByText('You are signed in.').waitFor()
     await unplug()
     await addAuthenticator()
-    // Each code is taken once: this is the next one's turn.
+    // Each code is accepted once: wait for the next one.
     const next = totpOf(secret, new Date(now.getTime() + 30_000))
     return { ...visit, next, wrong: next === '000000' ? '000001' : '000000', recoveryCodes }
   }
 
-  it('goes on with what was asked for after a wrong code and then the right one', async () => {
+  it('continues the requested action after a wrong code and then the right one', async () => {
     const { page, next, wrong } = await comeWithSecondFactor()
     await addPasskey(page)
     const code = page.getByLabel('Code of your authenticator app')
     await code.fill(wrong)
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('The code is wrong or was used before.').waitFor()
-    expect(await told(page)).toMatch(/before\. Wait for the authenticator’s next code\./)
+    expect(await statusText(page)).toMatch(/before\. Wait for the authenticator’s next code\./)
     expect(await focused(page)).toBe('step-up-code')
     await code.fill(next)
     await page.getByRole('button', { name: 'Confirm' }).click()
@@ -75,7 +75,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     expect(await focused(page)).toBe('account-title')
   })
 
-  it('takes a recovery code', async () => {
+  it('accepts a recovery code', async () => {
     const { page, recoveryCodes } = await comeWithSecondFactor()
     await addPasskey(page)
     await page.getByText('No app at hand?').click()
@@ -89,7 +89,7 @@ describe.skipIf(executable === undefined)('the second factor in Chromium', () =>
     expect(await page.getByRole('listitem').count()).toBe(2)
   })
 
-  it('forgets what was asked for when somebody signs out', async () => {
+  it('discards the requested action at sign-out', async () => {
     const { page } = await comeWithSecondFactor()
     await addPasskey(page)
     await page.getByLabel('Code of your authenticator app').fill('123')

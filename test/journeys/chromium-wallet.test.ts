@@ -1,4 +1,4 @@
-/** A person pays with the passkey of a real browser, on a real chain: what they sign is what happens. */
+/** A payment signed with a real browser's passkey, on a real chain: the signed transfer is exactly what happens. */
 import type { Browser, Page } from 'playwright-core'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { baseSepolia } from 'viem/chains'
@@ -25,7 +25,7 @@ const binary = (() => {
 if (executable === undefined)
   process.stderr.write('No Chromium here: signing with its passkeys is not tested. Set CHROMIUM_BIN.\n')
 
-describe.skipIf(executable === undefined || binary === undefined)('a passkey of Chromium', () => {
+describe.skipIf(executable === undefined || binary === undefined)('a Chromium passkey', () => {
   let gateway: Gateway
   let browser: Browser
   beforeAll(async () => {
@@ -37,20 +37,20 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
     await gateway?.stop()
   })
 
-  /** Asks as a script of the page does, with its cookie. */
-  const ask = async (page: Page, method: string, path: string, content?: object) => {
+  /** Sends a request as a script of the page would, with its cookie. */
+  const sendFromPage = async (page: Page, method: string, path: string, content?: object) => {
     const json = content === undefined ? {} : { body: JSON.stringify(content) }
     const init = { method, headers: { 'content-type': 'application/json' }, ...json }
-    const told = await page.evaluate<unknown>(
+    const answer = await page.evaluate<unknown>(
       `fetch(${JSON.stringify(path)}, ${JSON.stringify(init)}).then(async (response) => ({
         status: response.status,
         body: await response.json(),
       }))`,
     )
-    return z.object({ status: z.number(), body: z.record(z.string(), z.unknown()) }).parse(told)
+    return z.object({ status: z.number(), body: z.record(z.string(), z.unknown()) }).parse(answer)
   }
 
-  /** What the browser answers to a challenge, as the contract wants it: base64url of the credential's JSON. */
+  /** Signs a challenge in the browser, in the format that the contract expects: base64url of the credential's JSON. */
   const sign = async (page: Page, challenge: string) => {
     const bytes = JSON.stringify([...Buffer.from(challenge, 'base64url')])
     const credential = await page.evaluate<unknown>(
@@ -61,7 +61,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
     return Buffer.from(JSON.stringify(credential)).toString('base64url')
   }
 
-  it('moves the money of a wallet that it owns on chain, as much as was signed for, once', async () => {
+  it('moves exactly the signed amount, once, from a wallet that it owns on chain', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')
@@ -70,7 +70,7 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
     await page.getByRole('button', { name: 'Create account with a passkey' }).click()
     await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
 
-    const { body: wallet } = await ask(page, 'GET', '/api/wallets')
+    const { body: wallet } = await sendFromPage(page, 'GET', '/api/wallets')
     const safeAddress = hex.parse(wallet.safeAddress)
     const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
     const faucet = { address: safeAddress, token: 'USDC', amount: '50' }
@@ -85,25 +85,33 @@ describe.skipIf(executable === undefined || binary === undefined)('a passkey of 
       })
 
     const transfer = { destination: payee, amount: '12.5', token: 'USDC' }
-    const { status, body: intent } = await ask(page, 'POST', '/api/wallets/transfer/intent', transfer)
+    const { status, body: intent } = await sendFromPage(
+      page,
+      'POST',
+      '/api/wallets/transfer/intent',
+      transfer,
+    )
     expect(status).toBe(200)
     const signature = await sign(page, String(intent.challenge))
     const signed = { ...transfer, intentId: intent.intentId, signature }
 
     const blocks = await client.getBlockNumber({ cacheTime: 0 })
-    const more = await ask(page, 'POST', '/api/wallets/transfer', { ...signed, amount: '13' })
+    const more = await sendFromPage(page, 'POST', '/api/wallets/transfer', { ...signed, amount: '13' })
     expect([more.status, more.body.code]).toEqual([403, 'signature_rejected'])
-    const unsigned = await ask(page, 'POST', '/api/wallets/transfer', { ...transfer, signature: 'sandbox' })
+    const unsigned = await sendFromPage(page, 'POST', '/api/wallets/transfer', {
+      ...transfer,
+      signature: 'sandbox',
+    })
     expect([unsigned.status, unsigned.body.code]).toEqual([403, 'signature_rejected'])
     expect(await client.getBlockNumber({ cacheTime: 0 })).toBe(blocks)
 
-    const sent = await ask(page, 'POST', '/api/wallets/transfer', signed)
+    const sent = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect(sent.body).toMatchObject({ status: 'confirmed', authorization: 'passkey', amount: '12.5' })
     expect([await unitsOf(payee), await unitsOf(safeAddress)]).toEqual([12_500_000n, 37_500_000n])
-    const again = await ask(page, 'POST', '/api/wallets/transfer', signed)
+    const again = await sendFromPage(page, 'POST', '/api/wallets/transfer', signed)
     expect([again.status, again.body.code]).toEqual([403, 'signature_rejected'])
     expect(await unitsOf(payee)).toBe(12_500_000n)
-    const { body: after } = await ask(page, 'GET', '/api/wallets')
+    const { body: after } = await sendFromPage(page, 'GET', '/api/wallets')
     expect(after.modules).toMatchObject([{ status: 'active' }, { status: 'active' }])
     expect(complaints.filter((line) => !line.includes('403'))).toEqual([])
     await page.context().close()

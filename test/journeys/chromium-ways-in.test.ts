@@ -1,4 +1,4 @@
-/** The other ways in of the sign-in page, in a real browser: codes and identity providers. */
+/** One-time codes and identity providers on the sign-in page, in a real browser. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ const executable = findChromium()
 const address = 'E-mail address or phone number'
 const outbox = z.object({ messages: z.array(z.looseObject({ destination: z.string(), code: z.string() })) })
 
-describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromium', () => {
+describe.skipIf(executable === undefined)('authentication without passkeys in Chromium', () => {
   let gateway: Gateway
   let browser: Browser
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromi
     expect(complaints).toEqual([])
   })
 
-  it('says in plain words when an address and the way to it do not fit', async () => {
+  it('explains when an address does not fit its channel', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     await page.getByText('Use a one-time code').click()
@@ -61,7 +61,7 @@ describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromi
     expect(await field.getAttribute('aria-invalid')).toBe('false')
   })
 
-  it('goes to an identity provider and comes back, leaving no code behind', async () => {
+  it('goes to an identity provider and returns, leaving no code in the URL', async () => {
     const { page, complaints } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Continue with Google' }).click()
@@ -75,7 +75,7 @@ describe.skipIf(executable === undefined)('the ways in beside passkeys in Chromi
     expect(complaints).toEqual([])
   })
 
-  it('takes nothing from a provider that it sent nobody to', async () => {
+  it('rejects a provider’s answer to a sign-in that was not started here', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in/google?code=planted&state=planted')
     await page.getByText('This sign-in was not started here.').waitFor()

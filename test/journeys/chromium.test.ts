@@ -27,11 +27,11 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
 
   const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
-  it('makes an account with a passkey, signs out, and in again', async () => {
+  it('registers an account with a passkey, signs out, and signs in again', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
     const unplug = await addAuthenticator()
     await page.goto('/sign-in')
-    // Passkeys belong to a domain: the address became one.
+    // Passkeys belong to a domain, so the page has moved from the IP address to a name.
     expect(new URL(page.url()).hostname).toBe('localhost')
     await page.getByText('Create an account').click()
     await page.getByLabel('Your name').fill('Ada <b>Lovelace</b>')
@@ -55,11 +55,11 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('heading', { name: 'Signed in as Ada' }).waitFor()
     expect(complaints).toEqual([])
 
-    // The same device again: its authenticator says that it holds one already.
+    // The same device again: its authenticator reports that it already holds a passkey.
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByText('This device already holds a passkey of this account.').waitFor()
 
-    // Another device: its passkey is added, and can go again; the first one owns the wallet.
+    // Another device: its passkey is added, and can be removed; the first one owns the wallet.
     await unplug()
     await addAuthenticator()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
@@ -77,7 +77,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByText('owns the wallet on chain').waitFor()
   })
 
-  it('lets a guest in, and says what went wrong with a passkey', async () => {
+  it('signs in a guest, and explains a passkey failure', async () => {
     const { page, complaints, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')
@@ -103,7 +103,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     expect(await page.getByRole('status').textContent()).toBe('Your account is made, and you are signed in.')
   })
 
-  it('asks for the second factor of an account that has one, and goes on', async () => {
+  it('requires the second factor of an account that has one, and continues', async () => {
     const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
     const unplug = await addAuthenticator()
     await page.goto('/sign-in')
@@ -131,7 +131,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await unplug()
     await addAuthenticator()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
-    // Each code is taken once: this is the next one's turn.
+    // Each code is accepted once: wait for the next one.
     const next = new Date(now.getTime() + 30_000)
     await page.getByLabel('Code of your authenticator app').fill(totpOf(secret, next))
     await page.getByRole('button', { name: 'Confirm' }).click()
@@ -139,7 +139,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     expect(await page.getByRole('listitem').count()).toBe(2)
   })
 
-  it('makes no new account for somebody whose session has ended', async () => {
+  it('creates no new account for a person whose session has ended', async () => {
     const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')
@@ -154,7 +154,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByText('No passkey was used').waitFor()
   })
 
-  it('lets no cookie of an ended session get in the way, and says that it has ended', async () => {
+  it('removes the cookie of an ended session, and says that it has ended', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Try it as a guest' }).click()
@@ -170,7 +170,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await signedInAs(page, 'Guest')
   })
 
-  it('says in plain words that the gateway is away, and leaves the focus where it was', async () => {
+  it('explains that the gateway is unreachable, and keeps the focus', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
     const guest = page.getByRole('button', { name: 'Try it as a guest' })
@@ -186,7 +186,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByText('Bursar is not answering properly (status 502). Try again in a moment.').waitFor()
   })
 
-  it('puts nothing that was typed into the address where its script does not run', async () => {
+  it('puts no form input into the URL when its script does not run', async () => {
     const context = await browser.newContext({ baseURL: gateway.origin, javaScriptEnabled: false })
     const page = await context.newPage()
     await page.goto('/sign-in')

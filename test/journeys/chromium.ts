@@ -1,11 +1,11 @@
-/** A real Chromium with a virtual authenticator, where the machine has one. */
+/** A real Chromium with a virtual authenticator, if the machine has one. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 
-/** The browser of this machine: CHROMIUM_BIN, or one on the PATH. */
+/** Finds the browser of this machine: CHROMIUM_BIN, or one on the PATH. */
 export function findChromium(): string | undefined {
   const given = process.env.CHROMIUM_BIN
   const found = (process.env.PATH ?? '')
@@ -23,20 +23,19 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Starts it. Containers often run as root, where Chromium has no sandbox. */
+/** Starts Chromium without its sandbox: containers often run as root, where Chromium has none. */
 export function openBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox'] })
 }
 
-/** A page of its own cookies. @property complaints what the browser's console holds against it. */
+/** Page with its own cookies. @property complaints errors in the browser's console. */
 export interface Visit {
   readonly page: Page
   readonly complaints: readonly string[]
-  /** Plugs an authenticator in that verifies its user by itself. @returns what takes it away again. */
+  /** Plugs in an authenticator that verifies its user by itself. @returns a function that unplugs it. */
   addAuthenticator(): Promise<() => Promise<void>>
 }
 
-/** A new visit to a gateway. */
 export async function newVisit(browser: Browser, origin: string): Promise<Visit> {
   const context = await browser.newContext({ baseURL: origin })
   const page = await context.newPage()

@@ -1,4 +1,4 @@
-/** Compliance over real HTTP: the list that changes, the provider that fails, Travel Rule data by REST and MCP. */
+/** Compliance over real HTTP: a changing sanctions list, a failing provider, Travel Rule data by REST and MCP. */
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
@@ -11,7 +11,7 @@ import { randomToken } from '../../src/base/ids.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { enrollMfa, newGuest, type Person } from './people.ts'
 
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 const listed = `0x${'d2'.repeat(20)}`
 const path = join(tmpdir(), `sanctions-journey-${randomToken(6)}.json`)
 const writeList = (addresses: readonly string[]) =>
@@ -26,13 +26,13 @@ const provider = createServer((_request, response) => answer(response))
 
 let gateway: Gateway
 let payer: Person
-const send = (amount: string, destination = stranger) =>
+const send = (amount: string, destination = outsideAddress) =>
   payer.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' })
 
 beforeAll(async () => {
   answer = clear
   await Promise.all([writeList([listed]), once(provider.listen(0, '127.0.0.1'), 'listening')])
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = provider.address() as AddressInfo
   gateway = await startGateway({
     CHAIN: 'simulated',
@@ -53,7 +53,7 @@ afterAll(async () => {
 })
 
 describe('screening', () => {
-  it('asks the list, the sandbox and the provider, and names them', async () => {
+  it('checks the list, the sandbox and the provider, and names them in the decision', async () => {
     expect((await send('1')).body).toMatchObject({
       screening: {
         result: 'clear',
@@ -66,8 +66,8 @@ describe('screening', () => {
     })
   })
 
-  it('blocks by a list that changed for the very next transfer, and sends nothing by a broken one', async () => {
-    await writeList([listed, stranger])
+  it('blocks by a changed list from the next transfer on, and sends nothing with a broken list', async () => {
+    await writeList([listed, outsideAddress])
     expect(await send('1')).toMatchObject({ status: 403, body: { screening: { lists: ['sanctions'] } } })
     await writeFile(path, '{"source":')
     expect(await send('1')).toMatchObject({
@@ -78,7 +78,7 @@ describe('screening', () => {
     expect((await send('1')).status).toBe(200)
   })
 
-  it('sends nothing while the provider fails or is silent', async () => {
+  it('sends nothing while the provider fails or does not answer', async () => {
     answer = (response) => void response.writeHead(500).end()
     expect(await send('1')).toMatchObject({ status: 503, body: { code: 'screening_unavailable' } })
     answer = () => {}
@@ -89,14 +89,14 @@ describe('screening', () => {
 })
 
 describe('an owner’s block list', () => {
-  it('is set and read by a session alone; loosening it takes a second factor', async () => {
+  it('is readable and writable by a session only; loosening it needs a second factor', async () => {
     const owner = await newGuest(gateway.origin)
     const path = '/api/compliance/blocked-addresses'
-    expect(await owner.ask('PUT', path, { addresses: [stranger] })).toEqual({
+    expect(await owner.ask('PUT', path, { addresses: [outsideAddress] })).toEqual({
       status: 200,
-      body: { addresses: [stranger] },
+      body: { addresses: [outsideAddress] },
     })
-    const transfer = { amount: '1', destination: stranger, signature: 'x' }
+    const transfer = { amount: '1', destination: outsideAddress, signature: 'x' }
     expect(await owner.ask('POST', '/api/wallets/transfer', transfer)).toMatchObject({
       status: 403,
       body: { code: 'aml_blocked', screening: { result: 'blocked', lists: ['owner'] } },
@@ -113,7 +113,7 @@ describe('an owner’s block list', () => {
 })
 
 describe('the Travel Rule', () => {
-  it('holds a large transfer up until its data is there, by the hint’s own words', async () => {
+  it('blocks a large transfer until its data is recorded with the request from the hint', async () => {
     const refused = await send('1000')
     expect(refused).toMatchObject({
       status: 403,
@@ -121,9 +121,9 @@ describe('the Travel Rule', () => {
     })
     const [, body = ''] =
       /POST \/api\/compliance\/travel-rule (\{.*\}),/.exec(String(refused.body.hint)) ?? []
-    const told = z.record(z.string(), z.unknown()).parse(JSON.parse(body))
+    const example = z.record(z.string(), z.unknown()).parse(JSON.parse(body))
     const recorded = await payer.ask('POST', '/api/compliance/travel-rule', {
-      ...told,
+      ...example,
       beneficiary: { name: 'Grace Hopper', country: 'US' },
       anythingElse: true,
     })
@@ -139,7 +139,7 @@ describe('the Travel Rule', () => {
         },
       },
     })
-    // A thousand is more than is left of it.
+    // 1,000 exceeds the remaining balance.
     expect(await send('1000')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
     const { safeAddress } = (await payer.ask('GET', '/api/wallets')).body
     await payer.ask('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
@@ -153,12 +153,12 @@ describe('the Travel Rule', () => {
     })
   })
 
-  it('lets no more go in a day than the configuration says', async () => {
+  it('caps the outflow of a day at the configured amount', async () => {
     const person = await newGuest(gateway.origin)
     const { safeAddress } = (await person.ask('GET', '/api/wallets')).body
     await person.ask('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
     const pay = (amount: string) =>
-      person.ask('POST', '/api/wallets/transfer', { amount, destination: stranger, signature: 'x' })
+      person.ask('POST', '/api/wallets/transfer', { amount, destination: outsideAddress, signature: 'x' })
     for (const amount of ['700', '700']) expect((await pay(amount)).status).toBe(200)
     expect(await pay('700')).toMatchObject({
       status: 403,
@@ -167,7 +167,7 @@ describe('the Travel Rule', () => {
     expect((await pay('600')).status).toBe(200)
   })
 
-  it('is told by an agent over MCP, with the scope', async () => {
+  it('accepts data from an agent over MCP that has the scope', async () => {
     const call = async (scopes: readonly string[]) => {
       const { body } = await payer.ask('POST', '/api/developer/keys', { name: 'K', scopes })
       const response = await fetch(`${gateway.origin}/mcp`, {
@@ -183,7 +183,7 @@ describe('the Travel Rule', () => {
           method: 'tools/call',
           params: {
             name: 'compliance_travel_rule',
-            arguments: { amount: '1', destination: stranger, beneficiary: { legalName: 'Ours Ltd' } },
+            arguments: { amount: '1', destination: outsideAddress, beneficiary: { legalName: 'Ours Ltd' } },
           },
         }),
       })

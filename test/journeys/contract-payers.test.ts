@@ -1,4 +1,6 @@
-/** Contract payers (EIP-1271) on a real chain, whose signature check uses gas at the sponsor's expense: bounded, or refused. */
+/**
+ * Contract payers (EIP-1271) on a real chain. Their signature check costs the sponsor gas, so it is bounded or refused.
+ */
 import { randomBytes } from 'node:crypto'
 import { x402Client } from '@x402/core/client'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
@@ -12,11 +14,11 @@ import { askJson, newGuest, type Person } from './people.ts'
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
-/** The gas of one round of the loop below. */
+/** Gas of one iteration of the loop below. */
 const ROUND_GAS = 26
 const MAX_GAS = 400_000n
 
-/** A wallet that takes every signature, after about this much gas. */
+/** Bytecode of a wallet that accepts every signature and burns about this much gas. */
 function burningWallet(gas: number): `0x${string}` {
   const rounds = Math.max(1, Math.ceil(gas / ROUND_GAS))
     .toString(16)
@@ -26,7 +28,7 @@ function burningWallet(gas: number): `0x${string}` {
   return `0x${loop}${answer}`
 }
 
-/** A wallet that takes every signature, after nearly all the gas that it is given. */
+/** Bytecode of a wallet that accepts every signature and burns almost all the gas it is given. */
 const greedyWallet = `0x5b5a611388106000577f1626ba7e${'00'.repeat(28)}60005260206000f3` as const
 
 describe('a contract payer', () => {
@@ -63,15 +65,15 @@ describe('a contract payer', () => {
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))
     return wrapFetchWithPayment(fetch, client)(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=100`)
   }
-  /** The most that a transaction has cost since a block. */
+  /** Returns the highest cost of a transaction since a block. */
   const costSince = async (first: bigint) => {
     const last = await node.getBlockNumber()
-    let most = 0n
+    let highest = 0n
     for (let number = first + 1n; number <= last; number += 1n) {
       const block = await node.getBlock({ blockNumber: number })
-      if (block.gasUsed > most) most = block.gasUsed
+      if (block.gasUsed > highest) highest = block.gasUsed
     }
-    return most
+    return highest
   }
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'anvil', RATE_GASLESS: '1000/60', LOG_LEVEL: 'silent' })
@@ -82,7 +84,7 @@ describe('a contract payer', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it.each([1, 150_000])('that uses %d gas pays a relay and a purchase', async (gas) => {
+  it.each([1, 150_000])('that uses %d gas can pay a relay and a purchase', async (gas) => {
     const from = await node.getBlockNumber()
     expect((await relay(burningWallet(gas))).status).toBe(200)
     expect((await buy(burningWallet(gas))).status).toBe(200)
@@ -94,11 +96,11 @@ describe('a contract payer', () => {
     const relayed = await relay(burningWallet(gas))
     expect(relayed).toMatchObject({ status: 422, body: { code: 'authorization_rejected' } })
     expect((await buy(burningWallet(gas))).status).toBe(402)
-    // Two transactions of the faucet, and nothing else.
+    // The faucet's two transactions only.
     expect((await node.getBlockNumber()) - from).toBe(2n)
   })
 
-  it('that uses all that it is given costs no more than the ceiling', async () => {
+  it('that burns all available gas costs no more than the ceiling', async () => {
     const from = await node.getBlockNumber()
     await relay(greedyWallet)
     await buy(greedyWallet)

@@ -1,4 +1,4 @@
-/** What a user would fear: restarts, kills, and two processes on one directory. The built gateway, for real. */
+/** Restarts, kills, and two processes on one directory, on the built gateway. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -58,7 +58,7 @@ const transfer = async ({ origin }: Gateway, key: string, amount: string, idempo
     }),
   })
 
-/** The demo wallet's USDC on the books, and what the chain has of it. */
+/** The demo wallet's USDC in the ledger and on the chain. */
 async function usdcOf(
   gateway: Gateway,
   key: string,
@@ -80,7 +80,6 @@ async function usdcOf(
   return { amount, held, onChain }
 }
 
-/** Processes that this one started. */
 function childrenOf(pid: number | undefined): number[] {
   const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,comm='], { encoding: 'utf8' }).trim().split('\n')
   return rows
@@ -90,7 +89,7 @@ function childrenOf(pid: number | undefined): number[] {
 }
 
 describe('a gateway on a directory', () => {
-  it('keeps its books, keys and idempotency over a clean restart and a kill -9, and brings its chain up to them', async () => {
+  it('keeps its books, keys and idempotency over a clean restart and a kill -9, and restores its chain from them', async () => {
     const first = await start()
     const key = await keyOf(first)
     const answer = await (await transfer(first, key, '1.5', 'kept')).json()
@@ -113,7 +112,7 @@ describe('a gateway on a directory', () => {
     expect(await usdcOf(third, key)).toEqual({ amount: '995.5', held: '0', onChain: 995_500_000n })
   }, 90_000)
 
-  it('refuses a second process with an error that says what to do', async () => {
+  it('refuses a second process with an error that states the remedy', async () => {
     const first = await start()
     await expect(start()).rejects.toThrow(new RegExp(`${first.process.pid}`))
     expect((await fetch(`${first.origin}/readyz`)).status).toBe(200)
@@ -121,7 +120,7 @@ describe('a gateway on a directory', () => {
 })
 
 describe('a gateway whose chain process is killed', () => {
-  it('notices, starts another, brings it up to the ledger, and goes on', async () => {
+  it('detects it, starts another, restores it from the ledger, and continues', async () => {
     const gateway = await start()
     const key = await keyOf(gateway)
     expect((await transfer(gateway, key, '1', 'before')).status).toBe(200)

@@ -1,4 +1,4 @@
-/** Requests of a session that wait while its account is locked and recovered, over HTTP. */
+/** Pending requests of a session whose account is locked and recovered meanwhile, over HTTP. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
@@ -9,10 +9,10 @@ const journal = z.object({
   nextCursor: z.string().nullable(),
 })
 
-/** Enough that each waits for the others. */
+/** Enough requests that each waits for the others. */
 const WAITING = 60
 
-overBothEngines('a session that ends', {}, ({ gateway }) => {
+overBothEngines('an ended session', {}, ({ gateway }) => {
   const actionsOf = async (person: Person) => {
     const actions: string[] = []
     for (let after: string | null = ''; after !== null; ) {
@@ -25,7 +25,7 @@ overBothEngines('a session that ends', {}, ({ gateway }) => {
     return actions.reverse()
   }
 
-  it('changes nothing any more once its account is locked, however long its requests have waited', async () => {
+  it('makes no further change once its account is locked, even by requests already waiting', async () => {
     const { origin } = gateway()
     const person = await newGuest(origin)
     const newKey = (_: unknown, index: number) =>

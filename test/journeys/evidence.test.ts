@@ -1,4 +1,7 @@
-/** Attacks on what the books believe, by a stranger or an owner with keys of their own, on a real chain over real HTTP. */
+/**
+ * Attacks on the ledger's view of the chain, by outsiders or owners with keys of their own, on a real chain over real
+ * HTTP.
+ */
 import {
   concat,
   createWalletClient,
@@ -71,7 +74,7 @@ describe('the books of a gateway under attack', () => {
     token = chain.tokens.USDC
     entryPoint = chain.entryPoint
     rpcUrl = chain.rpcUrl
-    // Its payee and its token are the same, and its database is another.
+    // Same payee and token, another database.
     neighbour = await startGateway({ CHAIN_RPC_URL: rpcUrl, ...env })
   }, 90_000)
   afterAll(async () => {
@@ -111,7 +114,7 @@ describe('the books of a gateway under attack', () => {
     return { message, signature, authorization: { ...message, ...text } }
   }
   type Signed = Awaited<ReturnType<typeof sign>>
-  /** The payer carries an authorization to the token itself, ahead of all that wait. */
+  /** Submits the payer's authorization to the token directly, ahead of all pending transactions. */
   const carry = (client: ReturnType<typeof clientOf>, { message, signature }: Signed) => {
     const { from, to, value, validAfter, validBefore, nonce } = message
     const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
@@ -158,7 +161,7 @@ describe('the books of a gateway under attack', () => {
     expect((await walletOf(guest)).usdc).toMatchObject({ amount: '1000', held: '0' })
   }, 90_000)
 
-  it('delivers no quote for a payment whose nonce its payer spends on something else', async () => {
+  it('delivers no quote for a payment whose nonce the payer spends on something else', async () => {
     const { body } = await askJson(gateway.origin, 'GET', quote)
     const { payTo } = challenge.parse(body).accepts[0]
     const before = await onChain(payTo)
@@ -187,7 +190,7 @@ describe('the books of a gateway under attack', () => {
     expect(await onChain(payTo)).toBe(before)
   }, 120_000)
 
-  it('sells once for a payment that is shown to two gateways with one payee', async () => {
+  it('delivers one sale for a payment presented to two gateways with the same payee', async () => {
     const { body } = await askJson(gateway.origin, 'GET', quote)
     const { payTo } = challenge.parse(body).accepts[0]
     expect(challenge.parse((await askJson(neighbour.origin, 'GET', quote)).body).accepts[0].payTo).toBe(payTo)
@@ -204,49 +207,46 @@ describe('the books of a gateway under attack', () => {
     }
   }, 60_000)
 
-  it.each(['v1', 'v2'])(
-    'refuses a %s payment with members of a scheme that is not sold',
-    async (generation) => {
-      const { body } = await askJson(gateway.origin, 'GET', quote)
-      const terms = challenge.parse(body).accepts[0]
-      const { key } = await newAttacker('1')
-      const { authorization, signature } = await sign(key, {
-        to: terms.payTo,
-        value: 10_000n,
-        nonce: newNonce(),
-      })
-      const permitted = { token, amount: '10000' }
-      const permit2Authorization = {
-        from: key.address,
-        permitted,
-        spender: terms.payTo,
-        nonce: '1',
-        deadline: '4000000000',
-      }
-      const payload = { signature, authorization, permit2Authorization }
-      const accepted = {
-        scheme: 'exact',
-        network: 'eip155:84532',
-        amount: '10000',
-        asset: token,
-        payTo: terms.payTo,
-        maxTimeoutSeconds: 300,
-        extra: { name: 'USDC', version: '2', assetTransferMethod: 'permit2' },
-      }
-      const [name, envelope] =
-        generation === 'v1'
-          ? ['x-payment', { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }]
-          : ['payment-signature', { x402Version: 2, accepted, payload }]
-      const headers = { [name]: Buffer.from(JSON.stringify(envelope)).toString('base64') }
-      expect(await askJson(gateway.origin, 'GET', quote, { headers })).toMatchObject({
-        status: 400,
-        body: { code: 'invalid_request' },
-      })
-      expect(await onChain(key.address)).toBe(1_000_000n)
-    },
-  )
+  it.each(['v1', 'v2'])('rejects a %s payment with members of an unsupported scheme', async (generation) => {
+    const { body } = await askJson(gateway.origin, 'GET', quote)
+    const terms = challenge.parse(body).accepts[0]
+    const { key } = await newAttacker('1')
+    const { authorization, signature } = await sign(key, {
+      to: terms.payTo,
+      value: 10_000n,
+      nonce: newNonce(),
+    })
+    const permitted = { token, amount: '10000' }
+    const permit2Authorization = {
+      from: key.address,
+      permitted,
+      spender: terms.payTo,
+      nonce: '1',
+      deadline: '4000000000',
+    }
+    const payload = { signature, authorization, permit2Authorization }
+    const accepted = {
+      scheme: 'exact',
+      network: 'eip155:84532',
+      amount: '10000',
+      asset: token,
+      payTo: terms.payTo,
+      maxTimeoutSeconds: 300,
+      extra: { name: 'USDC', version: '2', assetTransferMethod: 'permit2' },
+    }
+    const [name, envelope] =
+      generation === 'v1'
+        ? ['x-payment', { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }]
+        : ['payment-signature', { x402Version: 2, accepted, payload }]
+    const headers = { [name]: Buffer.from(JSON.stringify(envelope)).toString('base64') }
+    expect(await askJson(gateway.origin, 'GET', quote, { headers })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request' },
+    })
+    expect(await onChain(key.address)).toBe(1_000_000n)
+  })
 
-  describe('an owner with a key of their own', () => {
+  describe('an owner with an EVM key', () => {
     let owner: Person
     let key: PrivateKeyAccount
     beforeAll(async () => {
@@ -261,7 +261,7 @@ describe('the books of a gateway under attack', () => {
       await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
         body: { address: (await walletOf(owner)).address, token: 'USDC', amount: '500' },
       })
-      // The first transfer deploys the wallet and hands it over.
+      // The first transfer deploys the wallet and hands over its ownership.
       expect(await send(await intentFor({ destination: newKey().address, amount: '1' }))).toMatchObject({
         status: 200,
         body: { status: 'confirmed' },
@@ -277,7 +277,7 @@ describe('the books of a gateway under attack', () => {
       const signature = await key.signTypedData(typedData as never)
       return owner.ask('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
     }
-    /** Executes another call of the wallet under the nonce of an operation, at the owner's own expense. */
+    /** Executes another call of the wallet under an operation's nonce, with gas paid by the owner. */
     const execute = async (
       { domain, types, message }: SafeOperation,
       call: { to: Address; data: Hex },
@@ -327,7 +327,7 @@ describe('the books of a gateway under attack', () => {
       expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ status: 'success' })
     }
 
-    it('is told that a transfer did not happen whose nonce they spent on nothing', async () => {
+    it('gets signature_rejected for a transfer whose nonce was spent on an empty call', async () => {
       const receiver = await newGuest(gateway.origin)
       const { address } = await walletOf(receiver)
       const intent = await intentFor({ destination: address, amount: '200' })
@@ -339,7 +339,7 @@ describe('the books of a gateway under attack', () => {
       expect(await onChain((await walletOf(owner)).address)).toBe(499_000_000n)
     }, 60_000)
 
-    it('hides nothing by the mark of the sandbox’s own mints', async () => {
+    it('cannot hide a movement behind the mark of the sandbox’s own mints', async () => {
       const receiver = await newGuest(gateway.origin)
       const { address } = await walletOf(receiver)
       const { usdc: before } = await walletOf(owner)
@@ -354,7 +354,7 @@ describe('the books of a gateway under attack', () => {
       })
     }, 60_000)
 
-    it('sees what they moved by themselves, and so does a receiver here', async () => {
+    it('sees transfers made outside the gateway, as does a receiving wallet of the gateway', async () => {
       const receiver = await newGuest(gateway.origin)
       const { address } = await walletOf(receiver)
       const intent = await intentFor({ destination: newKey().address, amount: '1' })
@@ -366,7 +366,7 @@ describe('the books of a gateway under attack', () => {
       await execute(intent.typedData, { to: token, data })
       await settled(async () => (await walletOf(owner)).usdc?.amount === '349')
       await settled(async () => (await walletOf(receiver)).usdc?.amount === '1150')
-      // Sent after all, the transfer neither happens nor is booked.
+      // Submitting the transfer afterwards neither executes nor books it.
       expect(await send(intent)).toMatchObject({ status: 403, body: { code: 'signature_rejected' } })
       expect((await walletOf(owner)).usdc).toMatchObject({ amount: '349', held: '0' })
     }, 60_000)

@@ -1,4 +1,7 @@
-/** Rails whose controls are down or say no, and rates that are too old: nothing is challenged, nothing is charged, whoever asks. */
+/**
+ * Unavailable or denying rail controls, and outdated rates: no request gets a challenge and none is charged, regardless
+ * of its credential.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,28 +17,28 @@ const query = '/api/x402/fx?from=USD&to=EUR&amount=100'
 /** Longer than controls are cached. */
 const CACHE_MS = 1_700
 
-/** What the control plane says. */
-let say: { status: number; enabled?: boolean; retryAfter?: string } | 'nothing' = {
+/** Answer of the control plane. */
+let controlAnswer: { status: number; enabled?: boolean; retryAfter?: string } | 'nothing' = {
   status: 200,
   enabled: true,
 }
 const controlPlane = createServer((_request, response) => {
-  if (say === 'nothing') return
+  if (controlAnswer === 'nothing') return
   const rails = railIds.map((id) => ({
     id,
-    enabled: say !== 'nothing' && say.enabled,
+    enabled: controlAnswer !== 'nothing' && controlAnswer.enabled,
   }))
   response
-    .writeHead(say.status, {
+    .writeHead(controlAnswer.status, {
       'content-type': 'application/json',
-      ...(say.retryAfter === undefined ? {} : { 'retry-after': say.retryAfter }),
+      ...(controlAnswer.retryAfter === undefined ? {} : { 'retry-after': controlAnswer.retryAfter }),
     })
     .end(JSON.stringify({ rails }))
 })
 let gateway: Gateway
 let feed: Feed
 let key: string
-/** A payment as its header: whether it would hold is never asked where the rail is closed. */
+/** Payment header. Its validity is irrelevant: a closed rail does not verify payments. */
 const payment = Buffer.from(
   JSON.stringify({
     x402Version: 1,
@@ -57,7 +60,7 @@ const payment = Buffer.from(
 
 beforeAll(async () => {
   await once(controlPlane.listen(0, '127.0.0.1'), 'listening')
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = controlPlane.address() as AddressInfo
   feed = await startFeed(ecbDocument(new Date().toISOString().slice(0, 10)))
   gateway = await startGateway({
@@ -70,7 +73,7 @@ beforeAll(async () => {
   key = z.string().parse(body.demoApiKey)
 }, 60_000)
 beforeEach(async () => {
-  say = { status: 200, enabled: true }
+  controlAnswer = { status: 200, enabled: true }
   await pause(CACHE_MS)
 })
 afterAll(async () => {
@@ -80,14 +83,14 @@ afterAll(async () => {
   await feed?.close()
 })
 
-/** Everybody who might ask, and with what. */
-const askers: readonly (readonly [string, () => Record<string, string>])[] = [
-  ['a stranger', () => ({})],
-  ['a stranger who pays', () => ({ 'X-PAYMENT': payment })],
+/** Every kind of caller, with its headers. */
+const callers: readonly (readonly [string, () => Record<string, string>])[] = [
+  ['an anonymous caller', () => ({})],
+  ['an anonymous payer', () => ({ 'X-PAYMENT': payment })],
   ['a key', () => ({ authorization: `Bearer ${key}` })],
   ['a key that pays', () => ({ authorization: `Bearer ${key}`, 'X-PAYMENT': payment })],
 ]
-const ask = (headers: Record<string, string>) => fetch(`${gateway.origin}${query}`, { headers })
+const requestQuote = (headers: Record<string, string>) => fetch(`${gateway.origin}${query}`, { headers })
 const transfer = () =>
   askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
     headers: { authorization: `Bearer ${key}` },
@@ -101,18 +104,22 @@ const statuses = async () => {
 
 describe('while the control plane', () => {
   it.each([
-    ['is over its plan', { status: 402 }, '5'],
-    ['asks for patience', { status: 429, retryAfter: '17' }, '17'],
+    ['exceeds its plan', { status: 402 }, '5'],
+    ['answers 429', { status: 429, retryAfter: '17' }, '17'],
     ['is broken', { status: 500 }, '5'],
-    ['says nothing', 'nothing', '5'],
-  ] as const)('%s, nobody is challenged and nothing moves', async (_what, answer, retryAfter) => {
-    say = answer
+    ['does not answer', 'nothing', '5'],
+  ] as const)('%s, no caller is challenged and no money moves', async (_what, answer, retryAfter) => {
+    controlAnswer = answer
     await pause(CACHE_MS)
-    for (const [who, headers] of askers) {
+    for (const [caller, headers] of callers) {
       const start = performance.now()
-      const response = await ask(headers())
+      const response = await requestQuote(headers())
       expect(performance.now() - start).toBeLessThan(2_000)
-      expect([who, response.status, response.headers.get('retry-after')]).toEqual([who, 503, retryAfter])
+      expect([caller, response.status, response.headers.get('retry-after')]).toEqual([
+        caller,
+        503,
+        retryAfter,
+      ])
       expect(response.headers.get('payment-required')).toBeNull()
       expect(await response.json()).toMatchObject({ code: 'controls_unavailable', reason: 'plan_limit' })
     }
@@ -124,20 +131,20 @@ describe('while the control plane', () => {
   })
 })
 
-it('keeps a rail that is off off for every credential', async () => {
-  say = { status: 200, enabled: false }
+it('keeps a disabled rail disabled for every credential', async () => {
+  controlAnswer = { status: 200, enabled: false }
   await pause(CACHE_MS)
-  for (const [who, headers] of askers) {
-    const response = await ask(headers())
-    expect([who, response.status]).toEqual([who, 403])
+  for (const [caller, headers] of callers) {
+    const response = await requestQuote(headers())
+    expect([caller, response.status]).toEqual([caller, 403])
     expect(await response.json()).toMatchObject({ code: 'rail_disabled' })
   }
   expect(await transfer()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })
   expect(await statuses()).toEqual({ status: 200, rails: ['disabled'] })
 })
 
-it('sells at live rates while they are fresh, of their source and day', async () => {
-  expect((await ask({})).status).toBe(402)
+it('sells at live rates while they are fresh, with their source and day', async () => {
+  expect((await requestQuote({})).status).toBe(402)
 })
 
 describe('with live rates that are too old', () => {
@@ -153,9 +160,9 @@ describe('with live rates that are too old', () => {
   })
 
   it.each([
-    ['who asks', {}],
-    ['who pays', { 'X-PAYMENT': payment }],
-  ])('nobody %s is challenged or charged', async (_who, headers) => {
+    ['without a payment', {}],
+    ['with a payment', { 'X-PAYMENT': payment }],
+  ])('no caller %s is challenged or charged', async (_who, headers) => {
     const response = await fetch(`${stale.origin}${query}`, { headers })
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30'])
     expect(await response.json()).toMatchObject({ code: 'rates_unavailable' })

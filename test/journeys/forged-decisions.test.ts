@@ -1,4 +1,7 @@
-/** Somebody who can write to the database and has no DATA_KEY: what they insert is never signed, and a gateway with another key never starts. */
+/**
+ * A database writer without DATA_KEY: decisions they insert are never signed, and a gateway with another key does not
+ * start.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -8,7 +11,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 
 describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   const env = {
@@ -38,7 +41,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   const pay = async (amount: string): Promise<string> => {
     const { body } = await person.ask('POST', '/api/wallets/transfer', {
       amount,
-      destination: stranger,
+      destination: outsideAddress,
       signature: 'x',
     })
     return String(body.decisionId)
@@ -47,7 +50,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
     (await database.kysely.selectFrom('decision_seal').select('decision_id').execute()).map(
       ({ decision_id }) => decision_id,
     )
-  /** A copy of a decision with some columns changed. */
+  /** Inserts a copy of a decision with some columns changed. */
   const insertCopy = async (of: string, changes: Record<string, unknown>): Promise<string> => {
     const now = new Date()
     const id = newId('dec', now)
@@ -66,7 +69,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   let genuine: string
   let forged: string[]
 
-  it('has nothing signed that no gateway has decided, and holds up nothing that one has', async () => {
+  it('gets no signature for an inserted decision, and cannot block the sealing of genuine ones', async () => {
     genuine = await pay('1')
     await expect.poll(sealedIds, { timeout: 10_000 }).toContain(genuine)
     forged = [
@@ -83,7 +86,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
     expect(sealed).toHaveLength(2)
   })
 
-  it('is seen in the alarms, on the log and by the owner, who is shown no receipt', async () => {
+  it('raises an alarm, a log line and a notice to the owner, who gets no receipt', async () => {
     const { body } = await person.ask('GET', '/api/agents/decisions')
     const shown = (body.decisions as { decisionId: string; receipt: string | null }[]).map(
       ({ decisionId, receipt }) => [decisionId, receipt !== null],
@@ -95,7 +98,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
     expect(metrics).toMatch(/bursar_alarms\{domain="audit"\} 4/)
   })
 
-  it('is found by the audit, which names the rows', async () => {
+  it('is detected by the audit, which names the rows', async () => {
     const { code, out } = await bursar(['audit', 'verify'], env)
     expect(code).toBe(1)
     expect(out).toContain('2 decisions, chain intact, 2 signatures verified')
@@ -103,7 +106,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
     expect(out).not.toContain(genuine)
   })
 
-  it('does not start a gateway with another DATA_KEY, and the doctor says why', async () => {
+  it('cannot start a gateway with another DATA_KEY, and the doctor reports why', async () => {
     const other = { ...env, DATA_KEY: 'another data key, which is as long' }
     await expect(startGateway(other)).rejects.toThrow(
       /DATA_KEY is not the one that this database was made with/,

@@ -1,4 +1,4 @@
-/** A payment that its payer signed, carried over HTTP by the built gateway to a real chain. */
+/** A payment signed by its payer, relayed over HTTP by the built gateway on a real chain. */
 import { createPublicClient, http, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
     body: { address: payer.address, token: 'USDC', amount: '100' },
   })
-  // A permit for somebody else is refused with the one that it must be for.
+  // A permit for another spender is refused; the error names the spender that the permit needs.
   const { body } = await relay({
     to: newPayee(),
     permit: {
@@ -54,7 +54,7 @@ beforeAll(async () => {
       functionName: 'nonces',
       args: [address.parse(call.args?.[0])],
     })
-  // The signing helpers read the payer's number and the sponsor's address, and nothing else.
+  // The signing helpers read only the payer's nonce and the sponsor's address.
   chain = { id: 84532, tokens, signer: { address: sponsor, readContract } } as unknown as typeof chain
 })
 afterAll(() => gateway?.stop())
@@ -63,7 +63,7 @@ const relay = (body: object) => guest.ask('POST', '/api/transfers/gasless', { to
 const received = (of: Address) =>
   node.readContract({ address: chain.tokens.USDC, abi, functionName: 'balanceOf', args: [of] })
 
-it('carries an EIP-3009 authorization once', async () => {
+it('relays an EIP-3009 authorization once', async () => {
   const to = newPayee()
   const authorization = await signAuthorization(chain, payer, { to, value: 5_000_000n })
   expect(await relay({ authorization })).toMatchObject({
@@ -85,7 +85,7 @@ it('carries an EIP-3009 authorization once', async () => {
   expect(await node.getBlockNumber({ cacheTime: 0 })).toBe(block)
 })
 
-it('carries a permit and takes what it allows, once', async () => {
+it('relays a permit and transfers its allowance, once', async () => {
   const to = newPayee()
   const permit = await signPermit(chain, payer, { value: 3_000_000n })
   expect(await relay({ permit, to })).toMatchObject({
@@ -97,14 +97,14 @@ it('carries a permit and takes what it allows, once', async () => {
   expect(await received(to)).toBe(3_000_000n)
 })
 
-it('refuses what the token would refuse before any gas is spent, and names why', async () => {
+it('rejects what the token would reject before any gas is spent, with the reason', async () => {
   const to = newPayee()
   const good = await signAuthorization(chain, payer, { to, value: 1n })
   const now = BigInt(Math.floor(Date.now() / 1000))
   const block = await node.getBlockNumber({ cacheTime: 0 })
   const attempts = {
     signature: { ...good, value: '2' },
-    'signature that is mirrored': { ...good, signature: mirrored(good.signature) },
+    'mirrored signature': { ...good, signature: mirrored(good.signature) },
     expired: await signAuthorization(chain, payer, { to, validBefore: now - 10n }),
     not_yet_valid: await signAuthorization(chain, payer, { to, validAfter: now + 1000n }),
     domain: await signAuthorization(chain, payer, { to, domain: { chainId: 8453 } }),
@@ -118,7 +118,7 @@ it('refuses what the token would refuse before any gas is spent, and names why',
   expect(await node.getBlockNumber({ cacheTime: 0 })).toBe(block)
 })
 
-it('credits a wallet of ours once, and the books stay what the chain says', async () => {
+it('credits a gateway wallet once, and the books match the chain', async () => {
   const { body } = await guest.ask('GET', '/api/wallets')
   const wallet = address.parse(body.safeAddress)
   const usdc = z.array(z.looseObject({ token: z.string(), amount: z.string() }))
@@ -130,7 +130,7 @@ it('credits a wallet of ours once, and the books stay what the chain says', asyn
   expect(await received(wallet)).toBe(1_007_000_000n)
 })
 
-it('is limited to twelve a minute, a class of its own', async () => {
+it('is limited to twelve a minute, in a rate class of its own', async () => {
   const strict = await startGateway({ CHAIN: 'simulated' })
   const person = await newGuest(strict.origin)
   const statuses = []

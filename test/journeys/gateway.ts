@@ -1,4 +1,4 @@
-/** The built gateway as a child process, the way a newcomer runs it. */
+/** Runs the built gateway as a child process, with the environment of a new installation. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -8,21 +8,20 @@ import { canBeBalanced, startBalanced } from './balanced.ts'
 const MAIN = '.build/bin/main.js'
 const START_MS = 30_000
 
-/** A gateway that runs. */
 export interface Gateway {
   readonly origin: string
-  /** Where the process itself listens; the same as `origin`, but where a balancer stands before it. */
+  /** Origin of the process itself; differs from `origin` only behind a balancer. */
   readonly local: string
   readonly process: ChildProcess
-  /** What it has written so far. */
+  /** Output so far. */
   readonly output: () => string
   /** Sends SIGTERM and waits. @returns the exit code. */
   stop(): Promise<number | null>
 }
 
 /**
- * Starts a gateway on a free port. @param env added to a clean sandbox environment. With TEST_GATEWAYS it is that many
- * behind a balancer, where `env` does not say what they share.
+ * Starts a gateway on a free port. @param env added to a clean sandbox environment. TEST_GATEWAYS starts that many
+ * behind a balancer, unless `env` sets a shared setting.
  */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
   const count = Number(process.env.TEST_GATEWAYS ?? 1)

@@ -1,4 +1,4 @@
-/** A wallet that changes hands while the chain still has its money on the way, on a real chain over real HTTP. */
+/** Wallet ownership changes while transactions are pending, on a real chain over real HTTP. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -53,7 +53,7 @@ describe('a wallet that gets a passkey for its owner', () => {
       { 'idempotency-key': key },
     )
 
-  it('is still told what became of what the gateway signed before', async () => {
+  it('still receives the outcome of transactions that the gateway signed before', async () => {
     const guest = await newGuest(gateway.origin)
     const [first, second] = [
       '0x00000000000000000000000000000000000a11ce',

@@ -1,4 +1,4 @@
-/** Signing in with Google and Apple as a newcomer does: through the sandbox's own OpenID provider, over HTTP, by its form. */
+/** Sign-in with Google and Apple through the sandbox's own OpenID provider, over HTTP, using its form. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -45,7 +45,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       }
       gateway = await startGateway(env)
       if (!isReal) return
-      // The same deployment once more: clients know both by one origin.
+      // A second gateway of the same deployment, under the same origin.
       const port = await freePort()
       neighbourOrigin = `http://127.0.0.1:${port}`
       neighbour = await startGateway({ ...env, PUBLIC_ORIGIN: gateway.origin, PORT: String(port) })
@@ -74,7 +74,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       const { url, state } = await openForm(browser, name)
       const back = await browser.visit(url.href, form)
       const { code, state: returned, iss, error } = Object.fromEntries(back.url.searchParams)
-      return { back: back.url, asked: state, state: returned, code, iss, error }
+      return { back: back.url, sentState: state, state: returned, code, iss, error }
     }
     const signIn = async (name: string, form: Record<string, string> = ada) => {
       const { code, state } = await returnedFrom(name, form)
@@ -83,7 +83,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
     const codeOf = async (response: Response) =>
       z.object({ code: z.string() }).parse(await response.json()).code
 
-    it.each(['google', 'apple'])('signs a person in with %s, who has a wallet', async (name) => {
+    it.each(['google', 'apple'])('sign a person in with %s, with a wallet', async (name) => {
       const browser = newBrowser(isSignInPage)
       const { url, state, page, response } = await openForm(browser, name)
       expect(page).toContain('Sandbox identity provider')
@@ -106,12 +106,12 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect(await wallet.json()).toMatchObject({ safeAddress: expect.stringMatching(/^0x/) })
     })
 
-    it('hands out no cookie with the first half', async () => {
+    it('set no cookie in the first step', async () => {
       const answer = await post('/api/auth/google', {})
       expect([answer.status, answer.headers.get('set-cookie')]).toEqual([200, null])
     })
 
-    it('finds the same account the next time, and another one at another provider', async () => {
+    it('lead to the same account at the next sign-in, and to another one with another provider', async () => {
       const first = await signIn('google')
       expect((await signIn('google')).account.id).toBe(first.account.id)
       expect((await signIn('google', { ...ada, email: 'ADA@example.com' })).account.id).toBe(first.account.id)
@@ -121,12 +121,12 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect((await signIn('apple')).account.id).not.toBe(first.account.id)
     })
 
-    it('sends a person who cancels back without a code', async () => {
-      const { error, state, asked, code } = await returnedFrom('google', { action: 'cancel', email: '' })
-      expect({ error, state, code }).toEqual({ error: 'access_denied', state: asked, code: undefined })
+    it('send a person who cancels back without a code', async () => {
+      const { error, state, sentState, code } = await returnedFrom('google', { action: 'cancel', email: '' })
+      expect({ error, state, code }).toEqual({ error: 'access_denied', state: sentState, code: undefined })
     })
 
-    it('asks again for an address that is none', async () => {
+    it('ask again for an invalid e-mail address', async () => {
       const browser = newBrowser(isSignInPage)
       const { url } = await openForm(browser, 'google')
       const { response } = await browser.visit(url.href, { email: '<b>ada', name: '', action: 'sign-in' })
@@ -136,14 +136,14 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect(isSignInPage(back)).toBe(true)
     })
 
-    it('takes what came back once', async () => {
+    it('have each callback accepted once', async () => {
       const { code, state } = await returnedFrom('google')
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
       const again = await post('/api/auth/google', { code, state })
       expect([again.status, await codeOf(again)]).toEqual([401, 'unauthenticated'])
     })
 
-    it('takes no code that was spent, or was given for another sign-in', async () => {
+    it('reject a code that was spent, or was issued for another sign-in', async () => {
       const { code, state } = await returnedFrom('google')
       expect((await post('/api/auth/google', { code, state })).status).toBe(200)
       const fresh = await returnedFrom('google')
@@ -154,7 +154,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect([injected.status, await codeOf(injected)]).toEqual([401, 'unauthenticated'])
     })
 
-    it('takes no answer of one provider at another, nor one that names another issuer', async () => {
+    it('reject an answer at another provider, and one that names another issuer', async () => {
       const { code, state } = await returnedFrom('google')
       expect((await post('/api/auth/apple', { code, state })).status).toBe(401)
       const named = await returnedFrom('google')
@@ -166,14 +166,14 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect(answer.status).toBe(401)
     })
 
-    it('refuses half an answer', async () => {
+    it('reject an incomplete callback', async () => {
       for (const half of [{ code: 'x' }, { state: 'x' }, { iss: 'https://x.example' }]) {
         const response = await post('/api/auth/google', half)
         expect([response.status, await codeOf(response)]).toEqual([400, 'invalid_request'])
       }
     })
 
-    it('knows no other provider, and leaves its neighbours alone', async () => {
+    it('reject an unknown provider name, without capturing neighbouring routes', async () => {
       expect((await post('/api/auth/nosuch', {})).status).toBe(404)
       expect((await fetch(`${gateway.origin}/api/auth/nosuch`)).status).toBe(404)
       const wrong = await fetch(`${gateway.origin}/api/auth/google`)
@@ -183,7 +183,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect((await post('/api/auth/guest', {})).status).toBe(200)
     })
 
-    it('describes both in OpenAPI', async () => {
+    it('are both described in OpenAPI', async () => {
       const document = z
         .object({ paths: z.record(z.string(), z.unknown()) })
         .parse(await (await fetch(`${gateway.origin}/api/openapi.json`)).json())
@@ -192,7 +192,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect(paths.filter((path) => path.includes('{provider}'))).toEqual([])
     })
 
-    it('has a provider that is strict: PKCE, redirect URIs, clients, methods', async () => {
+    it('are strict in the sandbox about PKCE, redirect URIs, clients and methods', async () => {
       const browser = newBrowser(isSignInPage)
       const { authorizationUrl } = await begin('google')
       const tampered = async (change: (query: URLSearchParams) => void) => {
@@ -226,12 +226,12 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       expect([token.status, token.headers.get('x-request-id')]).toEqual([401, 'mine'])
     })
 
-    it('refuses credentials in its queries like everywhere else', async () => {
+    it('reject credentials in queries, like every route', async () => {
       const response = await fetch(`${gateway.origin}/sandbox/openid/me?access_token=x`)
       expect([response.status, await codeOf(response)]).toEqual([400, 'credential_in_query'])
     })
 
-    it('describes itself by its own origin, whatever Host says', async () => {
+    it('describe themselves by their own origin, regardless of the Host header', async () => {
       const response = await fetch(`${gateway.origin}/sandbox/openid/.well-known/openid-configuration`, {
         headers: { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
       })
@@ -243,7 +243,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
       })
     })
 
-    it.runIf(isReal)('is one provider on all gateways of a database', async () => {
+    it.runIf(isReal)('are one provider on all gateways of a database', async () => {
       const browser = newBrowser(isSignInPage)
       const { url, state } = await openForm(browser, 'google')
       const { url: back } = await browser.visit(`${neighbourOrigin}${url.pathname}`, ada)
@@ -259,7 +259,7 @@ describe.each(worlds)('identity providers on $name', ({ isReal, isThere }) => {
 })
 
 describe('identity providers behind a proxy', () => {
-  it('are asked where the gateway listens, by an origin that only clients can reach', async () => {
+  it('are called at the gateway’s own address when the public origin is unreachable from it', async () => {
     const port = await freePort()
     const own = `http://127.0.0.1:${port}`
     const gateway = await startGateway({
@@ -277,10 +277,10 @@ describe('identity providers behind a proxy', () => {
       const { authorizationUrl } = started.parse(await (await start()).json())
       const { origin, pathname, search } = new URL(authorizationUrl)
       expect([origin, pathname]).toEqual(['https://bursar.example', '/sandbox/openid/auth'])
-      // What the proxy would do.
-      const asked = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
-      expect(asked.status).toBe(303)
-      expect(asked.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
+      // Stands in for the proxy.
+      const sentState = await fetch(`${own}${pathname}${search}`, { redirect: 'manual' })
+      expect(sentState.status).toBe(303)
+      expect(sentState.headers.getSetCookie().every((line) => /; secure/i.test(line))).toBe(true)
     } finally {
       await gateway.stop()
     }

@@ -1,7 +1,7 @@
 /**
- * Random interleavings of everything that moves money, with owners who use keys of their own, lost and replaced transactions,
- * and a gateway that is killed in between. Whatever the order: what accounts may spend and what is held for them is on the
- * chain or booked as a debt, the gateway loses nothing unbooked, and everything comes to an end.
+ * Random interleavings of everything that moves money, with owners who use keys of their own, lost and replaced
+ * transactions, and a gateway that is killed meanwhile. In every order, spendable and held money is on the chain or
+ * booked as a debt, the gateway has no unbooked loss, and everything reaches a final state.
  */
 import { createPrivateKey } from 'node:crypto'
 import { once } from 'node:events'
@@ -39,7 +39,7 @@ import { askJson, newGuest, type Person } from './people.ts'
 const STEPS = Number(process.env.INTERLEAVING_STEPS ?? 2_000)
 const LANES = 10
 const KILLS = 4
-/** Dropped transactions, and every other time replaced blocks. */
+/** Dropped transactions, alternating with replaced blocks. */
 const CHAIN_FAULTS = 4
 const seed = Number(process.env.INTERLEAVING_SEED ?? Math.floor(performance.timeOrigin) % 1_000_000)
 
@@ -47,11 +47,11 @@ const credentials = z.object({
   lithicWebhookSecret: z.string(),
   bridgeWebhookPrivateKey: z.string(),
 })
-/** What stays until its owner has money, or a person decides: booked, shown, and no hold of anybody's. */
-const lasting = new Set(['approvals', 'debts', 'settlements'])
+/** Entries that remain until the owner has money or a person decides: booked and shown, without a hold. */
+const longLived = new Set(['approvals', 'debts', 'settlements'])
 const gauges = /^bursar_open\{[^}]*kind="(\w+)"[^}]*\} (\d+)$/gm
 
-/** Numbers that look random and are the same for the same seed. */
+/** Pseudo-random numbers, equal for equal seeds. */
 function randomFrom(start: number): (below: number) => number {
   let state = start
   return (below) => {
@@ -67,14 +67,17 @@ interface Purchase {
   readonly events: { token: string; type: string; amount: number; result: string }[]
 }
 
-/** Describes them on one engine. The seed of a failure is in the test's name; INTERLEAVING_SEED and INTERLEAVING_STEPS repeat it. */
+/**
+ * Declares the interleavings on one engine. A failure's seed is in the test's name; INTERLEAVING_SEED and
+ * INTERLEAVING_STEPS repeat it.
+ */
 export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
   const isThere = name === 'PGlite' || testServerUrl !== undefined
   describe(`interleavings on ${name}`, () => {
     const random = randomFrom(seed)
     const oneOf = <Item>(items: readonly Item[]): Item => {
       const item = items[random(items.length)]
-      if (item === undefined) throw new Error('there is nothing to choose from')
+      if (item === undefined) throw new Error('the list is empty')
       return item
     }
     let node: AnvilProcess
@@ -111,13 +114,13 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       }
       gateway = await startGateway(env)
       env.PORT = new URL(gateway.origin).port
-      const told = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
-      secret = told.lithicWebhookSecret
-      bankKey = createPrivateKey(told.bridgeWebhookPrivateKey)
+      const settings = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+      secret = settings.lithicWebhookSecret
+      bankKey = createPrivateKey(settings.bridgeWebhookPrivateKey)
       for (let count = 0; count < 6; count += 1) guests.push(await newGuest(gateway.origin))
       for (let count = 0; count < 4; count += 1) {
         const owner = await openOwner(gateway.origin, node.url, `owner-${count}-${seed}@example.com`)
-        // Two hand their wallets over at once, two in the middle of everything.
+        // Two owners hand over their wallets now, two in the middle of the run.
         if (count < 2) await owner.handOver()
         owners.push(owner)
       }
@@ -154,16 +157,16 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     }, 60_000)
 
     const amount = (most: number) => `${random(most)}.${String(1 + random(99)).padStart(2, '0')}`
-    const everybody = () => [...guests, ...owners.map(({ person }) => person)]
+    const allPersons = () => [...guests, ...owners.map(({ person }) => person)]
     const anyAddress = async () =>
-      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(everybody()))
+      random(4) === 0 ? (attackers[0]?.address ?? '') : addressOf(oneOf(allPersons()))
     const hook = async (provider: 'lithic' | 'bridge', id: string, message: object) => {
       const body = JSON.stringify(message)
       const signed =
         provider === 'lithic'
           ? signWebhook({ id, body, at: new Date() }, secret)
           : { 'x-webhook-signature': signBankingWebhook(body, { key: bankKey, at: new Date() }) }
-      // A provider sends again what was not taken.
+      // Providers redeliver a webhook that was not accepted.
       for (let tries = 0; tries < 40; tries += 1) {
         const answer = await fetch(`${gateway.origin}/api/webhooks/${provider}`, {
           method: 'POST',
@@ -174,9 +177,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         if (answer !== undefined && answer.status < 500 && text !== undefined) return text
         await sleep(250)
       }
-      throw new Error(`webhook ${id} was never taken`)
+      throw new Error(`webhook ${id} was never accepted`)
     }
-    const tell = (purchase: Purchase, status: string) =>
+    const sendCardEvent = (purchase: Purchase, status: string) =>
       hook('lithic', `${purchase.token}:${purchase.events.length}:${status}`, {
         event_type: 'card_transaction.updated',
         token: purchase.token,
@@ -231,36 +234,37 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       })
     const taken = <Item>(items: Item[]) => items.splice(random(items.length), 1)[0]
 
-    const isOk = async (asked: Promise<{ status: number }>) => (await asked).status === 200
+    const isSuccess = async (pendingResponse: Promise<{ status: number }>) =>
+      (await pendingResponse).status === 200
     const clear = async () => {
       const purchase = taken(purchases)
       if (purchase === undefined) return false
       const { cents } = purchase
       event(purchase, 'CLEARING', oneOf([cents, cents, Math.ceil(cents / 2), cents + 5_000, cents * 20]))
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       if (random(4) !== 0) return true
       event(purchase, 'RETURN', -Math.ceil(cents / 3))
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       return true
     }
-    const clearUnasked = async () => {
+    const forceClear = async () => {
       const purchase = newPurchase()
       event(purchase, 'CLEARING', purchase.cents)
-      await tell(purchase, 'SETTLED')
+      await sendCardEvent(purchase, 'SETTLED')
       return true
     }
     const reverse = async () => {
       const purchase = taken(purchases)
       if (purchase === undefined) return false
       event(purchase, 'AUTHORIZATION_REVERSAL', -purchase.cents)
-      await tell(purchase, 'VOIDED')
+      await sendCardEvent(purchase, 'VOIDED')
       return true
     }
-    /** The bank says another amount, or an earlier state, of a deposit that it has paid out. */
+    /** Sends another amount, or an earlier state, for a deposit that was already paid out. */
     const contradictDeposit = async () => {
       if (deposits.length === 0) return false
       const { id, account, amount: paid } = oneOf(deposits)
-      const lie = oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid])
+      const contradiction = oneOf([`${paid}0000`, '0.00', `-${paid}`, '1e300', paid])
       await hook('bridge', `${id}:lie:${randomToken(6)}`, {
         api_version: 'v0',
         event_id: `${id}:lie:${randomToken(6)}`,
@@ -268,27 +272,30 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         event_type: 'updated.status_transitioned',
         event_object_id: id,
         event_object_status: oneOf(['payment_processed', 'funds_received', 'payment_submitted']),
-        event_object: { virtual_account_id: account, amount: lie },
+        event_object: { virtual_account_id: account, amount: contradiction },
       })
       return true
     }
-    /** The processor tells what it has told, with other amounts, of another card, or in another order. */
+    /** Repeats a card transaction with other amounts, another card, or its events reversed. */
     const contradictPurchase = async () => {
       if (purchases.length === 0) return false
       const purchase = oneOf(purchases)
-      const lie = {
+      const contradiction = {
         ...purchase,
         card: oneOf([purchase.card, ...cards.values()]),
         events: purchase.events
-          .map((told) => ({ ...told, amount: oneOf([told.amount, told.amount * 1_000, -told.amount]) }))
+          .map((settings) => ({
+            ...settings,
+            amount: oneOf([settings.amount, settings.amount * 1_000, -settings.amount]),
+          }))
           .reverse(),
       }
       await hook('lithic', `${purchase.token}:lie:${randomToken(6)}`, {
         event_type: 'card_transaction.updated',
-        token: lie.token,
-        card_token: lie.card,
+        token: contradiction.token,
+        card_token: contradiction.card,
         status: 'AUTHORIZATION',
-        events: lie.events,
+        events: contradiction.events,
       })
       return true
     }
@@ -312,18 +319,18 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         notional: `${1 + random(20)}`,
       })
     const raced = (): Race => oneOf(['none', 'none', 'tiny', 'cancel'])
-    /** What is done, how often, and whether it succeeded. */
+    /** Steps with their weights. */
     const steps = new Map<string, { weight: number; work: () => Promise<boolean> }>([
-      ['transfer', { weight: 14, work: () => isOk(send()) }],
+      ['transfer', { weight: 14, work: () => isSuccess(send()) }],
       [
         'signed transfer',
         {
           weight: 8,
           work: async () =>
-            isOk(oneOf(owners).transfer({ destination: await anyAddress(), amount: amount(20) })),
+            isSuccess(oneOf(owners).transfer({ destination: await anyAddress(), amount: amount(20) })),
         },
       ],
-      ['hand-over', { weight: 2, work: () => isOk(oneOf(owners).handOver()) }],
+      ['hand-over', { weight: 2, work: () => isSuccess(oneOf(owners).handOver()) }],
       [
         'token transfer by the owner alone',
         {
@@ -335,7 +342,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         },
       ],
       [
-        'nonce spent on nothing',
+        'nonce spent on an empty call',
         {
           weight: 3,
           work: async () => {
@@ -345,17 +352,20 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
           },
         },
       ],
-      ['relay', { weight: 8, work: () => isOk(oneOf(attackers).relay(oneOf(guests), { race: raced() })) }],
-      ['quote', { weight: 8, work: () => isOk(oneOf(attackers).buyQuote({ race: raced() })) }],
+      [
+        'relay',
+        { weight: 8, work: () => isSuccess(oneOf(attackers).relay(oneOf(guests), { race: raced() })) },
+      ],
+      ['quote', { weight: 8, work: () => isSuccess(oneOf(attackers).buyQuote({ race: raced() })) }],
       ['authorization', { weight: 14, work: authorize }],
       ['clearing', { weight: 8, work: clear }],
-      ['clearing without an authorization', { weight: 3, work: clearUnasked }],
+      ['clearing without an authorization', { weight: 3, work: forceClear }],
       ['reversal', { weight: 3, work: reverse }],
       ['deposit', { weight: 5, work: deposit }],
       ['returned deposit', { weight: 2, work: returnDeposit }],
       ['contradicted deposit', { weight: 2, work: contradictDeposit }],
       ['contradicted purchase', { weight: 2, work: contradictPurchase }],
-      ['order', { weight: 4, work: () => isOk(order()) }],
+      ['order', { weight: 4, work: () => isSuccess(order()) }],
     ])
     const deck = [...steps].flatMap(([step, { weight }]) => Array.from<string>({ length: weight }).fill(step))
     const successes = new Map<string, number>()
@@ -367,13 +377,13 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       }).then((response) => response.json())
     const kill = async () => {
-      const gone = once(gateway.process, 'exit')
+      const exited = once(gateway.process, 'exit')
       gateway.process.kill('SIGKILL')
-      await gone
+      await exited
       gateway = await startGateway(env)
     }
     const reorganize = async () => {
-      // Blocks are seen before they are replaced, as on every chain whose blocks take longer than a look.
+      // Waits until blocks are observed before they are replaced, as on chains whose blocks outlast a poll.
       await sleep(2_500)
       await rpc('anvil_reorg', [1 + random(4), []])
     }
@@ -386,7 +396,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     }
 
     it.skipIf(!isThere)(
-      `keeps what is owed covered over ${STEPS} steps (seed ${seed})`,
+      `keeps every obligation covered over ${STEPS} steps (seed ${seed})`,
       async () => {
         let done = 0
         const faults = new Map<number, () => Promise<void>>()
@@ -404,7 +414,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
             const due = faults.get(done)
             if (due !== undefined) fault = fault.then(due)
             await fault
-            // What a client loses by a fault is its own: the books are judged at the end.
+            // A client that fails during a fault is ignored: the books are judged at the end.
             const step = oneOf(deck)
             const isDone = await steps
               .get(step)
@@ -417,15 +427,15 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         await fault
         for (const purchase of purchases.splice(0)) {
           event(purchase, 'AUTHORIZATION_EXPIRY', -purchase.cents)
-          await tell(purchase, 'EXPIRED')
+          await sendCardEvent(purchase, 'EXPIRED')
         }
-        // What the chain refuses now and may have taken before stays open until its time on the chain is over.
+        // A transaction that the chain refuses now and may have included before stays open until it expires.
         await expect.poll(stillOpen, { timeout: 720_000, interval: 1_000 }).toEqual([])
-        // What a reorganization took back is sent again for as long as it is valid, which `verifications` tells; then every wallet
-        // is looked at twice.
+        // Transactions removed by a reorganization are resent while they are valid, as the `verifications` gauge shows;
+        // then every wallet is checked twice.
         await sleep(25_000)
         await expect.poll(stillOpen, { timeout: 60_000, interval: 1_000 }).toEqual([])
-        // None of the steps was idle: each has succeeded at least once.
+        // Every kind of step has succeeded at least once.
         expect([...steps.keys()].filter((name) => (successes.get(name) ?? 0) === 0)).toEqual([])
         await gateway.stop()
         const database = await open()
@@ -443,13 +453,13 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     const stillOpen = async () => {
       const text = await (await fetch(`${gateway.origin}/metrics`)).text()
       return [...text.matchAll(gauges)].flatMap(([, kind, count]) =>
-        !lasting.has(kind ?? '') && count !== '0' ? [`${kind} ${count}`] : [],
+        !longLived.has(kind ?? '') && count !== '0' ? [`${kind} ${count}`] : [],
       )
     }
   })
 }
 
-/** Wallets whose owners may spend, or have held, more than the chain has and the books call missing. */
+/** Wallets whose available and held amounts exceed their chain balance plus the booked shortfall. */
 async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<string[]> {
   const { rows } = await sql<{ address: string; asset: string; booked: string; uncovered: string }>`
     select w.address, b.asset, sum(b.units)::text as booked, coalesce(max(s.uncovered), 0)::text as uncovered
@@ -467,7 +477,7 @@ async function uncoveredWallets(database: Connection, rpcUrl: string): Promise<s
   return found
 }
 
-/** The last movements of a wallet, for whoever reads a failure. */
+/** The last movements of a wallet, for diagnosing a failure. */
 async function movementsOf(database: Connection, address: string, asset: string): Promise<string> {
   const { rows } = await sql<{ line: string }>`
     select t.at || ' ' || t.kind || ' ' || t.reference || ' ' || p.source || ' > ' || p.destination || ' ' || p.units as line
@@ -478,7 +488,7 @@ async function movementsOf(database: Connection, address: string, asset: string)
   return rows.map(({ line }) => line).join('\n')
 }
 
-/** What the gateway's own addresses hold less than the books say that they earned. */
+/** Addresses of the gateway that hold less than the ledger says they earned. */
 async function unbookedLosses(database: Connection, rpcUrl: string): Promise<string[]> {
   const earned = async (account: string, asset: string) => {
     const { rows } = await sql<{ units: string }>`

@@ -1,4 +1,7 @@
-/** Investing with the built gateway: a person over REST, an agent over MCP, a limit that the feed crosses, a kill -9 on the way. */
+/**
+ * Investing with the built gateway: a person over REST, an agent over MCP, a limit order that the feed crosses, a kill
+ * -9 meanwhile.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,8 +28,8 @@ const env = { CHAIN: 'simulated', DATA_DIR: directory, RATE_MUTATIONS: '100000/6
 let gateway: Gateway
 let guest: Person
 
-const place = async (asked: object, headers: Record<string, string> = {}) =>
-  guest.ask('POST', '/api/investing/order', asked, headers)
+const place = async (send: object, headers: Record<string, string> = {}) =>
+  guest.ask('POST', '/api/investing/order', send, headers)
 const portfolio = async (timeframe = '1M') =>
   shown.parse((await guest.ask('GET', `/api/investing/portfolio?timeframe=${timeframe}`)).body)
 const orderNow = async (id: string) => {
@@ -57,13 +60,13 @@ describe('a person who invests', () => {
         interval: 500,
       })
       .toBeGreaterThan(0)
-    // One pays every month: in 90 days there was at least one.
+    // One symbol pays monthly: at least one dividend within 90 days.
     const { cash, dividends } = await portfolio()
     expect(dividends.some(({ symbol, status }) => symbol === 'O' && status === 'paid')).toBe(true)
     expect(Number(cash)).toBeGreaterThan(500)
   })
 
-  it('buys, sells, and is refused what it does not have', async () => {
+  it('buys, sells, and is rejected when short of cash or shares', async () => {
     const before = await portfolio()
     const bought = await place({ symbol: 'MSFT', side: 'buy', notional: 100 })
     expect([bought.status, bought.body]).toMatchObject([200, { status: 'filled', symbol: 'MSFT' }])
@@ -83,7 +86,7 @@ describe('a person who invests', () => {
     })
   })
 
-  it('waits with a limit until the feed crosses it', { timeout: 60_000 }, async () => {
+  it('has a limit order filled once the feed crosses it', { timeout: 60_000 }, async () => {
     const { symbol, limit } = soonCrossed()
     const { body } = await place({ symbol, side: 'buy', type: 'limit', limitPrice: limit, notional: '20' })
     const order = placed.parse(body)
@@ -93,7 +96,7 @@ describe('a person who invests', () => {
       .toBe('filled')
   })
 
-  it('cancels what waits', async () => {
+  it('cancels an open order', async () => {
     const { buyingPower } = await portfolio()
     const { body } = await place({
       symbol: 'SPY',
@@ -110,7 +113,7 @@ describe('a person who invests', () => {
 })
 
 describe('an agent that invests', () => {
-  it('does so over MCP, in the symbols that its policy allows', async () => {
+  it('trades over MCP, in the symbols that its policy allows', async () => {
     const policy = {
       perTransaction: { max: '30' },
       dailyBudget: { max: '50' },
@@ -159,7 +162,7 @@ describe('an agent that invests', () => {
     expect(await call('investing_order', { ...buy, notional: '31', idempotency_key: 'three' })).toMatchObject(
       { code: 'policy_denied', violations: [{ rule: 'per_transaction' }, { rule: 'daily_budget' }] },
     )
-    // A sell passes the same policy: 20 are used of 50.
+    // A sell counts against the same policy: 20 of 50 are used.
     const sold = await call('investing_order', {
       ...buy,
       side: 'sell',
@@ -176,7 +179,7 @@ describe('an agent that invests', () => {
 })
 
 describe('a gateway that is killed', () => {
-  it('carries open orders on when it is back', { timeout: 90_000 }, async () => {
+  it('resumes open orders after its restart', { timeout: 90_000 }, async () => {
     const { symbol, limit } = soonCrossed()
     const { body } = await place({ symbol, side: 'buy', type: 'limit', limitPrice: limit, notional: '20' })
     const order = placed.parse(body)
@@ -189,7 +192,7 @@ describe('a gateway that is killed', () => {
   })
 })
 
-/** A symbol whose price falls by a cent soon, but not at once: the feed is known to whoever knows the clock. */
+/** Picks a symbol whose price falls by a cent soon but not at once: the feed is a function of the clock. */
 function soonCrossed(): { symbol: string; limit: string } {
   const feed = createFeed()
   const now = Date.now()
@@ -202,5 +205,5 @@ function soonCrossed(): { symbol: string; limit: string } {
     )
     if (early && late) return { symbol, limit: (Number(limit) / 1e9).toFixed(2) }
   }
-  throw new Error('no price falls in the next seconds')
+  throw new Error('no price falls within the next seconds')
 }

@@ -1,4 +1,4 @@
-/** The journal of what people and administrators change: over real HTTP, on both engines, and by `bursar audit`. */
+/** The journal of changes by owners and administrators: over real HTTP, on both engines, and by `bursar audit`. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ const answer = z.object({
 const intentAnswer = z.looseObject({ intentId: z.string(), typedData: z.looseObject({}) })
 const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
 
-/** Somebody whose wallet is owned by an EVM key of theirs. */
+/** A person whose wallet is owned by an EVM key. */
 async function withEvmKey(origin: string, email: string) {
   const person = await signInByEmail(origin, email)
   const key = privateKeyToAccount(generatePrivateKey())
@@ -53,7 +53,7 @@ async function codeFor(origin: string, destination: string): Promise<string | un
   return messages.find((message) => message.destination === destination)?.code
 }
 
-/** Somebody of a name that is on the sandbox's sanctions list. */
+/** A person with a name on the sandbox's sanctions list. */
 const listed = {
   firstName: 'Roman',
   lastName: 'Semenov',
@@ -82,9 +82,9 @@ describe.each([
   let gateway: Gateway
   let drop = async () => {}
   let owner: Person
-  const journalOf = async (who: Person, query = '') =>
-    answer.parse((await who.ask('GET', `/api/security/journal${query}`)).body)
-  const newest = async (who: Person) => (await journalOf(who)).entries[0]
+  const journalOf = async (reader: Person, query = '') =>
+    answer.parse((await reader.ask('GET', `/api/security/journal${query}`)).body)
+  const newest = async (reader: Person) => (await journalOf(reader)).entries[0]
   beforeAll(async () => {
     if (isSkipped) return
     const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
@@ -100,11 +100,11 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'tells who changed a policy, with the state before and after and without names',
+    'records the author of a policy change, with the state before and after and without names',
     async () => {
       const agent = await newAgent()
       const { body } = await owner.ask('POST', '/api/agents/keys', {
-        name: 'A name that nobody reads',
+        name: 'An unused name',
         publicKey: agent.jwk,
         scopes: ['wallets:transfer'],
         policy: policyOf('5'),
@@ -129,11 +129,11 @@ describe.each([
       expect((await newest(owner))?.action).toBe('policy.owner_cap_set')
       await owner.ask('DELETE', `/api/agents/keys/${id}`)
       expect((await newest(owner))?.action).toBe('key.revoked')
-      expect(JSON.stringify(await journalOf(owner))).not.toContain('A name that nobody reads')
+      expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
     },
   )
 
-  it.skipIf(isSkipped)('tells what a key does to a card, as the key', async () => {
+  it.skipIf(isSkipped)('records an API key’s change to a card, with the key as the actor', async () => {
     const [card] = cards.parse((await owner.ask('GET', '/api/cards')).body).cards
     await owner.ask('POST', '/api/cards/settings', { cardId: card?.id, freeze: true })
     expect(await newest(owner)).toMatchObject({
@@ -156,9 +156,9 @@ describe.each([
     expect((await newest(owner))?.actor).toEqual({ kind: 'key', id: made.body.id })
   })
 
-  it.skipIf(isSkipped)('tells how an API key was paused and resumed', async () => {
+  it.skipIf(isSkipped)('records the pausing and resuming of an API key', async () => {
     const { body } = await owner.ask('POST', '/api/developer/keys', {
-      name: 'A name that nobody reads',
+      name: 'An unused name',
       scopes: ['wallets:read'],
     })
     const id = String(body.id)
@@ -175,17 +175,17 @@ describe.each([
         after: { kind: 'developer', status: after },
       })
     }
-    const stranger = await newGuest(gateway.origin)
-    const foreign = await stranger.ask('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
+    const outsider = await newGuest(gateway.origin)
+    const foreign = await outsider.ask('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
     expect(foreign.status).toBe(404)
-    expect([(await newest(owner))?.after, await newest(stranger)]).toMatchObject([
+    expect([(await newest(owner))?.after, await newest(outsider)]).toMatchObject([
       { status: 'active' },
       undefined,
     ])
   })
 
-  it.skipIf(isSkipped)('tells who had a card issued, once, and with which controls', async () => {
-    const mine = { nickname: 'A name that nobody reads', limits: { daily: '12.50' } }
+  it.skipIf(isSkipped)('records the issuing of a card once, with its actor and controls', async () => {
+    const mine = { nickname: 'An unused name', limits: { daily: '12.50' } }
     const again = { 'idempotency-key': `card-${engine}` }
     const issued = await owner.ask('POST', '/api/cards', mine, again)
     expect(await newest(owner)).toMatchObject({
@@ -212,10 +212,10 @@ describe.each([
       object: { id: byKey.body.id },
       after: { keyId: made.body.id },
     })
-    expect(JSON.stringify(await journalOf(owner))).not.toContain('A name that nobody reads')
+    expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
   })
 
-  it.skipIf(isSkipped)('tells what an owner has let an agent spend on chain, once', async () => {
+  it.skipIf(isSkipped)('records the on-chain allowance of an agent, once', async () => {
     const holder = await withEvmKey(gateway.origin, `holder-${engine.toLowerCase()}@example.com`)
     const agent = await newAgent()
     const { body } = await holder.ask('POST', '/api/agents/keys', {
@@ -246,28 +246,25 @@ describe.each([
     })
   })
 
-  it.skipIf(isSkipped)(
-    'tells of an address that was added to sign in by, and never the address',
-    async () => {
-      const name = engine.toLowerCase()
-      const person = await signInByEmail(gateway.origin, `first-${name}@example.com`)
-      const destination = `second-${name}@example.com`
-      const { body: started } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
-        body: { channel: 'email', destination },
-      })
-      const link = { challengeId: started.challengeId, code: await codeFor(gateway.origin, destination) }
-      expect(await newest(person)).toBeUndefined()
-      expect((await person.ask('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
-      expect(await newest(person)).toMatchObject({
-        actor: { kind: 'person', id: person.accountId },
-        action: 'factor.added',
-        object: { kind: 'email', id: person.accountId },
-      })
-      expect(JSON.stringify(await journalOf(person))).not.toContain('@')
-    },
-  )
+  it.skipIf(isSkipped)('records an added sign-in address, without the address', async () => {
+    const name = engine.toLowerCase()
+    const person = await signInByEmail(gateway.origin, `first-${name}@example.com`)
+    const destination = `second-${name}@example.com`
+    const { body: started } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+      body: { channel: 'email', destination },
+    })
+    const link = { challengeId: started.challengeId, code: await codeFor(gateway.origin, destination) }
+    expect(await newest(person)).toBeUndefined()
+    expect((await person.ask('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
+    expect(await newest(person)).toMatchObject({
+      actor: { kind: 'person', id: person.accountId },
+      action: 'factor.added',
+      object: { kind: 'email', id: person.accountId },
+    })
+    expect(JSON.stringify(await journalOf(person))).not.toContain('@')
+  })
 
-  it.skipIf(isSkipped)('tells an applicant who decided on a sanctions hit, without the reason', async () => {
+  it.skipIf(isSkipped)('shows an applicant the decision on a sanctions hit, without the reason', async () => {
     const name = engine.toLowerCase()
     const admin = await signInByEmail(gateway.origin, `officer-${name}@example.com`)
     await admin.ask('POST', '/sandbox/admin', {})
@@ -281,7 +278,7 @@ describe.each([
       const applicant = await signInByEmail(gateway.origin, `${decision}-${name}@example.com`)
       const { body } = await applicant.ask('POST', '/api/compliance/kyc', { applicant: listed })
       expect(body).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
-      const decide = { decision, reason: 'A reason that nobody reads' }
+      const decide = { decision, reason: 'An unused reason' }
       const path = `/api/admin/kyc/${String(body.id)}`
       expect((await admin.ask('POST', path, decide)).status).toBe(200)
       expect(await newest(applicant)).toMatchObject({
@@ -300,7 +297,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'tells of factors, locks, approvals and rails, each to the account that it is about',
+    'records changes to factors, locks, approvals and rails in the journal of each affected account',
     async () => {
       const admin = await signInByEmail(gateway.origin, `warden-${engine.toLowerCase()}@example.com`)
       await admin.ask('POST', '/sandbox/admin', {})
@@ -324,11 +321,13 @@ describe.each([
         scopes: ['wallets:transfer'],
         policy: { ...policyOf('5'), approval: { above: '1', ttlSec: 600 } },
       })
-      const asked = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+      const pendingTransfer = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { amount: '2', destination: `0x${'c1'.repeat(20)}`, signature: 'x' },
         headers: { authorization: `Bearer ${String(key.body.key)}` },
       })
-      await person.ask('POST', `/api/approvals/${String(asked.body.approvalId)}`, { decision: 'reject' })
+      await person.ask('POST', `/api/approvals/${String(pendingTransfer.body.approvalId)}`, {
+        decision: 'reject',
+      })
       expect(await newest(person)).toMatchObject({
         action: 'approval.rejected',
         after: { keyId: key.body.id },
@@ -337,7 +336,7 @@ describe.each([
   )
 
   it.skipIf(isSkipped)(
-    'writes nothing of a change that is refused, and one entry of a repeated one',
+    'records nothing for a rejected change, and one entry for a repeated one',
     async () => {
       const before = await newest(owner)
       expect((await owner.ask('PATCH', '/api/cards', { cardId: 'card_none', nickname: 'x' })).status).toBe(
@@ -353,18 +352,18 @@ describe.each([
     },
   )
 
-  it.skipIf(isSkipped)('is paged, and shows nobody else’s', async () => {
+  it.skipIf(isSkipped)('is paged, and shows no entries of other accounts', async () => {
     const all = (await journalOf(owner)).entries
     const first = await journalOf(owner, '?limit=2')
     const rest = await journalOf(owner, `?cursor=${first.nextCursor}`)
     expect([...first.entries, ...rest.entries]).toEqual(all)
-    const stranger = await newGuest(gateway.origin)
-    expect((await journalOf(stranger)).entries).toEqual([])
+    const outsider = await newGuest(gateway.origin)
+    expect((await journalOf(outsider)).entries).toEqual([])
     expect((await askJson(gateway.origin, 'GET', '/api/security/journal')).status).toBe(401)
   })
 
   it.skipIf(isSkipped)(
-    'keeps one chain through parallel changes, which an export proves elsewhere',
+    'keeps one chain under parallel changes, which an export proves on another machine',
     async () => {
       const people = await Promise.all(Array.from({ length: 5 }, () => newGuest(gateway.origin)))
       await Promise.all(
@@ -378,7 +377,7 @@ describe.each([
         const { entries } = await journalOf(person)
         const [one] = (await journalOf(person, '?limit=1')).entries
         expect([entries.length, one]).toEqual([4, entries[0]])
-        // Newest first is the order of the chain: each found what the one before it had left.
+        // Newest first is chain order: each `before` equals the previous `after`.
         for (const [at, { before }] of entries.entries())
           expect(before).toEqual(entries[at + 1]?.after ?? { dailyMaxMicros: null })
       }
@@ -425,7 +424,7 @@ describe.each([
       await expect(
         database.call({ name: 'journal_delete', text: 'delete from journal_entry' }, []),
       ).rejects.toThrow(/append-only/)
-      // What is dropped from the end leaves a shorter chain, which is intact: only a head that was kept tells.
+      // Truncation leaves a shorter, intact chain: only a head kept elsewhere detects it.
       const { out } = await bursar(['audit', 'verify'], env)
       const head = /Journal: .* head \d+ ([0-9a-f]{64})/.exec(out)?.[1] ?? ''
       const withHead = () => bursar(['audit', 'verify', '--journal-head', head], env)

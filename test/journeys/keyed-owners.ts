@@ -1,4 +1,4 @@
-/** People and strangers with EVM keys of their own, who use them against the gateway and without it. */
+/** Owners and outsiders with EVM keys of their own, who act through the gateway and around it. */
 import {
   concat,
   createPublicClient,
@@ -16,7 +16,7 @@ import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
 import type { Address, Hex } from '../../src/providers/chain.ts'
 import { askJson, type Person, signInByEmail } from './people.ts'
 
-/** Where the sandbox's own money goes. */
+/** Addresses that receive the sandbox's own income: x402 sales and card settlements. */
 export const stableTokens = {
   payTo: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
   treasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
@@ -61,14 +61,14 @@ const transferTypes = {
   ],
 } as const
 const quote = '/api/x402/fx?from=USD&to=EUR&amount=100'
-/** Ahead of whatever else waits to be mined. */
+/** High fees, to be mined ahead of all pending transactions. */
 const fees = { maxFeePerGas: 10n ** 15n, maxPriorityFeePerGas: 10n ** 15n }
 const usdc = sandboxTokens.USDC.address
 const domain = { name: 'USDC', version: '2', chainId: 84532, verifyingContract: usdc }
 
 const addresses = new Map<Person, Address>()
 
-/** The address of a person's wallet, once it was read. */
+/** The address of a person's wallet, cached after its first read. */
 export async function addressOf(person: Person): Promise<Address> {
   const known = addresses.get(person)
   if (known !== undefined) return known
@@ -80,10 +80,10 @@ export async function addressOf(person: Person): Promise<Address> {
 
 const reader = (rpcUrl: string) => createPublicClient({ chain: baseSepolia, transport: http(rpcUrl) })
 
-/** What an address holds of a stablecoin, in smallest units. */
+/** Stablecoin balance of an address, in smallest units. */
 export function tokenBalance(rpcUrl: string, symbol: string, holder: string): Promise<bigint> {
   const token = Object.entries(sandboxTokens).find(([name]) => name === symbol)?.[1]
-  if (token === undefined) throw new Error(`${symbol} is no stablecoin of ours`)
+  if (token === undefined) throw new Error(`${symbol} is not a supported stablecoin`)
   const args = [hex.parse(holder)] as const
   return reader(rpcUrl).readContract({
     address: token.address,
@@ -105,7 +105,7 @@ async function sender(rpcUrl: string, key: PrivateKeyAccount) {
       params: [key.address, numberToHex(10n ** 26n)],
     }),
   })
-  // One after the other: of two at once, both would have one number.
+  // Sequential: two concurrent sends would use one nonce.
   let last: Promise<unknown> = Promise.resolve()
   return (to: Address, data: Hex, gas: bigint): Promise<Hex> => {
     const sent = last.then(() => client.sendTransaction({ to, data, gas, ...fees }))
@@ -114,19 +114,19 @@ async function sender(rpcUrl: string, key: PrivateKeyAccount) {
   }
 }
 
-/** Somebody who owns a wallet of ours, or will, by an EVM key. */
+/** A person whose wallet is owned by an EVM key, or will be after `handOver`. */
 export interface Owner {
   readonly person: Person
-  /** Registers the key and makes a first transfer, with which the wallet changes hands. */
+  /** Registers the key and makes a first transfer, which hands over the wallet. */
   handOver(): Promise<{ status: number }>
   transfer(transfer: { destination: string; amount: string }): Promise<{ status: number }>
-  /** Moves USDC by an operation that the gateway knows nothing of. */
+  /** Moves USDC by an operation outside the gateway. */
   moveAlone(to: string, units: bigint): Promise<unknown>
-  /** Gets an intent, spends its nonce on nothing, and sends it all the same. */
+  /** Gets an intent, spends its nonce on an empty call, and submits the intent anyway. */
   spendNonceThenTransfer(transfer: { destination: string; amount: string }): Promise<unknown>
 }
 
-/** Signs somebody in whose wallet holds 400 USDC. */
+/** Signs in a person whose wallet holds 400 USDC. */
 export async function openOwner(origin: string, rpcUrl: string, email: string): Promise<Owner> {
   const person = await signInByEmail(origin, email)
   const key = privateKeyToAccount(generatePrivateKey())
@@ -174,7 +174,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
   }
 }
 
-/** An operation of the wallet with another call under the same nonce. */
+/** A signed operation of the wallet with another call under the same nonce. */
 async function repacked(
   key: PrivateKeyAccount,
   { domain: safeDomain, types, message }: SafeOperation,
@@ -200,20 +200,20 @@ async function repacked(
   } as const
 }
 
-/** How long what a payer signs is valid, in seconds. */
+/** Validity of a payer's signature, in seconds. */
 const VALID_S = 60
 
-/** What a payer does at the moment in which a payment of theirs is carried. */
+/** Interference by a payer while their payment is being settled. */
 export type Race = 'none' | 'tiny' | 'cancel'
 
-/** A stranger with tokens. */
+/** An outsider with tokens. */
 export interface Attacker {
   readonly address: Address
   relay(caller: Person, how: { race: Race }): Promise<{ status: number }>
   buyQuote(how: { race: Race }): Promise<{ status: number }>
 }
 
-/** A stranger with 1,000 USDC. */
+/** Creates an outsider with 1,000 USDC. */
 export async function newAttacker(origin: string, rpcUrl: string): Promise<Attacker> {
   const key = privateKeyToAccount(generatePrivateKey())
   const { address } = key
@@ -224,8 +224,8 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
     const message = { from: address, to, value, validAfter: 0n, validBefore, nonce }
     const primaryType = 'TransferWithAuthorization'
     const signature = await key.signTypedData({ domain, types: transferTypes, primaryType, message })
-    const shown = { ...message, value: `${value}`, validAfter: '0', validBefore: `${validBefore}` }
-    return { message, signature, shown }
+    const authorization = { ...message, value: `${value}`, validAfter: '0', validBefore: `${validBefore}` }
+    return { message, signature, shown: authorization }
   }
   const interfere = async (race: Race, nonce: Hex) => {
     if (race === 'none') return
@@ -265,8 +265,8 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
     address,
     relay: async (caller, { race }) => {
       const nonce = generatePrivateKey()
-      const { shown, signature } = await sign(await addressOf(caller), 2_000_000n, nonce)
-      const body = { token: 'USDC', authorization: { ...shown, signature } }
+      const { shown: authorization, signature } = await sign(await addressOf(caller), 2_000_000n, nonce)
+      const body = { token: 'USDC', authorization: { ...authorization, signature } }
       const [relayed] = await Promise.all([
         caller.ask('POST', '/api/transfers/gasless', body, { 'idempotency-key': nonce }),
         interfere(race, nonce),
@@ -275,12 +275,12 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
     },
     buyQuote: async ({ race }) => {
       const nonce = generatePrivateKey()
-      const { shown, signature } = await sign(stableTokens.payTo, 10_000n, nonce)
-      const payload = { signature, authorization: shown }
+      const { shown: authorization, signature } = await sign(stableTokens.payTo, 10_000n, nonce)
+      const payload = { signature, authorization: authorization }
       const envelope = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
       const headers = { 'x-payment': Buffer.from(JSON.stringify(envelope)).toString('base64') }
-      const asked = askJson(origin, 'GET', quote, { headers })
-      return (await Promise.all([asked, interfere(race, nonce)]))[0]
+      const purchase = askJson(origin, 'GET', quote, { headers })
+      return (await Promise.all([purchase, interfere(race, nonce)]))[0]
     },
   }
 }

@@ -1,4 +1,6 @@
-/** A person becomes known: partly over REST, the rest by their agent over MCP, and then invests more than before. */
+/**
+ * Identity verification: some data over REST, the rest by an agent over MCP; verification raises the investing limit.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from './gateway.ts'
@@ -38,7 +40,7 @@ describe('identity verification', () => {
   const order = (notional: string) =>
     person.ask('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', notional })
 
-  it('is asked for above what anybody may spend, and then lets more through', async () => {
+  it('is required above the unverified limit, and then allows larger orders', async () => {
     const { body: wallet } = await person.ask('GET', '/api/banking')
     expect(wallet).toHaveProperty('accounts')
     expect(await order('11')).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
@@ -62,13 +64,13 @@ describe('identity verification', () => {
       .toBe('approved')
     const { body: session } = await person.ask('GET', '/api/auth/session')
     expect(session.account).toMatchObject({ kycLevel: 'basic' })
-    // Known now, and without a cent: that is all that stands in the way.
+    // Verified, but without cash: funds are the only remaining obstacle.
     expect(await order('11')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
     expect(await order('101')).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
     expect(gateway.output()).not.toContain('Chiyoda')
   }, 60_000)
 
-  it('is forgotten when its person asks', async () => {
+  it('is erased at the person’s request', async () => {
     expect(await person.ask('DELETE', '/api/compliance/personal-data')).toMatchObject({
       status: 200,
       body: { erased: true },

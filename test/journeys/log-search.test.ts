@@ -1,6 +1,7 @@
 /**
- * No secret and nothing personal is in the log, at its most talkative, of a journey through all that has any: every request
- * and answer is watched, what is secret in it is kept, and the log, the problems and the redirects are searched for it.
+ * Searches the log at its most verbose level, the problems and the redirects for secrets and personal data, after a
+ * journey through every operation that handles them: each request and answer is watched, and each secret in it is
+ * remembered.
  */
 import { createPrivateKey } from 'node:crypto'
 import {
@@ -36,14 +37,14 @@ const applicant = {
 const document = { type: 'passport', country: 'DE', reference: 'C01X00T47QZ' }
 const beneficiary = { name: 'Balthasar Zyx', country: 'FR' }
 
-/** By what is found in it, a watched text is named in a failure. */
+/** Labels of watched texts, for failure messages. */
 const secrets = new Map<string, string>()
 const problems: string[] = []
 const keep = (name: string, value: unknown) => {
   if (typeof value === 'string' && value.length >= 6) secrets.set(value, name)
 }
 
-/** Members that are secret wherever they stand. */
+/** Members that are secret in any object. */
 const secretMembers = new Set([
   ...['sessionToken', 'key', 'privateKey', 'otpauthUri', 'recoveryCode', 'code', 'signature', 'demoApiKey'],
   ...['lithicWebhookSecret', 'bridgeWebhookPrivateKey', 'access_token', 'refresh_token', 'code_verifier'],
@@ -74,7 +75,7 @@ function learn(value: unknown, name = ''): void {
 function learnText(text: string): void {
   try {
     const value: unknown = JSON.parse(text)
-    // A problem's code is no secret.
+    // A problem's `code` is public.
     if (!z.looseObject({ type: z.string(), requestId: z.string() }).safeParse(value).success) learn(value)
   } catch {
     learn(Object.fromEntries(new URLSearchParams(text)))
@@ -82,7 +83,7 @@ function learnText(text: string): void {
 }
 
 const bare = globalThis.fetch
-/** The test's own eyes: sees what any client of it sends and is told. */
+/** A `fetch` that records the secrets of every request and answer. */
 const watching: typeof fetch = async (input, init) => {
   const request = new Request(input, init)
   for (const name of secretHeaders) {
@@ -118,10 +119,10 @@ afterAll(async () => {
   await gateway?.stop()
 })
 
-const ask = (method: string, path: string, how: Parameters<typeof askJson>[3] = {}) =>
+const callApi = (method: string, path: string, how: Parameters<typeof askJson>[3] = {}) =>
   askJson(gateway.origin, method, path, how)
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-  ask('POST', path, { body, headers })
+  callApi('POST', path, { body, headers })
 
 async function passkeys() {
   const device = newAuthenticator(page)
@@ -130,7 +131,7 @@ async function passkeys() {
     const credential = action === 'register' ? device.create(body.publicKey) : device.get(body.publicKey)
     const { status } = await post('/api/auth/webauthn', { action, challengeId: body.challengeId, credential })
     expect(status).toBe(200)
-    // A second time it is refused.
+    // Rejected the second time.
     await post('/api/auth/webauthn', { action, challengeId: body.challengeId, credential })
   }
 }
@@ -138,7 +139,7 @@ async function passkeys() {
 async function codes(): Promise<Person> {
   const person = await signInByEmail(gateway.origin, email)
   await post('/api/auth/otp/start', { channel: 'sms', destination: phone })
-  await ask('GET', '/sandbox/outbox')
+  await callApi('GET', '/sandbox/outbox')
   await post('/api/auth/otp/verify', { challengeId: 'no', code: '918273' })
   await post('/api/auth/recovery/start', { channel: 'email', destination: email })
   keep('second factor', await enrollMfa(person))
@@ -157,7 +158,7 @@ async function keysAndTransfers(owner: Person) {
   const transfer = {
     destination: `0x${'1'.repeat(40)}`,
     amount: '1',
-    signature: 'an authorization of somebody’s',
+    signature: 'an authorization',
   }
   const bearer = { authorization: `Bearer ${key}` }
   await post('/api/wallets/transfer', transfer, bearer)
@@ -175,7 +176,7 @@ async function keysAndTransfers(owner: Person) {
   return key
 }
 
-/** Credentials where they do not belong. */
+/** Sends credentials in places where they do not belong. */
 async function misplaced(key: string, { token }: Person) {
   for (const secret of [key, token])
     for (const target of [
@@ -193,8 +194,8 @@ async function misplaced(key: string, { token }: Person) {
     { cookie: `bursar_session=${token}; bursar_session=${token}` },
     { 'x-request-id': key.slice(0, 100), cookie: `bursar_session=${token}` },
   ])
-    await ask('GET', '/api/wallets', { headers })
-  await ask('DELETE', `/api/developer/keys/${key}`, { headers: { authorization: `Bearer ${token}` } })
+    await callApi('GET', '/api/wallets', { headers })
+  await callApi('DELETE', `/api/developer/keys/${key}`, { headers: { authorization: `Bearer ${token}` } })
   await post('/api/auth/otp/verify', { challengeId: token, code: key })
   for (const body of [`{"key":"${key}"`, `{"${key}":1}`, `{"vote":"${key}","page":"${token}"}`])
     await fetch(`${gateway.origin}/api/docs/feedback`, {
@@ -218,9 +219,9 @@ async function compliance(person: Person) {
 }
 
 async function webhooks(owner: Person) {
-  const { body: told } = await ask('GET', '/sandbox/credentials')
-  const secret = z.string().parse(told.lithicWebhookSecret)
-  const key = createPrivateKey(z.string().parse(told.bridgeWebhookPrivateKey))
+  const { body: answerText } = await callApi('GET', '/sandbox/credentials')
+  const secret = z.string().parse(answerText.lithicWebhookSecret)
+  const key = createPrivateKey(z.string().parse(answerText.bridgeWebhookPrivateKey))
   const { body: listed } = await owner.ask('GET', '/api/cards')
   const [card] = z.array(z.looseObject({ id: z.string() })).parse(listed.cards)
   const body = JSON.stringify({
@@ -248,7 +249,7 @@ async function webhooks(owner: Person) {
 }
 
 async function payments() {
-  const { body } = await ask('GET', '/sandbox/credentials')
+  const { body } = await callApi('GET', '/sandbox/credentials')
   const { payer } = z
     .object({ payer: z.object({ privateKey: z.templateLiteral(['0x', z.string()]) }) })
     .parse(body)
@@ -261,7 +262,7 @@ async function payments() {
 async function oauth(owner: Person) {
   const issuer = `${gateway.origin}/oauth`
   const metadata = await discoverAuthorizationServerMetadata(issuer)
-  if (metadata === undefined) throw new Error('no metadata of the authorization server')
+  if (metadata === undefined) throw new Error('the authorization server has no metadata')
   const clientInformation = await registerClient(issuer, {
     metadata,
     clientMetadata: {
@@ -286,7 +287,7 @@ async function oauth(owner: Person) {
   const exchange = { ...known, authorizationCode, codeVerifier, redirectUri: REDIRECT }
   const tokens = await exchangeAuthorization(issuer, exchange)
   const refreshed = await refreshAuthorization(issuer, { ...known, refreshToken: tokens.refresh_token ?? '' })
-  // A code that was used, and a token that was: both end the grant.
+  // A replayed code and a replayed token: each ends the grant.
   await exchangeAuthorization(issuer, exchange).catch(() => undefined)
   await fetch(`${gateway.origin}/mcp`, {
     method: 'POST',
@@ -296,10 +297,10 @@ async function oauth(owner: Person) {
   expect(tokens.access_token.length).toBeGreaterThan(20)
 }
 
-/** The ways in which a text could stand in another. */
+/** The encodings in which a text may appear in another. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  // Base64 of a longer text holds it at one of three offsets, but for what the neighbours decide.
+  // Base64 of a longer text contains it at one of three offsets, except for the characters that its neighbours affect.
   const encoded = [0, 1, 2].map((offset) =>
     Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
@@ -332,13 +333,13 @@ const found = (text: string) => {
   )
 }
 
-it('has no secret and nothing personal in the log, in problems or at places that it sends to', {
+it('contains no secret or personal data in the log, in problems or in redirects', {
   timeout: 120_000,
 }, async () => {
   for (const [name, value] of Object.entries({ ...applicant, ...document, ...beneficiary })) keep(name, value)
   keep('email', email)
   keep('phone', phone)
-  // Said of it in public.
+  // Public by design.
   for (const word of ['passport', 'DE']) secrets.delete(word)
   const owner = await newGuest(gateway.origin)
   await passkeys()
@@ -350,7 +351,7 @@ it('has no secret and nothing personal in the log, in problems or at places that
   await payments()
   await oauth(owner)
   await person.ask('POST', '/api/security/lock', {})
-  await ask('GET', '/api/wallets', { headers: { authorization: `Bearer ${person.token}` } })
+  await callApi('GET', '/api/wallets', { headers: { authorization: `Bearer ${person.token}` } })
   expect(secrets.size).toBeGreaterThan(60)
   expect(problems.length).toBeGreaterThan(25)
 

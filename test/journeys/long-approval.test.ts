@@ -1,4 +1,4 @@
-/** An approval that its owner takes longer than a day for: the agent's idempotency key still names it. */
+/** An approval that stays open for more than a day: the agent's idempotency key still refers to it. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { sweepIdempotency } from '../../src/spending/idempotency.ts'
@@ -9,7 +9,7 @@ import { askJson, newGuest } from './people.ts'
 const HOUR = 3600
 
 overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
-  it('keeps the idempotency key of its call for as long as it is open', async () => {
+  it('keeps the idempotency key of its call while it is open', async () => {
     const owner = await newGuest(gateway().origin)
     const { body: key } = await owner.ask('POST', '/api/developer/keys', {
       name: 'Payer',
@@ -26,8 +26,8 @@ overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
         body: { destination: `0x${'1'.repeat(40)}`, amount: '10', signature: 'x' },
         headers: { authorization: `Bearer ${z.string().parse(key.key)}`, 'idempotency-key': 'rent' },
       })
-    const { body: asked } = await pay()
-    expect(asked.code).toBe('approval_required')
+    const { body: pendingCall } = await pay()
+    expect(pendingCall.code).toBe('approval_required')
     pass(25 * HOUR)
     const url = databaseUrl()
     if (url !== null) {
@@ -36,9 +36,9 @@ overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
       await database.close()
     }
     const { body: again } = await pay()
-    expect([again.code, again.approvalId]).toEqual(['approval_required', asked.approvalId])
+    expect([again.code, again.approvalId]).toEqual(['approval_required', pendingCall.approvalId])
     pass(24 * HOUR)
     const { body: late } = await pay()
-    expect([late.code, late.approvalId]).not.toEqual(['approval_required', asked.approvalId])
+    expect([late.code, late.approvalId]).not.toEqual(['approval_required', pendingCall.approvalId])
   })
 })

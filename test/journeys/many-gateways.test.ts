@@ -27,7 +27,7 @@ const wallet = z.object({
 })
 const answer = z.looseObject({ code: z.string().optional(), transferId: z.string().optional() })
 
-/** What came of one request. `lost`: the connection broke. */
+/** Result of one request. `lost`: the connection broke. */
 type Outcome = { readonly status: number | 'lost'; readonly body: z.output<typeof answer> }
 
 describe.skipIf(testServerUrl === undefined)('several gateways on one database', () => {
@@ -97,8 +97,8 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
       return { status: 'lost', body: {} }
     }
   }
-  /** Repeats a request for as long as its first call runs. */
-  const patiently = async (request: () => Promise<Outcome>): Promise<Outcome> => {
+  /** Repeats a request while its first call is still running. */
+  const untilAnswered = async (request: () => Promise<Outcome>): Promise<Outcome> => {
     for (let attempt = 0; attempt < 60; attempt += 1) {
       const outcome = await request()
       if (outcome.body.code !== 'idempotency_in_progress') return outcome
@@ -106,7 +106,7 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     }
     throw new Error('the first call never ended')
   }
-  /** So many requests, by {@link CLIENTS} clients that each wait for their answer. */
+  /** Sends this many requests by {@link CLIENTS} clients, each waiting for its answer. */
   const load = async (count: number, request: (index: number) => Promise<Outcome>): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
     let next = 0
@@ -138,8 +138,8 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     })
     return { amount, held, onChain }
   }
-  /** Waits until every spend of an account has ended, and answers how many ended in which way. */
-  const endsOf = async (accountId: string) => {
+  /** Waits until every spend of an account is final, and returns the count of each outcome. */
+  const outcomesOf = async (accountId: string) => {
     for (let attempt = 0; attempt < 120; attempt += 1) {
       const rows = await database.kysely
         .selectFrom('reservation')
@@ -159,22 +159,22 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     const key = await keyOf(person, '1')
     const outcomes = await load(1_000, (index) => send(index, key, '0.007', `budget-${index}`))
     expect(tally(outcomes)).toEqual({ 200: 142, '403 policy_denied': 858 })
-    expect(await endsOf(person.accountId)).toEqual({ settled: 142 })
+    expect(await outcomesOf(person.accountId)).toEqual({ settled: 142 })
     expect(await walletOf(person)).toEqual({ amount: '999.006', held: '0', onChain: 999_006_000n })
   }, 90_000)
 
-  it('answer one idempotency key that comes 40 times with one transfer', async () => {
+  it('answer 40 requests with one idempotency key with one transfer', async () => {
     const person = await newGuest(originOf(0))
     const key = await keyOf(person, '1')
     const outcomes = await Promise.all(
-      Array.from({ length: 40 }, (_, index) => patiently(() => send(index, key, '0.5', 'once'))),
+      Array.from({ length: 40 }, (_, index) => untilAnswered(() => send(index, key, '0.5', 'once'))),
     )
     expect(tally(outcomes)).toEqual({ 200: 40 })
     expect(new Set(outcomes.map(({ body }) => body.transferId)).size).toBe(1)
     expect(await walletOf(person)).toMatchObject({ amount: '999.5', held: '0' })
   }, 60_000)
 
-  it('hold one cap of the owner over ten keys, and a lower one from the next spend on', async () => {
+  it('enforce one owner cap over ten keys, and a lowered cap from the next spend on', async () => {
     const person = await newGuest(originOf(0))
     const keys = await Promise.all(Array.from({ length: 10 }, () => keyOf(person, '1')))
     await capAccount(database, person.accountId, 100_000n)
@@ -200,19 +200,19 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     if (victim?.process.signalCode === null) await once(victim.process, 'exit')
     const first = await outcomes
     expect(first.some(({ status }) => status === 'lost')).toBe(true)
-    await endsOf(person.accountId)
+    await outcomesOf(person.accountId)
     gateways[GATEWAYS - 1] = await startGateway(env)
 
-    // Whoever was told nothing asks again, with the same keys and at every gateway.
-    const second = await load(400, (index) => patiently(() => ofLoad(index)))
+    // Requests that lost their answer are repeated, with the same keys and at every gateway.
+    const second = await load(400, (index) => untilAnswered(() => ofLoad(index)))
     const counts = tally(second)
     expect(Object.keys(counts).filter((name) => !/^(200|403 policy_denied|503 .*)$/.test(name))).toEqual([])
-    const ends = await endsOf(person.accountId)
+    const ends = await outcomesOf(person.accountId)
     const settled = BigInt(ends.settled ?? 0)
     expect(settled <= 142n).toBe(true)
-    const told = second.flatMap(({ status, body }) => (status === 200 ? [body.transferId] : []))
-    expect(new Set(told).size).toBe(told.length)
-    expect(BigInt(told.length)).toBe(settled)
+    const answered = second.flatMap(({ status, body }) => (status === 200 ? [body.transferId] : []))
+    expect(new Set(answered).size).toBe(answered.length)
+    expect(BigInt(answered.length)).toBe(settled)
     const left = 1_000_000_000n - settled * 7_000n
     const { held, onChain } = await walletOf(person)
     expect({ held, onChain }).toEqual({ held: '0', onChain: left })

@@ -1,4 +1,6 @@
-/** The money path end to end, with real clients only: guest, agent, policy, chain, and a stranger who buys a quote. */
+/**
+ * The money path end to end, with real clients only: guest, agent, policy, chain, and an anonymous buyer of a quote.
+ */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { x402Client } from '@x402/core/client'
@@ -109,7 +111,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
         fetch: agent.fetchLike,
       })
-      // The SDK's transport types its optional members without `undefined`; the value is the SDK's own.
+      // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
       await client.connect(transport as Parameters<Client['connect']>[0])
       return client
     }
@@ -156,7 +158,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       expect(response.status).toBe(200)
     })
 
-    it('lets the agent transfer 5 and 5, and denies the third over REST and MCP alike', async () => {
+    it('permits two transfers of 5, and denies the third over REST and MCP', async () => {
       for (const key of ['first', 'second']) {
         const response = await transfer('5', key)
         expect(await response.json()).toMatchObject({
@@ -210,7 +212,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       expect(await onChain(DESTINATION)).toBe(12_000_000n)
     })
 
-    it('shows a key only the tools that its scopes allow', async () => {
+    it('lists only the tools that a key’s scopes allow', async () => {
       const client = await mcpClient()
       const { tools } = await client.listTools()
       expect(tools.map(({ name }) => name).sort()).toEqual([
@@ -278,7 +280,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       await client.close()
     })
 
-    it('says controls_unavailable, and sells nothing, while the rail controls cannot be read', async () => {
+    it('answers controls_unavailable, and sells nothing, while the rail controls cannot be read', async () => {
       const blind = await startGateway({
         ...env,
         RAIL_CONTROLS_URL: 'http://127.0.0.1:9/controls',
@@ -294,7 +296,7 @@ describe.each(worlds)('the money path on $name', ({ isReal, isThere }) => {
       }
     })
 
-    it('ends within 10 s of SIGTERM', async () => {
+    it('stops within 10 s of SIGTERM', async () => {
       expect(await gateway.stop()).toBe(0)
     })
   })

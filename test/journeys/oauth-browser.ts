@@ -1,7 +1,6 @@
-/** A browser without a screen: follows redirects on our own host, keeps cookies, and answers the consent page. */
+/** Headless browser: follows redirects on our own host, keeps cookies, and submits the consent page. */
 import { z } from 'zod'
 
-/** What the owner decides. */
 export interface ConsentDecision {
   readonly decision: 'approve' | 'deny'
   readonly scopes?: readonly string[]
@@ -9,26 +8,25 @@ export interface ConsentDecision {
   readonly keepEarlier?: boolean
 }
 
-/** A browser of somebody who is signed in. */
+/** Browser of a signed-in person. */
 export interface OAuthBrowser {
-  /** Opens an authorization URL and decides. @returns where the client is sent back to. */
+  /** Opens an authorization URL and decides. @returns the redirect to the client. */
   authorize(url: URL, decision: ConsentDecision): Promise<URL>
-  /** Opens an authorization URL. @returns the consent page, as it is shown. */
+  /** Opens an authorization URL. @returns the consent page. */
   begin(url: URL): Promise<{ url: URL; page: string }>
-  /** Posts a decision to a consent page, signed in as somebody else where a token says so. */
+  /** Posts a decision to a consent page. @param token session of another person, if not the browser's own. */
   decide(
     url: URL,
     decision: object,
     token?: string,
   ): Promise<{ status: number; body: Record<string, unknown> }>
-  /** Opens a page of ours. */
   open(url: string): Promise<Response>
 }
 
-/** A browser with a session cookie. @param origin of the gateway's pages. */
+/** Creates a browser with a session cookie. @param origin of the gateway's pages. */
 export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrowser {
   const jar = new Map([['bursar_session', sessionToken]])
-  const ask = async (url: string, init: RequestInit = {}): Promise<Response> => {
+  const send = async (url: string, init: RequestInit = {}): Promise<Response> => {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, {
       ...init,
@@ -46,12 +44,12 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     }
     return response
   }
-  /** Follows our own redirects. @returns the last URL that was asked, or the first that is somebody else's. */
+  /** Follows redirects on our own host. @returns the last URL requested, or the first one on another host. */
   const follow = async (start: string): Promise<{ url: URL; response: Response | null }> => {
     let url = new URL(start)
     for (let hop = 0; hop < 10; hop += 1) {
       if (url.port !== new URL(origin).port) return { url, response: null }
-      const response = await ask(url.href)
+      const response = await send(url.href)
       const location = response.headers.get('location')
       if (location === null) return { url, response }
       url = new URL(location, url)
@@ -67,7 +65,7 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
   }
   const decide: OAuthBrowser['decide'] = async (url, decision, token) => {
     if (token !== undefined) jar.set('bursar_session', token)
-    const response = await ask(url.href, {
+    const response = await send(url.href, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(decision),
@@ -75,7 +73,7 @@ export function newOAuthBrowser(origin: string, sessionToken: string): OAuthBrow
     return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
   }
   return {
-    open: (url) => ask(url),
+    open: (url) => send(url),
     begin,
     decide,
     async authorize(start, decision) {

@@ -1,4 +1,7 @@
-/** An MCP client that nobody knows: it finds out who lets it in, registers, is let in by the owner, and spends within a policy. */
+/**
+ * An MCP client without prior registration: it discovers the authorization server, registers, is authorized by the
+ * owner, and spends within a policy.
+ */
 
 import {
   discoverAuthorizationServerMetadata,
@@ -17,7 +20,7 @@ import { newOAuthBrowser } from './oauth-browser.ts'
 import { askJson, newGuest, type Person } from './people.ts'
 
 const REDIRECT = 'http://127.0.0.1:39999/callback'
-const stranger = '0x000000000000000000000000000000000000dEaD'
+const payeeAddress = '0x000000000000000000000000000000000000dEaD'
 const policy = {
   perTransaction: { max: '5' },
   dailyBudget: { max: '20' },
@@ -41,7 +44,7 @@ describe('an MCP client over OAuth', () => {
   let owner: Person
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
-    // Browsers are shown pages where passkeys work.
+    // Browsers get the pages on the origin where passkeys work.
     page = gateway.origin.replace('127.0.0.1', 'localhost')
     owner = await newGuest(gateway.origin)
   }, 60_000)
@@ -60,7 +63,7 @@ describe('an MCP client over OAuth', () => {
     const resource = await discoverOAuthProtectedResourceMetadata(mcp, { resourceMetadataUrl })
     const [issuer = ''] = resource.authorization_servers ?? []
     const metadata = await discoverAuthorizationServerMetadata(issuer)
-    if (metadata === undefined) throw new Error('no metadata of the authorization server')
+    if (metadata === undefined) throw new Error('the authorization server has no metadata')
     return { resource, issuer, metadata }
   }
   const register = async (origin = gateway.origin) => {
@@ -81,13 +84,17 @@ describe('an MCP client over OAuth', () => {
   const begin = ({ issuer, ...known }: Registered, scope: string) =>
     startAuthorization(issuer, { ...known, redirectUrl: REDIRECT, scope, state: 'xyz' })
   const browser = () => newOAuthBrowser(page, owner.token)
-  const letIn = async (scopes: readonly string[], asked: string, origin = gateway.origin) =>
-    letInAgain(await register(origin), { scopes, asked })
-  const letInAgain = async (
+  const authorize = async (scopes: readonly string[], requestedScope: string, origin = gateway.origin) =>
+    authorizeAgain(await register(origin), { scopes, requestedScope })
+  const authorizeAgain = async (
     registered: Registered,
-    { scopes, asked, ...more }: { scopes: readonly string[]; asked: string; keepEarlier?: boolean },
+    {
+      scopes,
+      requestedScope,
+      ...more
+    }: { scopes: readonly string[]; requestedScope: string; keepEarlier?: boolean },
   ) => {
-    const { authorizationUrl, codeVerifier } = await begin(registered, asked)
+    const { authorizationUrl, codeVerifier } = await begin(registered, requestedScope)
     const back = await browser().authorize(authorizationUrl, {
       decision: 'approve',
       scopes,
@@ -124,7 +131,7 @@ describe('an MCP client over OAuth', () => {
     }
   }
 
-  it('says who lets clients in, and what they may ask for', async () => {
+  it('discovers the authorization server and the supported scopes', async () => {
     const { resource, issuer, metadata } = await discover()
     expect(resource).toMatchObject({
       resource: `${gateway.origin}/mcp`,
@@ -144,20 +151,20 @@ describe('an MCP client over OAuth', () => {
     expect(metadata.scopes_supported).toContain('wallets:transfer')
   })
 
-  it('is let in by any name of this machine, which all are one resource', async () => {
+  it('is authorized under any local name of the gateway, which are one resource', async () => {
     expect((await discover(page)).resource.resource).toBe(`${page}/mcp`)
-    const { tokens } = await letIn(['wallets:read'], 'wallets:read', page)
+    const { tokens } = await authorize(['wallets:read'], 'wallets:read', page)
     for (const origin of [page, gateway.origin]) {
       const client = await connect(tokens.access_token, origin)
       expect((await call(client, 'wallets_get', {})).isError).toBe(false)
     }
   })
 
-  it('loses what it was granted before when it is granted anew, unless its owner says otherwise', async () => {
+  it('loses its earlier grant when it is granted anew, unless its owner keeps it', async () => {
     const registered = await register()
     const again = (more: { keepEarlier?: boolean } = {}) =>
-      letInAgain(registered, { scopes: ['wallets:read'], asked: 'wallets:read', ...more })
-    const works = async ({ tokens }: Awaited<ReturnType<typeof letIn>>) => {
+      authorizeAgain(registered, { scopes: ['wallets:read'], requestedScope: 'wallets:read', ...more })
+    const works = async ({ tokens }: Awaited<ReturnType<typeof authorize>>) => {
       const { status } = await fetch(`${gateway.origin}/mcp`, {
         method: 'POST',
         headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
@@ -183,24 +190,26 @@ describe('an MCP client over OAuth', () => {
     expect([await works(second), await works(third)]).toEqual([true, true])
   })
 
-  it('is asked for on a page that ticks nothing that changes anything, and tells what presets allow', async () => {
+  it('gets a consent page that preselects no changing scope, and describes what presets allow', async () => {
     const registered = await register()
-    const asked = 'wallets:read banking:write compliance:write wallets:transfer'
-    const { authorizationUrl } = await begin(registered, asked)
-    const { page: shown } = await browser().begin(authorizationUrl)
+    const requestedScope = 'wallets:read banking:write compliance:write wallets:transfer'
+    const { authorizationUrl } = await begin(registered, requestedScope)
+    const { page: consentPage } = await browser().begin(authorizationUrl)
     const box = (scope: string) =>
-      new RegExp(`<input type="checkbox" name="scope" value="${scope}"[^>]*>`).exec(shown)?.[0]
+      new RegExp(`<input type="checkbox" name="scope" value="${scope}"[^>]*>`).exec(consentPage)?.[0]
     expect(box('wallets:read')).toContain('checked')
     for (const scope of ['banking:write', 'compliance:write', 'wallets:transfer'])
       expect([scope, box(scope)]).toEqual([scope, expect.not.stringContaining('checked')])
-    const seen = shown.slice(shown.indexOf('It may see'), shown.indexOf('It may change'))
+    const seen = consentPage.slice(consentPage.indexOf('It may see'), consentPage.indexOf('It may change'))
     expect(seen).not.toContain('write')
-    expect(shown).toMatch(/The name is its own claim: nobody has checked it\.[\s\S]+It lasts a year at most/)
-    expect(shown).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
+    expect(consentPage).toMatch(
+      /The name is its own claim: nobody has checked it\.[\s\S]+It lasts a year at most/,
+    )
+    expect(consentPage).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
   })
 
-  it('gets the scopes that its owner ticked, spends within the policy, and waits for approval above it', async () => {
-    const { tokens } = await letIn(
+  it('gets the ticked scopes, spends within the policy, and waits for approval above it', async () => {
+    const { tokens } = await authorize(
       ['wallets:read', 'wallets:transfer'],
       'wallets:read wallets:transfer cards:read',
     )
@@ -211,7 +220,7 @@ describe('an MCP client over OAuth', () => {
     expect((await call(client, 'wallets_get', {})).isError).toBe(false)
     const pay = (amount: string, key: string) =>
       call(client, 'wallets_transfer', {
-        destination: stranger,
+        destination: payeeAddress,
         amount,
         signature: 'sandbox',
         idempotency_key: key,
@@ -228,8 +237,8 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
-  it('is told what is missing by a challenge, and is a key that its owner can pause and revoke', async () => {
-    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+  it('gets the missing scope in a challenge, and is listed as a key that its owner can revoke', async () => {
+    const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read')
     const client = await connect(tokens.access_token)
     const refused = await fetch(`${gateway.origin}/mcp`, {
       method: 'POST',
@@ -260,8 +269,8 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
-  it('refreshes by rotation, and a token that is revoked ends its key', async () => {
-    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read offline_access')
+  it('rotates refresh tokens, and loses its key when a token is revoked', async () => {
+    const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read offline_access')
     const refresh = (refreshToken = '') =>
       refreshAuthorization(registered.issuer, { ...registered, refreshToken })
     const fresh = await refresh(tokens.refresh_token)
@@ -281,18 +290,18 @@ describe('an MCP client over OAuth', () => {
     await client.close()
   })
 
-  it('ends with a refresh token that is shown again after it was replaced', async () => {
-    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read offline_access')
+  it('loses its key when a replaced refresh token is replayed', async () => {
+    const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read offline_access')
     const refresh = (refreshToken = '') =>
       refreshAuthorization(registered.issuer, { ...registered, refreshToken })
     const fresh = await refresh(tokens.refresh_token)
     await expect(refresh(tokens.refresh_token)).rejects.toThrow()
-    // Either of the two may be a thief: what both have ends.
+    // Either holder may be a thief, so both lose access.
     await expect(refresh(fresh.refresh_token)).rejects.toThrow()
     await expect(connect(fresh.access_token)).rejects.toThrow()
   })
 
-  it('is given a token for nothing but a code or a refresh token, and shows its secret where it has one', async () => {
+  it('gets tokens only for a code or a refresh token, and needs its secret if it has one', async () => {
     const token = async (form: Record<string, string>, headers: Record<string, string> = {}) => {
       const body = new URLSearchParams(form)
       const response = await fetch(`${gateway.origin}/oauth/token`, { method: 'POST', body, headers })
@@ -306,20 +315,20 @@ describe('an MCP client over OAuth', () => {
         'unsupported_grant_type',
       ])
     const { body: secret } = await registration({ token_endpoint_auth_method: 'client_secret_basic' })
-    const shown = (password: string) => ({
+    const consentPage = (password: string) => ({
       authorization: `Basic ${Buffer.from(`${String(secret.client_id)}:${password}`).toString('base64')}`,
     })
     const grant = { grant_type: 'authorization_code', code: 'x', redirect_uri: REDIRECT, code_verifier: 'x' }
     const withoutSecret = { ...grant, client_id: String(secret.client_id) }
     expect(await token(withoutSecret)).toEqual([401, 'invalid_client'])
-    expect(await token(grant, shown('wrong'))).toEqual([401, 'invalid_client'])
-    expect(await token(grant, shown(String(secret.client_secret)))).toEqual([400, 'invalid_grant'])
+    expect(await token(grant, consentPage('wrong'))).toEqual([401, 'invalid_client'])
+    expect(await token(grant, consentPage(String(secret.client_secret)))).toEqual([400, 'invalid_grant'])
   })
 
-  it('gives a code out once, to who has its verifier, for our resource, back to where the client said', async () => {
-    const { exchange, tokens } = await letIn(['wallets:read'], 'wallets:read')
+  it('redeems a code once, with its verifier, for our resource and redirect URI only', async () => {
+    const { exchange, tokens } = await authorize(['wallets:read'], 'wallets:read')
     await expect(exchange()).rejects.toThrow()
-    // A code that is shown twice may have been stolen: what it gave out ends too.
+    // A replayed code may have been stolen: its tokens are revoked too.
     const after = await fetch(`${gateway.origin}/mcp`, {
       method: 'POST',
       headers: { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/json' },
@@ -341,7 +350,7 @@ describe('an MCP client over OAuth', () => {
     await expect(altered('resource', 'https://evil.example/mcp')).rejects.toThrow()
   })
 
-  it('is not let in where the owner says no, by a page of another site, or on somebody else’s request', async () => {
+  it('is not authorized by a denial, by a cross-site post, or on another client’s request', async () => {
     const registered = await register()
     const { authorizationUrl } = await begin(registered, 'wallets:read')
     const back = await browser().authorize(authorizationUrl, { decision: 'deny' })
@@ -357,8 +366,8 @@ describe('an MCP client over OAuth', () => {
     await expect(unsigned.authorize(authorizationUrl, { decision: 'deny' })).rejects.toThrow('/sign-in?next=')
   })
 
-  it('cannot use its token at REST, nor a session at MCP', async () => {
-    const { tokens } = await letIn(['wallets:read'], 'wallets:read')
+  it('cannot use its token on REST, nor a session on MCP', async () => {
+    const { tokens } = await authorize(['wallets:read'], 'wallets:read')
     const rest = await askJson(gateway.origin, 'GET', '/api/wallets', {
       headers: { authorization: `Bearer ${tokens.access_token}` },
     })
@@ -380,7 +389,7 @@ describe('an MCP client over OAuth', () => {
       },
     })
 
-  it('may have people sent back over https, to loopback at any port, and to an application of its own', async () => {
+  it('may redirect to https, to loopback at any port, and to a private-use scheme', async () => {
     for (const uri of [
       'http://evil.example/callback',
       'https://user:secret@app.example/callback',
@@ -408,7 +417,7 @@ describe('an MCP client over OAuth', () => {
     expect(back.port).toBe('40123')
   })
 
-  it('is told so where it sends what nothing can hold', async () => {
+  it('gets a 400 for texts that cannot be stored', async () => {
     for (const metadata of [
       { client_name: 'a\u0000b' },
       { client_name: 'a\ud800' },
@@ -419,8 +428,11 @@ describe('an MCP client over OAuth', () => {
     }
     const { authorizationUrl } = await begin(await register(), 'wallets:read')
     authorizationUrl.searchParams.set('state', 'a\u0000b')
-    const asked = await fetch(authorizationUrl.href.replace('127.0.0.1', 'localhost'))
-    expect([asked.status, await asked.json()]).toMatchObject([400, { error: 'invalid_request' }])
+    const requestedScope = await fetch(authorizationUrl.href.replace('127.0.0.1', 'localhost'))
+    expect([requestedScope.status, await requestedScope.json()]).toMatchObject([
+      400,
+      { error: 'invalid_request' },
+    ])
     const token = await fetch(`${gateway.origin}/oauth/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'a\0', client_id: 'b\0' }),
@@ -428,7 +440,7 @@ describe('an MCP client over OAuth', () => {
     expect([token.status, await token.json()]).toMatchObject([400, { error: 'invalid_request' }])
   })
 
-  it('is shown by what can be seen of its name', async () => {
+  it('is displayed by the visible characters of its name', async () => {
     const { body } = await registration({
       client_name: '\u202eknab ruoY\u2066\n\u200bBank',
       scope: undefined,
@@ -444,12 +456,12 @@ describe('an MCP client over OAuth', () => {
       scope: 'wallets:read',
     }))
       url.searchParams.set(name, value)
-    const { page: shown } = await browser().begin(url)
-    expect(shown).toContain('Allow “knab ruoY Bank”?')
-    expect(shown).not.toMatch(/[\u202e\u2066\u200b]/)
+    const { page: consentPage } = await browser().begin(url)
+    expect(consentPage).toContain('Allow “knab ruoY Bank”?')
+    expect(consentPage).not.toMatch(/[\u202e\u2066\u200b]/)
   })
 
-  it('gets one key for one request, however often and by whomever it is answered', async () => {
+  it('gets one key per request, regardless of repeated or competing decisions', async () => {
     const keys = async () =>
       z.array(z.unknown()).parse((await owner.ask('GET', '/api/agents/keys')).body.keys).length
     const before = await keys()
@@ -470,19 +482,19 @@ describe('an MCP client over OAuth', () => {
     expect(await keys()).toBe(before + 1)
   })
 
-  it('is not let in by whoever has signed in since the page was opened', async () => {
+  it('is not authorized by a person who signed in after the page was opened', async () => {
     const { authorizationUrl } = await begin(await register(), 'wallets:read')
     const own = browser()
-    const { url, page: shown } = await own.begin(authorizationUrl)
-    expect(shown).toContain(`data-account="${owner.accountId}"`)
+    const { url, page: consentPage } = await own.begin(authorizationUrl)
+    expect(consentPage).toContain(`data-account="${owner.accountId}"`)
     const yes = { decision: 'approve', scopes: ['wallets:read'], accountId: owner.accountId }
     const second = await newGuest(gateway.origin)
     expect((await own.decide(url, yes, second.token)).body).toMatchObject({ code: 'conflict' })
     expect((await own.decide(url, yes, owner.token)).status).toBe(200)
   })
 
-  it('can give its access token back, which ends the key too', async () => {
-    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+  it('can revoke its access token, which revokes the key too', async () => {
+    const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read')
     const revoke = (clientId: string) =>
       fetch(`${registered.issuer}/revoke`, {
         method: 'POST',
@@ -502,7 +514,7 @@ describe('an MCP client over OAuth', () => {
   })
 
   it.each([undefined, 'mcp', 'offline_access', 'openid profile', 'openid wallets:read cards:read'])(
-    'is let in once, by what its owner picks, where it asks for %s',
+    'is authorized once, for the scopes that its owner picks, when it requests %s',
     async (scope) => {
       const registered = await register()
       const { authorizationUrl, codeVerifier } = await begin(registered, 'wallets:read')
@@ -527,7 +539,7 @@ describe('an MCP client over OAuth', () => {
     },
   )
 
-  it('is given no key where nothing is allowed', async () => {
+  it('gets no key when no scope is allowed', async () => {
     const { authorizationUrl } = await begin(await register(), 'wallets:read')
     const own = browser()
     const { url } = await own.begin(authorizationUrl)
@@ -540,7 +552,7 @@ describe('an MCP client over OAuth', () => {
     expect((await own.decide(url, { decision: 'approve', scopes: ['wallets:read'] })).status).toBe(200)
   })
 
-  it('gets no secret that it cannot use, and may ask for anything where it registered nothing of ours', async () => {
+  it('gets no secret that it cannot use, and no scope limit when it registers only foreign scopes', async () => {
     const { status, body } = await registration({
       token_endpoint_auth_method: undefined,
       scope: 'openid profile',
@@ -552,8 +564,8 @@ describe('an MCP client over OAuth', () => {
     expect(secret.body).toMatchObject({ client_secret: expect.any(String) })
   })
 
-  it('keeps its refresh token where it names another resource, and a token that is over can be given back', async () => {
-    const { tokens, registered } = await letIn(['wallets:read'], 'wallets:read')
+  it('keeps its refresh token when it names another resource, and can revoke an expired token', async () => {
+    const { tokens, registered } = await authorize(['wallets:read'], 'wallets:read')
     const { refresh_token: refreshToken = '' } = tokens
     const wrong = await fetch(`${registered.issuer}/token`, {
       method: 'POST',
@@ -576,7 +588,7 @@ describe('an MCP client over OAuth', () => {
       })
     for (let times = 0; times < 2; times += 1) {
       expect((await revoke()).status).toBe(200)
-      // It ends with the answer, not after it.
+      // Revocation takes effect before the answer, not after it.
       await expect(connect(fresh.access_token)).rejects.toThrow()
     }
   })

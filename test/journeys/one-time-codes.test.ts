@@ -1,4 +1,4 @@
-/** People who come in by one-time codes, over real HTTP: new and known, by mail and phone, locked out and back in. */
+/** Sign-in by one-time codes over real HTTP: new and existing accounts, mail and phone, lockout and recovery. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
@@ -37,7 +37,6 @@ const outbox = z.strictObject({
 })
 const problem = z.object({ code: z.string(), retryAfter: z.int().optional() })
 
-/** A client of one gateway. */
 function clientOf(gateway: () => Gateway) {
   const api = (path: string, init: RequestInit = {}) => fetch(`${gateway().origin}${path}`, init)
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -48,7 +47,7 @@ function clientOf(gateway: () => Gateway) {
     })
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const messages = async () => outbox.parse(await (await api('/sandbox/outbox')).json()).messages
-  const ask = async (kind: 'otp' | 'recovery', destination: string) => {
+  const requestCode = async (kind: 'otp' | 'recovery', destination: string) => {
     const channel = destination.includes('@') ? 'email' : 'sms'
     const response = await post(`/api/auth/${kind}/start`, { channel, destination })
     expect(response.status).toBe(200)
@@ -59,10 +58,10 @@ function clientOf(gateway: () => Gateway) {
     post,
     bearer,
     messages,
-    ask,
-    /** Asks for a code and reads it in the outbox. */
+    requestCode,
+    /** Requests a code and reads it from the outbox. */
     codeFor: async (kind: 'otp' | 'recovery', destination: string) => {
-      const { challengeId } = await ask(kind, destination)
+      const { challengeId } = await requestCode(kind, destination)
       const message = (await messages()).find((sent) => sent.destination === destination)
       return { challengeId, code: message?.code ?? '' }
     },
@@ -80,7 +79,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
   describe.runIf(isThere)('', () => {
     let dropDatabase = async () => {}
     let gateway: Gateway
-    const { api, post, bearer, messages, ask, codeFor, show, statusOf } = clientOf(() => gateway)
+    const { api, post, bearer, messages, requestCode, codeFor, show, statusOf } = clientOf(() => gateway)
     let first: z.output<typeof session>
 
     beforeAll(async () => {
@@ -88,7 +87,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       if (isReal) {
         const database = await createTestDatabase(testServerUrl ?? '')
         dropDatabase = database.drop
-        // A database of Redis that no other test counts in.
+        // A Redis database that no other test counts in.
         const redis = new URL(redisUrl ?? '')
         redis.pathname = '/9'
         env = { DATABASE_URL: database.url, REDIS_URL: redis.href }
@@ -110,8 +109,8 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       await dropDatabase()
     })
 
-    it('a stranger signs in by mail and has a wallet and a cookie', async () => {
-      const { challengeId, resendAfter } = await ask('otp', mailbox)
+    it('sign in a new person by mail, with a wallet and a cookie', async () => {
+      const { challengeId, resendAfter } = await requestCode('otp', mailbox)
       expect(resendAfter).toBe(0)
       const [message] = await messages()
       expect(message).toMatchObject({ channel: 'email', destination: asSent })
@@ -124,7 +123,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect(await statusOf(first.sessionToken)).toBe(200)
     })
 
-    it('the same mailbox, written otherwise, reaches the same account', async () => {
+    it('reach the same account from a differently written address of the same mailbox', async () => {
       const given = await codeFor('otp', asSent)
       const again = session.parse(await (await show('otp', given)).json())
       expect(again.account.id).toBe(first.account.id)
@@ -132,7 +131,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect([used.status, problem.parse(await used.json()).code]).toEqual([401, 'unauthenticated'])
     })
 
-    it('a phone signs in, and is added to the account that asks for it', async () => {
+    it('sign in by phone, and add the phone to the account that requests it', async () => {
       const linked = await show(
         'otp',
         { ...(await codeFor('otp', '+4915123456789')), link: true },
@@ -145,7 +144,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       expect(sms?.text.split('\n').at(-1)).toBe(`@localhost #${sms?.code}`)
     })
 
-    it('another site’s page signs nobody in', async () => {
+    it('sign nobody in from another site’s page', async () => {
       const response = await show('otp', await codeFor('otp', mailbox.toLowerCase()), {
         origin: 'https://evil.example',
       })
@@ -155,7 +154,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       ])
     })
 
-    describe('wrong codes of a stranger', () => {
+    describe('wrong codes from unauthenticated callers', () => {
       it('lock neither the account nor its session, agent or API key', async () => {
         const agent = await newAgent()
         const grant = { name: 'Reports', scopes: ['wallets:read'] }
@@ -178,7 +177,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
         expect(right.status).toBe(200)
       })
 
-      it('are no bar to recovery, which ends the old sessions', async () => {
+      it('do not block recovery, which ends the old sessions', async () => {
         const response = await show('recovery', await codeFor('recovery', asSent))
         const recovered = session.parse(await response.json())
         expect(recovered.account.id).toBe(first.account.id)
@@ -187,7 +186,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       })
     })
 
-    it('a wrong request says where it is wrong', async () => {
+    it('names the invalid member of a request', async () => {
       for (const [body, path] of [
         [{ channel: 'fax', destination: mailbox }, 'channel'],
         [{ channel: 'email', destination: 'ada' }, 'destination'],
@@ -199,7 +198,7 @@ describe.each(worlds)('one-time codes on $name', ({ isReal, isThere }) => {
       }
     })
 
-    it('nothing of it was logged', async () => {
+    it('writes no code or address to the log', async () => {
       expect((await api('/healthz')).status).toBe(200)
       const sent = await messages()
       const codes = sent.map(({ code }) => code).filter((code) => code !== '')
@@ -217,7 +216,7 @@ describe('the limits of one-time codes', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('hold for a destination and for an address, and recovery has its own', async () => {
+  it('apply per destination and per address, and recovery has its own', async () => {
     const start = (kind: string, destination: string) =>
       post(`/api/auth/${kind}/start`, { channel: 'email', destination })
     expect((await start('otp', mailbox)).status).toBe(200)
@@ -234,7 +233,7 @@ describe('the limits of one-time codes', () => {
 describe('one-time codes with a mail server', () => {
   let gateway: Gateway
   let smtp: Awaited<ReturnType<typeof startSmtp>>
-  const { ask, show, messages, codeFor, post } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor, post } = clientOf(() => gateway)
   beforeAll(async () => {
     smtp = await startSmtp({ user: 'bursar', password: 'p@ss' })
     gateway = await startGateway({
@@ -248,8 +247,8 @@ describe('one-time codes with a mail server', () => {
     await smtp?.close()
   })
 
-  it('arrive there and not in the outbox, where only what has no provider goes', async () => {
-    const { challengeId } = await ask('otp', mailbox)
+  it('are sent there, and only channels without a provider use the outbox', async () => {
+    const { challengeId } = await requestCode('otp', mailbox)
     const [mail] = smtp.mails
     expect(mail?.to).toEqual([asSent])
     expect(await messages()).toEqual([])
@@ -259,13 +258,13 @@ describe('one-time codes with a mail server', () => {
     expect(smtp.mails).toHaveLength(1)
   })
 
-  it('that the server does not take are a provider that is away, and nothing of them is told', async () => {
+  it('answer provider_unavailable when the server rejects them, without details', async () => {
     await smtp.close()
     const response = await post('/api/auth/otp/start', { channel: 'email', destination: 'b@example.com' })
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '60'])
-    const told = await response.text()
-    expect(problem.parse(JSON.parse(told)).code).toBe('provider_unavailable')
-    for (const text of [told, gateway.output()]) {
+    const answerText = await response.text()
+    expect(problem.parse(JSON.parse(answerText)).code).toBe('provider_unavailable')
+    for (const text of [answerText, gateway.output()]) {
       expect(text).not.toContain('b@example.com')
       expect(text).not.toContain('p@ss')
       expect(text).not.toContain('p%40ss')
@@ -284,7 +283,7 @@ describe('one-time codes with an SMS provider', () => {
     })
   })
   let gateway: Gateway
-  const { ask, show, messages, codeFor } = clientOf(() => gateway)
+  const { requestCode, show, messages, codeFor } = clientOf(() => gateway)
   beforeAll(async () => {
     provider.listen(0, '127.0.0.1')
     await once(provider, 'listening')
@@ -303,8 +302,8 @@ describe('one-time codes with an SMS provider', () => {
     provider.close()
   })
 
-  it('arrive there, while mail goes to the outbox', async () => {
-    const { challengeId } = await ask('otp', '+4915123456789')
+  it('are sent there, while mail goes to the outbox', async () => {
+    const { challengeId } = await requestCode('otp', '+4915123456789')
     expect(sent.map((form) => form.get('To'))).toEqual(['+4915123456789'])
     expect(await messages()).toEqual([])
     const code = /#(\d{6})$/.exec(sent[0]?.get('Body') ?? '')?.[1]

@@ -13,21 +13,21 @@ const settings = {
   TRAVEL_RULE_THRESHOLDS: 'default:2',
   RATE_MUTATIONS: '100000/60',
 }
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
-const transferBy = (token: string, origin: string, amount: string, destination = stranger) =>
+const transferBy = (token: string, origin: string, amount: string, destination = outsideAddress) =>
   askJson(origin, 'POST', '/api/wallets/transfer', {
     body: { amount, destination, signature: 'sandbox' },
     headers: { authorization: `Bearer ${token}` },
   })
 
-/** Sends transfers at once, over the origins in turn. @returns how many went, and the refusals. */
+/** Sends transfers at once, over the origins in turn. @returns the number that succeeded, and the refusals. */
 async function race(
   { token }: { token: string },
   origins: readonly string[],
   amount: string,
-  destination = stranger,
+  destination = outsideAddress,
 ) {
   const answers = await Promise.all(
     Array.from({ length: PARALLEL }, (_, index) =>
@@ -40,14 +40,14 @@ async function race(
   }
 }
 
-/** A key of a person's account that may transfer up to so much at a time and a day. */
+/** A key of a person's account with limits per transfer and per day. */
 async function keyOf(person: Person, max: string): Promise<{ token: string }> {
   const policy = { perTransaction: { max }, dailyBudget: { max }, categories: { allow: ['transfer'] } }
-  const asked = { name: 'K', scopes: ['wallets:transfer'], policy }
-  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', asked)).body.key) }
+  const keyRequest = { name: 'K', scopes: ['wallets:transfer'], policy }
+  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', keyRequest)).body.key) }
 }
 
-/** A wallet of the gateway itself: what it gets needs no Travel Rule data and is no structuring. */
+/** A wallet of the gateway: transfers to it need no Travel Rule data and do not count as structuring. */
 async function addressOf(person: Person): Promise<string> {
   return z.string().parse((await person.ask('GET', '/api/wallets')).body.safeAddress)
 }
@@ -69,25 +69,22 @@ describe.each([
     await drop()
   })
 
-  it.skipIf(isSkipped)(
-    'lets two of 40 parallel transfers through where two fit into the velocity window',
-    async () => {
-      const [payer, payee] = await Promise.all([newGuest(gateway.origin), newGuest(gateway.origin)])
-      const { passed, refused } = await race(payer, [gateway.origin], '9', await addressOf(payee))
-      expect(passed).toBe(2)
-      for (const { status, body } of refused)
-        expect({ status, ...body }).toMatchObject({
-          status: 403,
-          code: 'aml_blocked',
-          screening: { result: 'review', lists: ['velocity'] },
-          hint: expect.stringContaining('Send less, or later'),
-        })
-      const { body } = await payer.ask('GET', '/api/wallets')
-      expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))
-    },
-  )
+  it.skipIf(isSkipped)('admits two of 40 parallel transfers when two fit the velocity window', async () => {
+    const [payer, payee] = await Promise.all([newGuest(gateway.origin), newGuest(gateway.origin)])
+    const { passed, refused } = await race(payer, [gateway.origin], '9', await addressOf(payee))
+    expect(passed).toBe(2)
+    for (const { status, body } of refused)
+      expect({ status, ...body }).toMatchObject({
+        status: 403,
+        code: 'aml_blocked',
+        screening: { result: 'review', lists: ['velocity'] },
+        hint: expect.stringContaining('Send less, or later'),
+      })
+    const { body } = await payer.ask('GET', '/api/wallets')
+    expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))
+  })
 
-  it.skipIf(isSkipped)('lets two of 40 parallel transfers just under the threshold through', async () => {
+  it.skipIf(isSkipped)('admits two of 40 parallel transfers just under the threshold', async () => {
     const payer = await newGuest(gateway.origin)
     const { passed, refused } = await race(payer, [gateway.origin], '1.9')
     expect(passed).toBe(2)
@@ -100,7 +97,7 @@ describe.each([
       })
   })
 
-  it.skipIf(isSkipped)('counts no transfer that was refused for other reasons', async () => {
+  it.skipIf(isSkipped)('does not count a transfer that was refused for other reasons', async () => {
     const [payer, payee] = await Promise.all([newGuest(gateway.origin), newGuest(gateway.origin)])
     const destination = await addressOf(payee)
     const { token } = await keyOf(payer, '1')
@@ -127,7 +124,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways on one PostgreSQL', (
     await drop()
   })
 
-  it('lets two of 40 parallel transfers through in all', async () => {
+  it('admit two of 40 parallel transfers in total', async () => {
     const [first] = gateways
     const [payer, payee] = await Promise.all([newGuest(first?.origin ?? ''), newGuest(first?.origin ?? '')])
     const destination = await addressOf(payee)

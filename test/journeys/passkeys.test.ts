@@ -21,7 +21,7 @@ const list = z.strictObject({
 
 let gateway: Gateway
 let device: Authenticator
-/** Where people see our pages. */
+/** Origin of the pages. */
 let page: string
 beforeAll(async () => {
   gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
@@ -72,7 +72,7 @@ describe('a person with a passkey', () => {
     const more = await begin('register', cookie)
     const second = newAuthenticator(page)
     const added = await post({ action: 'register', credential: second.create(more.publicKey) }, cookie)
-    // The cookie goes on, and its token is not told to what runs in the page.
+    // The cookie is renewed, and its token is not returned to page scripts.
     const stays = session.extend({ sessionToken: z.null() }).parse(await added.json())
     expect([added.status, stays.account.id]).toEqual([200, account.id])
 
@@ -84,7 +84,7 @@ describe('a person with a passkey', () => {
     expect(removals).toEqual([200, 409])
   })
 
-  it('signs in by a challenge that says so, which is no signature of a payment, nor the other way round', async () => {
+  it('signs in only by a sign-in challenge, and pays only by a payment challenge', async () => {
     const own = newAuthenticator(page)
     const { publicKey } = await begin('register')
     const made = await post({ action: 'register', credential: own.create(publicKey) })
@@ -92,7 +92,7 @@ describe('a person with a passkey', () => {
     const { publicKey: signIn } = await begin('login')
     expect(Buffer.from(signIn.challenge, 'base64url').toString('latin1')).toMatch(/^bursar sign-in: /)
 
-    const ask = async (path: string, body: object) => {
+    const send = async (path: string, body: object) => {
       const headers = { 'content-type': 'application/json', ...bearer(sessionToken) }
       const response = await fetch(`${gateway.origin}${path}`, {
         method: 'POST',
@@ -102,11 +102,11 @@ describe('a person with a passkey', () => {
       return { status: response.status, body: z.looseObject({}).parse(await response.json()) }
     }
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1' }
-    const { body: intent } = await ask('/api/wallets/transfer/intent', transfer)
+    const { body: intent } = await send('/api/wallets/transfer/intent', transfer)
     expect(Buffer.from(String(intent.challenge), 'base64url')).toHaveLength(32)
 
     const signedIn = Buffer.from(JSON.stringify(own.get(signIn))).toString('base64url')
-    expect(await ask('/api/wallets/transfer', { ...transfer, signature: signedIn })).toMatchObject({
+    expect(await send('/api/wallets/transfer', { ...transfer, signature: signedIn })).toMatchObject({
       status: 403,
       body: { code: 'signature_rejected' },
     })
@@ -119,7 +119,7 @@ describe('a person with a passkey', () => {
     expect((await post({ action: 'login', credential: paid })).status).toBe(401)
   })
 
-  it('is asked for a page of ours, and by a page of ours', async () => {
+  it('is offered challenges only for our pages’ domain, and answers only from our origin', async () => {
     const evil = { origin: 'https://evil.example' }
     const response = await post({ action: 'login' }, evil)
     expect([response.status, await response.json()]).toMatchObject([403, { code: 'cross_site_request' }])
@@ -127,11 +127,11 @@ describe('a person with a passkey', () => {
     expect([listed.status, await listed.json()]).toMatchObject([401, { code: 'unauthenticated' }])
   })
 
-  it('meets one refusal, whatever was wrong', async () => {
+  it('gets the same error for every wrong sign-in', async () => {
     const { publicKey } = await begin('login')
-    const stranger = newAuthenticator(page)
-    stranger.create((await begin('register')).publicKey)
-    const response = await post({ action: 'login', credential: stranger.get(publicKey) })
+    const otherDevice = newAuthenticator(page)
+    otherDevice.create((await begin('register')).publicKey)
+    const response = await post({ action: 'login', credential: otherDevice.get(publicKey) })
     expect([response.status, await response.json()]).toMatchObject([
       401,
       { code: 'unauthenticated', detail: 'The passkey was not accepted.' },
@@ -159,7 +159,7 @@ describe('the Host header', () => {
       sent.end(body)
     })
 
-  it('says nothing about the relying party, and no other name than ours is answered', async () => {
+  it('does not influence the relying party, and foreign names are rejected', async () => {
     const { port } = new URL(gateway.origin)
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
       const login = await answerTo(host, '/api/auth/webauthn', '{"action":"login"}')
@@ -171,7 +171,7 @@ describe('the Host header', () => {
     }
   })
 
-  it('moves nobody elsewhere, but from our own address to its name', async () => {
+  it('causes no redirect, except from our own address to its name', async () => {
     const { port } = new URL(gateway.origin)
     for (const host of [`127.0.0.1:${port}`, `[::1]:${port}`])
       expect(await answerTo(host, '/sign-in?a=b')).toMatchObject({

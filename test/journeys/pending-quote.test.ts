@@ -1,4 +1,4 @@
-/** A quote that an agent buys over MCP on a chain that takes its time: nothing is delivered before it is paid. */
+/** A quote that an agent buys over MCP on a slow chain: nothing is delivered before it is paid. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'

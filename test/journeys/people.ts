@@ -1,15 +1,14 @@
-/** People over real HTTP: guests, and persons who came in by a code that the sandbox's outbox shows. */
+/** Test persons over real HTTP: guests, and persons who signed in by a code from the sandbox's outbox. */
 import { z } from 'zod'
 import { secretOf, totpOf } from '../identity/signed-in.ts'
 
 const session = z.object({ sessionToken: z.string(), account: z.looseObject({ id: z.string() }) })
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
-/** Somebody who is signed in. */
 export interface Person {
   readonly token: string
   readonly accountId: string
-  /** Sends JSON and reads JSON, as this person. */
+  /** Sends JSON and reads JSON, with this person's session. */
   ask(
     method: string,
     path: string,
@@ -18,7 +17,7 @@ export interface Person {
   ): Promise<{ status: number; body: Record<string, unknown> }>
 }
 
-/** One JSON request. */
+/** Sends one JSON request. */
 export async function askJson(
   origin: string,
   method: string,
@@ -33,7 +32,6 @@ export async function askJson(
   return { status: response.status, body: z.record(z.string(), z.unknown()).parse(await response.json()) }
 }
 
-/** The person whom a sign-in answered. */
 export function personFrom(origin: string, answer: unknown): Person {
   const { sessionToken: token, account } = session.parse(answer)
   return {
@@ -44,12 +42,11 @@ export function personFrom(origin: string, answer: unknown): Person {
   }
 }
 
-/** A new guest. */
 export async function newGuest(origin: string): Promise<Person> {
   return personFrom(origin, (await askJson(origin, 'POST', '/api/auth/guest')).body)
 }
 
-/** Signs in by e-mail; a new address is a new account. */
+/** Signs in by e-mail; a new address creates a new account. */
 export async function signInByEmail(origin: string, destination: string): Promise<Person> {
   const { body: started } = await askJson(origin, 'POST', '/api/auth/otp/start', {
     body: { channel: 'email', destination },

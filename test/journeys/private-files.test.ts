@@ -1,4 +1,4 @@
-/** What a gateway keeps on disk and hands to its children is nobody else's. */
+/** Files of a gateway and the environment of its child processes are private to its user. */
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { bursar } from '../commands/bursar.ts'
 import { startGateway } from './gateway.ts'
 import { newGuest } from './people.ts'
 
-const secret = 'a secret of the environment that no child needs'
+const secret = 'a secret that no child process needs'
 
 describe('the files of a gateway', () => {
   let parent: string
@@ -31,15 +31,17 @@ describe('the files of a gateway', () => {
     return [...whileServing, ...open()]
   }
 
-  it('are its user’s alone when it makes them', { timeout: 60_000 }, async () => {
+  it('are created with access for its user alone', { timeout: 60_000 }, async () => {
     expect(await serve()).toEqual([])
     expect(paths().length).toBeGreaterThan(500)
   })
 
-  it('are told by the doctor and taken from others at the next start', { timeout: 60_000 }, async () => {
+  it('are reported by the doctor when others can read them, and made private at the next start', {
+    timeout: 60_000,
+  }, async () => {
     for (const path of paths()) chmodSync(path, lstatSync(path).isDirectory() ? 0o777 : 0o666)
-    const ill = await bursar(['doctor'], { DATA_DIR: directory })
-    expect([ill.code, ill.out]).toEqual([
+    const diagnosis = await bursar(['doctor'], { DATA_DIR: directory })
+    expect([diagnosis.code, diagnosis.out]).toEqual([
       1,
       expect.stringMatching(/✗ files: \d{3,} files of DATA_DIR are open/),
     ])

@@ -1,4 +1,4 @@
-/** A gateway in production mode: no sandbox, no guests, real mail, and the founder as its one administrator. */
+/** A gateway in production mode: no sandbox, no guests, real mail, and the founder as its only administrator. */
 import { generateKeyPairSync } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { closedPort, startSmtp } from '../smtp.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { askJson, enrollMfa, type Person, personFrom } from './people.ts'
 
-/** PEM, as one line. */
+/** A public key, as PEM on one line. */
 function newPublicKey(): string {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return String(publicKey.export({ format: 'pem', type: 'spki' })).replaceAll('\n', '\\n')
@@ -96,14 +96,14 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     ).toEqual([])
   })
 
-  it('offers no channel that nobody sends by', async () => {
+  it('offers no channel without a provider', async () => {
     const { status, body } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'sms', destination: '+4915112345678' },
     })
     expect([status, body.code]).toEqual([400, 'invalid_request'])
   })
 
-  it('makes nobody an administrator but the founder of its configuration', async () => {
+  it('has no administrator but the founder of its configuration', async () => {
     const founder = await signIn('founder@example.com')
     const rails = (person: Person) => person.ask('GET', '/api/rails/wallet-transfer/controls')
     expect(await rails(founder)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
@@ -112,14 +112,14 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     expect(admin.accountId).toBe(founder.accountId)
     expect((await admin.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'admin' } })
 
-    // What is privileged needs a second factor, and one that is enrolled.
+    // Privileged operations need an enrolled second factor.
     expect(await rails(admin)).toMatchObject({ status: 403, body: { code: 'mfa_enrollment_required' } })
     await enrollMfa(admin)
     expect(await rails(admin)).toMatchObject({ status: 200 })
     const again = await signIn('founder@example.com')
     expect(await rails(again)).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
 
-    // A row that says otherwise changes nothing.
+    // A changed database row has no effect.
     const other = await signIn('mallory@example.com')
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
@@ -129,7 +129,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     expect((await other.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
   })
 
-  it('takes a proof of the last five minutes before anything new can stand for the owner', async () => {
+  it('requires authentication within the last five minutes before it adds a credential', async () => {
     const owner = await signIn('grace@example.com')
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
@@ -139,14 +139,16 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
         [owner.accountId],
       )
     const address = `0x${'a1'.repeat(20)}`
-    const begin = (who: Person) => [
-      who.ask('POST', '/api/auth/webauthn', { action: 'register' }),
-      who.ask('POST', '/api/wallets/signers', { address }),
-      who.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
-      who.ask('POST', '/api/security/mfa', { action: 'enroll' }),
+    const begin = (actor: Person) => [
+      actor.ask('POST', '/api/auth/webauthn', { action: 'register' }),
+      actor.ask('POST', '/api/wallets/signers', { address }),
+      actor.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
+      actor.ask('POST', '/api/security/mfa', { action: 'enroll' }),
     ]
-    const codesOf = async (asked: ReturnType<typeof begin>) =>
-      (await Promise.all(asked)).map(({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`)
+    const codesOf = async (responses: ReturnType<typeof begin>) =>
+      (await Promise.all(responses)).map(
+        ({ status, body }) => `${status} ${body.code ?? ''} ${body.hint ?? ''}`,
+      )
     for (const fresh of await codesOf(begin(owner))) expect(fresh).not.toContain('step_up_required')
 
     await age()
@@ -158,12 +160,12 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
 
     const again = await signIn('grace@example.com')
     await enrollMfa(again)
-    const told = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
-    expect(told.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
-    expect(told.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
+    const notices = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
+    expect(notices.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
+    expect(notices.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
   })
 
-  it('switches a rail on by its administrator, and by nothing else', async () => {
+  it('enables a rail by its administrator only', async () => {
     const person = await signIn('ada@example.com')
     await enrollMfa(person)
     const { body: key } = await person.ask('POST', '/api/developer/keys', {

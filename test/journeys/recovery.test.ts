@@ -1,4 +1,4 @@
-/** The way back into an account, over HTTP: what it undoes, what it shows, and what it leaves to an administrator. */
+/** Account recovery over HTTP: what it revokes, what it lists, and the locks that only an administrator lifts. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAuthenticator } from '../identity/authenticator.ts'
@@ -10,18 +10,18 @@ import { askJson, enrollMfa, newGuest, type Person, personFrom, signInByEmail } 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
 overBothEngines('recovery', {}, ({ gateway }) => {
-  const ask = (method: string, path: string, body?: unknown) =>
+  const send = (method: string, path: string, body?: unknown) =>
     askJson(gateway().origin, method, path, body === undefined ? {} : { body })
-  /** Begins to recover, and reads the code. */
+  /** Begins a recovery, and reads its code. */
   const begin = async (destination: string) => {
-    const { body } = await ask('POST', '/api/auth/recovery/start', { channel: 'email', destination })
-    const { messages } = outbox.parse((await ask('GET', '/sandbox/outbox')).body)
+    const { body } = await send('POST', '/api/auth/recovery/start', { channel: 'email', destination })
+    const { messages } = outbox.parse((await send('GET', '/sandbox/outbox')).body)
     const code = messages.find((message) => message.destination === destination)?.code
     return { challengeId: body.challengeId, publicKey: body.publicKey, code }
   }
   const recover = async (destination: string) => {
     const { challengeId, code } = await begin(destination)
-    return ask('POST', '/api/auth/recovery/complete', { challengeId, code })
+    return send('POST', '/api/auth/recovery/complete', { challengeId, code })
   }
   const newAdmin = async (name: string): Promise<Person> => {
     const admin = await signInByEmail(gateway().origin, name)
@@ -29,7 +29,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     return admin
   }
 
-  it('shows all that can act for the account, and pauses its keys until the owner resumes them', async () => {
+  it('lists every credential of the account, and pauses its keys until the owner resumes them', async () => {
     const owner = await signInByEmail(gateway().origin, 'grace@example.com')
     const agent = await newAgent()
     const policy = {
@@ -41,13 +41,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     const { body: bot } = await owner.ask('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
     const { body: key } = await owner.ask('POST', '/api/developer/keys', { ...grant, name: 'Key' })
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const made = device.create(begun.publicKey)
+    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const made = device.create(registration.publicKey)
     await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential: made })
 
     const { challengeId, code, publicKey } = await begin('grace@example.com')
     const credential = device.get(publicKey)
-    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
       challengeId,
       code,
       credential,
@@ -70,7 +70,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect([resume.status, await statusOf()]).toEqual([200, 'active'])
   })
 
-  it('leaves the second factor where it was: what is privileged still asks for it', async () => {
+  it('keeps the second factor: privileged operations still need it', async () => {
     const owner = await signInByEmail(gateway().origin, 'hedy@example.com')
     const secret = await enrollMfa(owner)
     const { status, body } = await recover('hedy@example.com')
@@ -80,13 +80,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect(await makeKey()).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
     const disable = { action: 'disable', code: '000000' }
     expect((await again.ask('POST', '/api/security/mfa', disable)).status).toBe(401)
-    // The step after the one that the enrollment has spent.
+    // The time step after the one spent by the enrollment.
     const code = totpOf(secret, new Date(Date.now() + 30_000))
     expect((await again.ask('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     expect((await makeKey()).status).toBe(200)
   })
 
-  it('leaves an administrator’s lock to administrators, also where the person had locked it first', async () => {
+  it('leaves an administrator’s lock to administrators, even after the person’s own lock', async () => {
     const admin = await newAdmin('root@example.com')
     for (const [name, isLockedBefore] of [
       ['mallory@example.com', false],
@@ -104,24 +104,24 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     }
   })
 
-  it('gives a guest who locked themselves their account back', async () => {
+  it('returns the account to a guest who locked it', async () => {
     const guest = await newGuest(gateway().origin)
-    const open = await ask('POST', '/api/auth/recovery/start', {
+    const open = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
     const { body: locked } = await guest.ask('POST', '/api/security/lock', {})
     expect(locked).toEqual({ locked: true, recovery: ['guest'] })
     expect((await guest.ask('GET', '/api/wallets')).status).toBe(423)
-    // The code of a guest who was not locked then counts for nobody.
+    // The code of a guest who was not locked is then worthless.
     const { challengeId, code } = open.body
-    expect((await ask('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
+    expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
 
-    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+    const { body: started } = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { status, body } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status, body } = await send('POST', '/api/auth/recovery/complete', {
       challengeId: started.challengeId,
       code: started.code,
     })
@@ -131,15 +131,15 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect((await back.ask('GET', '/api/wallets')).status).toBe(200)
   })
 
-  it('does not give a locked guest to a stranger where an administrator locked it', async () => {
+  it('does not unlock a guest’s account that an administrator locked', async () => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator@example.com')
     await admin.ask('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
-    const { body: started } = await ask('POST', '/api/auth/recovery/start', {
+    const { body: started } = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { status } = await ask('POST', '/api/auth/recovery/complete', {
+    const { status } = await send('POST', '/api/auth/recovery/complete', {
       challengeId: started.challengeId,
       code: started.code,
     })

@@ -1,4 +1,6 @@
-/** Settlements that a reorganization takes back and the gateway sends again are booked once, on a real chain over real HTTP. */
+/**
+ * Settlements that a reorganization removes and the gateway resends are booked once, on a real chain over real HTTP.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -31,9 +33,9 @@ describe('a reorganization', () => {
     })
     return z.looseObject({ result: z.unknown() }).parse(await response.json()).result
   }
-  /** Empty blocks: what lies below them stays. */
+  /** Mines empty blocks, so that the blocks below them stay. */
   const mineEmpty = () => rpc('anvil_mine', ['0x8'])
-  /** Blocks are seen before they are replaced. */
+  /** Waits until blocks are observed before they are replaced. */
   const reorganize = async () => {
     await sleep(2_500)
     await rpc('anvil_reorg', [6, []])
@@ -43,21 +45,21 @@ describe('a reorganization', () => {
     return balances.find(({ token }) => token === 'USDC')
   }
   const onChain = async (person: Person) => tokenBalance(node.url, 'USDC', await addressOf(person))
-  /** The most that was ever shown while the gateway put things right. */
+  /** Highest balance shown during recovery. */
   const highest = async (person: Person, ms: number) => {
-    let most = 0
+    let highestSeen = 0
     for (const end = performance.now() + ms; performance.now() < end; ) {
-      most = Math.max(most, Number((await usdcOf(person))?.amount))
+      highestSeen = Math.max(highestSeen, Number((await usdcOf(person))?.amount))
       await sleep(100)
     }
-    return most
+    return highestSeen
   }
 
-  it('books a relay once that is sent again by another transaction', async () => {
+  it('books a relay once that is resent by another transaction', async () => {
     const guest = await newGuest(gateway.origin)
     const attacker = await newAttacker(gateway.origin, node.url)
     await mineEmpty()
-    // Only its payer can send it again, so that the relay is numbered differently then.
+    // Only its payer can resend it, so that the relay gets another nonce.
     await attacker.buyQuote({ race: 'none' })
     await attacker.relay(guest, { race: 'none' })
     expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
@@ -67,7 +69,7 @@ describe('a reorganization', () => {
     expect(await usdcOf(guest)).toMatchObject({ amount: '1002', held: '0' })
   }, 60_000)
 
-  it('books transfers once that are sent again by other transactions', async () => {
+  it('books transfers once that are resent by other transactions', async () => {
     const payee = await newGuest(gateway.origin)
     const payers = await Promise.all(Array.from({ length: 3 }, () => newGuest(gateway.origin)))
     const destination = await addressOf(payee)
@@ -85,7 +87,7 @@ describe('a reorganization', () => {
     for (const payer of payers) expect(await usdcOf(payer)).toMatchObject({ amount: '994', held: '0' })
   }, 60_000)
 
-  it('sends nothing again on a chain that came back empty and was brought up to the books', async () => {
+  it('resends nothing on a chain that restarted empty and was restored from the books', async () => {
     const guest = await newGuest(gateway.origin)
     const destination = '0x00000000000000000000000000000000000c0de5'
     expect(

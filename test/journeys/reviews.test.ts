@@ -1,4 +1,4 @@
-/** AML blocks on record and reviews over real HTTP, on both engines. */
+/** Recorded AML blocks and reviews over real HTTP, on both engines. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from './peop
 
 const sanctioned = `0x${'1'.repeat(36)}9999`
 const suspicious = (digit: number) => `0x${String(digit).repeat(36)}8888`
-const stranger = `0x${'c1'.repeat(20)}`
+const outsideAddress = `0x${'c1'.repeat(20)}`
 
 const decisions = z.object({
   decisions: z.array(
@@ -44,14 +44,18 @@ describe.each([
   let drop = async () => {}
   let admin: Person
   let payer: Person
-  const send = (amount: string, destination: string, headers: Record<string, string> = {}, who = payer) =>
-    who.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' }, headers)
-  const decisionsOf = async (who: Person) =>
-    decisions.parse((await who.ask('GET', '/api/agents/decisions')).body).decisions
-  const open = async (who = payer) =>
+  const send = (
+    amount: string,
+    destination: string,
+    headers: Record<string, string> = {},
+    recipient = payer,
+  ) => recipient.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' }, headers)
+  const decisionsOf = async (recipient: Person) =>
+    decisions.parse((await recipient.ask('GET', '/api/agents/decisions')).body).decisions
+  const open = async (recipient = payer) =>
     reviews
       .parse((await admin.ask('GET', '/api/admin/reviews')).body)
-      .reviews.filter(({ accountId }) => accountId === who.accountId)
+      .reviews.filter(({ accountId }) => accountId === recipient.accountId)
   const decide = (id: string | undefined, decision: 'release' | 'block') =>
     admin.ask('POST', `/api/admin/reviews/${id}`, { decision, reason: 'The invoice was shown.' })
   beforeAll(async () => {
@@ -79,7 +83,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'records a blocked transfer as a denial with a receipt that names the screening',
+    'record a blocked transfer as a denial with a receipt that names the screening',
     async () => {
       const refused = await send('2', sanctioned)
       expect(refused).toMatchObject({
@@ -99,7 +103,7 @@ describe.each([
     },
   )
 
-  it.skipIf(isSkipped)('records what is refused before it is signed', async () => {
+  it.skipIf(isSkipped)('record what is refused before it is signed', async () => {
     const refused = await payer.ask('POST', '/api/wallets/transfer/intent', {
       amount: '2',
       destination: sanctioned,
@@ -112,13 +116,13 @@ describe.each([
     })
   })
 
-  it.skipIf(isSkipped)('records a blocked relay', async () => {
+  it.skipIf(isSkipped)('record a blocked relay', async () => {
     const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
     const holder = privateKeyToAccount(generatePrivateKey())
     await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: holder.address, token: 'USDC', amount: '1' },
     })
-    // Signing reads the chain's id and the token's address, and nothing else.
+    // Signing reads only the chain's id and the token's address.
     const known = { id: 84532, tokens: chain.tokens } as unknown as Chain
     const authorization = await signAuthorization(known, holder, { to: address.parse(sanctioned) })
     const refused = await payer.ask('POST', '/api/transfers/gasless', { token: 'USDC', authorization })
@@ -131,7 +135,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'lists every other violated rule beside the screening of an agent’s transfer',
+    'list every other violated rule beside the screening of an agent’s transfer',
     async () => {
       const policy = {
         perTransaction: { max: '1' },
@@ -154,7 +158,7 @@ describe.each([
     },
   )
 
-  it.skipIf(isSkipped)('lets exactly the released transfer pass, once, by 20 parallel calls', async () => {
+  it.skipIf(isSkipped)('let exactly the released transfer pass, once, among 20 parallel calls', async () => {
     const destination = suspicious(2)
     const refused = await send('3', destination, { 'idempotency-key': `first-${engine}` })
     expect(refused).toMatchObject({
@@ -183,7 +187,7 @@ describe.each([
       expect({ status, code: body.code }).toEqual({ status: 403, code: 'aml_blocked' })
   })
 
-  it.skipIf(isSkipped)('lets the call with the same idempotency key pass once it is released', async () => {
+  it.skipIf(isSkipped)('let the call with the same idempotency key pass once it is released', async () => {
     const key = { 'idempotency-key': `again-${engine}` }
     const destination = suspicious(3)
     expect((await send('1', destination, key)).status).toBe(403)
@@ -195,7 +199,7 @@ describe.each([
     expect((await send('1', destination)).status).toBe(403)
   })
 
-  it.skipIf(isSkipped)('blocks for good what a person blocks, and asks no second time', async () => {
+  it.skipIf(isSkipped)('keep a rejected transfer blocked, without a second review', async () => {
     const destination = suspicious(4)
     await send('5', destination)
     const review = (await open()).find(({ counterparty }) => counterparty === destination)
@@ -208,10 +212,12 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'releases a transfer beyond a velocity window, also where parallel calls fill it',
+    'release a transfer beyond a velocity window, even when parallel calls fill it',
     async () => {
       const person = await newGuest(gateway.origin)
-      const filled = await Promise.all(Array.from({ length: 6 }, () => send('15', stranger, {}, person)))
+      const filled = await Promise.all(
+        Array.from({ length: 6 }, () => send('15', outsideAddress, {}, person)),
+      )
       expect(filled.filter(({ status }) => status === 200)).toHaveLength(3)
       const denied = (await decisionsOf(person)).filter(({ verdict }) => verdict === 'deny')
       expect(denied).toHaveLength(3)
@@ -222,14 +228,14 @@ describe.each([
       const [review, ...others] = await open(person)
       expect(others).toEqual([])
       await decide(review?.id, 'release')
-      expect((await send('15', stranger, {}, person)).status).toBe(200)
-      expect((await send('15', stranger, {}, person)).status).toBe(403)
+      expect((await send('15', outsideAddress, {}, person)).status).toBe(200)
+      expect((await send('15', outsideAddress, {}, person)).status).toBe(403)
     },
   )
 
-  it.skipIf(isSkipped)('asks for no review of a transfer that only lacks its Travel Rule data', async () => {
+  it.skipIf(isSkipped)('open no review for a transfer that only lacks its Travel Rule data', async () => {
     const person = await newGuest(gateway.origin)
-    const refused = await send('20', stranger, {}, person)
+    const refused = await send('20', outsideAddress, {}, person)
     expect(refused.body.screening).toEqual({ result: 'review', lists: ['travel_rule'] })
     expect((await decisionsOf(person))[0]).toMatchObject({
       decisionId: refused.body.decisionId,
@@ -239,7 +245,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)(
-    'is for administrators with a fresh second factor, and never for their own money',
+    'need an administrator with a fresh second factor, and exclude the administrator’s own money',
     async () => {
       expect((await payer.ask('GET', '/api/admin/reviews')).status).toBe(403)
       const refused = await send('1', suspicious(5), {}, admin)

@@ -1,4 +1,4 @@
-/** A key that was revoked is read with its history, and does nothing any more. */
+/** A revoked key stays readable with its history, and can do nothing. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { newAgent } from './agent.ts'
@@ -41,7 +41,7 @@ overBothEngines('a revoked key', {}, ({ gateway }) => {
     }
   })
 
-  it('is one of the routes that the document lists, with those of providers', async () => {
+  it('leaves the providers’ webhook routes in the API description', async () => {
     const response = await fetch(`${gateway().origin}/api/openapi.json`)
     const { paths } = z
       .object({ paths: z.record(z.string(), z.looseObject({})) })

@@ -1,4 +1,4 @@
-/** One account, one person: what a second name, an erasure and a verified name do, over HTTP. */
+/** One account, one person: a second name, an erasure and a verified name, over HTTP. */
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -27,7 +27,7 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     return person
   }
 
-  it('is reviewed by a person where it applies again under another name or birth date', async () => {
+  it('needs a person’s review for an application under another name or birth date', async () => {
     const admin = await newPerson()
     await admin.ask('POST', '/sandbox/admin', {})
     for (const changed of [{ lastName: 'King' }, { dateOfBirth: '1991-12-10' }]) {
@@ -50,7 +50,7 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     })
   })
 
-  it('is reviewed by a person under another name or birth date than one that was to be tried again', async () => {
+  it('needs a person’s review under another name or birth date after a retryable rejection', async () => {
     const person = await newPerson()
     const blurred = { ...ada, lastName: 'Retry' }
     for (const _ of [1, 2])
@@ -69,14 +69,14 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
       expect((await ask('GET', '/api/auth/session')).body.account).toMatchObject({ kycLevel: 'none' })
   })
 
-  it('keeps for one level what was said for the other', async () => {
+  it('keeps statements for one level apart from those for the other', async () => {
     const person = await verified()
     const { body } = await apply(person, { level: 'full' })
     expect(body).toMatchObject({ status: 'init', requirements: ['documents'] })
     expect((await apply(person, { level: 'full', documents })).body).toMatchObject({ status: 'approved' })
   })
 
-  it('forgets what was said, not what was decided; an erased name may have been any', async () => {
+  it('erases the statements but not the decision; an erased name matches no later name', async () => {
     const person = await verified()
     await person.ask('POST', '/api/compliance/travel-rule', {
       amount: '1500',
@@ -101,7 +101,7 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
   })
 
-  it('names the verified person on cards, bank accounts and Travel Rule data', async () => {
+  it('uses the verified name on cards, bank accounts and Travel Rule data', async () => {
     const person = await verified()
     const { body: card } = await person.ask('POST', '/api/cards', { limits: { daily: '5' } })
     expect(card.cardholderName).toBe('Ada Lovelace')

@@ -1,4 +1,4 @@
-/** What an owner is told by mail of changes to their own account, and what a change ends, over HTTP. */
+/** Mail notices to owners about changes to their accounts, and the sessions that a change ends, over HTTP. */
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -16,87 +16,89 @@ const typed = z.object({
 })
 
 overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
-  const toldAt = async (destination: string) => {
+  const noticesTo = async (destination: string) => {
     const { messages } = outbox.parse((await askJson(gateway().origin, 'GET', '/sandbox/outbox')).body)
     return messages.filter((message) => message.destination === destination).map(({ text }) => text)
   }
 
-  it('is told to its owner at every address', async () => {
+  it('is announced to its owner at every address', async () => {
     const [first, second] = ['ada@example.com', 'ada@elsewhere.example']
     const person = await signInByEmail(gateway().origin, first)
-    const toldBefore = await toldAt(first)
-    expect(toldBefore.filter((text) => /was (added|activated|begun)/.test(text))).toEqual([])
+    const noticesBefore = await noticesTo(first)
+    expect(noticesBefore.filter((text) => /was (added|activated|begun)/.test(text))).toEqual([])
 
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-    const { body: begun } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const credential = device.create(begun.publicKey)
+    const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(registration.publicKey)
     await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
-    expect((await toldAt(first))[0]).toMatch(/^A passkey was added to your Bursar account/)
+    expect((await noticesTo(first))[0]).toMatch(/^A passkey was added to your Bursar account/)
 
     const key = privateKeyToAccount(`0x${'7'.repeat(64)}`)
     const { body: signing } = await person.ask('POST', '/api/wallets/signers', { address: key.address })
     const signature = await key.signTypedData(typed.parse(signing.typedData))
     const added = await person.ask('POST', '/api/wallets/signers', { address: key.address, signature })
     expect(added.status).toBe(200)
-    expect((await toldAt(first))[0]).toMatch(/^A key that signs for the wallet was added/)
+    expect((await noticesTo(first))[0]).toMatch(/^A key that signs for the wallet was added/)
 
     const { body: started } = await askJson(gateway().origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'email', destination: second },
     })
-    const code = /^\d{6}/.exec((await toldAt(second))[0] ?? '')?.[0]
+    const code = /^\d{6}/.exec((await noticesTo(second))[0] ?? '')?.[0]
     const link = { challengeId: started.challengeId, code, link: true }
     expect((await person.ask('POST', '/api/auth/otp/verify', link)).status).toBe(200)
     for (const destination of [first, second])
-      expect((await toldAt(destination))[0]).toMatch(/^An address .* was added/)
+      expect((await noticesTo(destination))[0]).toMatch(/^An address .* was added/)
 
     await enrollMfa(person)
     for (const destination of [first, second])
-      expect((await toldAt(destination)).slice(0, 2)).toEqual([
+      expect((await noticesTo(destination)).slice(0, 2)).toEqual([
         expect.stringMatching(/^A second factor was activated/),
         expect.stringMatching(/^Setting up a second factor was begun/),
       ])
   })
 
-  it('is told to its owner where it takes something away, too', async () => {
+  it('is announced to its owner when it removes something, too', async () => {
     const address = 'grace@example.com'
     const person = await signInByEmail(gateway().origin, address)
     // The first passkey owns the wallet, and stays.
     for (const _ of ['the first', 'the second']) {
       const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-      const { body: begun } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
-      const credential = device.create(begun.publicKey)
+      const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+      const credential = device.create(registration.publicKey)
       await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
     }
     const { body } = await person.ask('GET', '/api/security/passkeys')
     const [newest] = z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
     const removed = await person.ask('DELETE', `/api/security/passkeys/${newest?.id}`)
     expect(removed.status).toBe(200)
-    expect((await toldAt(address))[0]).toMatch(/^A passkey was removed from your Bursar account/)
+    expect((await noticesTo(address))[0]).toMatch(/^A passkey was removed from your Bursar account/)
 
     const policy = { perTransaction: { max: '1' }, dailyBudget: { max: '1' }, categories: { allow: [] } }
     for (const [index, how] of ['DELETE', 'PATCH'].entries()) {
       const publicKey = Buffer.alloc(32, index + 9).toString('base64url')
-      const asked = { name: 'Bot', publicKey, scopes: ['wallets:read'], policy }
-      const { body: agent } = await person.ask('POST', '/api/agents/keys', asked)
+      const keyRequest = { name: 'Bot', publicKey, scopes: ['wallets:read'], policy }
+      const { body: agent } = await person.ask('POST', '/api/agents/keys', keyRequest)
       const change = how === 'PATCH' ? { status: 'revoked' } : undefined
       expect((await person.ask(how, `/api/agents/keys/${agent.agentId}`, change)).status).toBe(200)
-      const told = (await toldAt(address)).filter((text) => text.startsWith('An agent’s key was revoked'))
-      expect(told).toHaveLength(index + 1)
+      const notices = (await noticesTo(address)).filter((text) =>
+        text.startsWith('An agent’s key was revoked'),
+      )
+      expect(notices).toHaveLength(index + 1)
     }
     const { body: key } = await person.ask('POST', '/api/developer/keys', {
       name: 'n',
       scopes: ['wallets:read'],
     })
     await person.ask('DELETE', `/api/developer/keys/${key.id}`)
-    expect((await toldAt(address))[0]).toMatch(/^An API key was revoked/)
+    expect((await noticesTo(address))[0]).toMatch(/^An API key was revoked/)
 
     const secret = await enrollMfa(person)
     const code = totpOf(secret, new Date(now().getTime() + 30_000))
     expect((await person.ask('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
-    expect((await toldAt(address))[0]).toMatch(/^The second factor was removed/)
+    expect((await noticesTo(address))[0]).toMatch(/^The second factor was removed/)
   })
 
-  it('ends what was shown of a second factor that is gone, on every session', async () => {
+  it('ends the second-factor proof of every session when the factor is removed', async () => {
     const address = 'edith@example.com'
     const [owner, other] = [
       await signInByEmail(gateway().origin, address),
@@ -110,8 +112,8 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     pass(40)
     const last = totpOf(secret, new Date(now().getTime() + 30_000))
     await owner.ask('POST', '/api/security/mfa', { action: 'disable', code: last })
-    const { body: begun } = await owner.ask('POST', '/api/security/mfa', { action: 'enroll' })
-    const activated = totpOf(secretOf(begun.otpauthUri), now())
+    const { body: registration } = await owner.ask('POST', '/api/security/mfa', { action: 'enroll' })
+    const activated = totpOf(secretOf(registration.otpauthUri), now())
     expect(
       (await owner.ask('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
     ).toBe(200)

@@ -1,4 +1,4 @@
-/** Transfers that are signed for, by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
+/** Signed transfers by real clients over HTTP against the built gateway, on a real chain and on the simulated one. */
 import { createPublicClient, http, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -76,9 +76,9 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
   }
   const byPasskey = async () => {
     const { device, sign } = newDevice()
-    const ask = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
-    const { body: begun } = await ask({ action: 'register', displayName: 'Ada' })
-    const { body } = await ask({ action: 'register', credential: device.create(begun.publicKey) })
+    const send = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const { body: registration } = await send({ action: 'register', displayName: 'Ada' })
+    const { body } = await send({ action: 'register', credential: device.create(registration.publicKey) })
     const person = personFrom(gateway.origin, body)
     await fund(person)
     return { person, ask: person.ask, sign, authorization: 'passkey' }
@@ -92,8 +92,8 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       signature: 'x',
     })
     const { device, sign } = newDevice()
-    const { body: begun } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const credential = device.create(begun.publicKey)
+    const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(registration.publicKey)
     await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
     return { person, ask: person.ask, sign, authorization: 'passkey' }
   }
@@ -117,7 +117,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       scopes: ['wallets:transfer', 'wallets:read'],
       policy,
     })
-    const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {
       const url = `${gateway.origin}${path}`
       const response = await agent.fetch({
         method,
@@ -128,7 +128,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     }
     return {
       person: owner.person,
-      ask,
+      ask: send,
       sign: async ({ hash }: Intent) => agent.signHash(hash),
       authorization: 'agent',
     }
@@ -140,26 +140,26 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     ['an EVM key that a wallet was given to', byEoa],
     ['an agent, from its allowance', byAgent],
   ])('by %s', (_name, make) => {
-    let ask: (method: string, path: string, body?: unknown) => Promise<Answer>
+    let send: (method: string, path: string, body?: unknown) => Promise<Answer>
     let sign: (intent: Intent) => Promise<string>
     let authorization: string
     beforeAll(async () => {
-      ;({ ask, sign, authorization } = await make())
+      ;({ ask: send, sign, authorization } = await make())
     })
     const intentFor = async (transfer: object) =>
-      intentAnswer.parse((await ask('POST', '/api/wallets/transfer/intent', transfer)).body)
+      intentAnswer.parse((await send('POST', '/api/wallets/transfer/intent', transfer)).body)
 
     it('pay what was signed, once', async () => {
       const transfer = { destination: newPayee(), amount: '2.5' }
       const intent = await intentFor(transfer)
       const signed = { ...transfer, intentId: intent.intentId, signature: await sign(intent) }
-      const { status, body } = await ask('POST', '/api/wallets/transfer', signed)
+      const { status, body } = await send('POST', '/api/wallets/transfer', signed)
       expect([status, body]).toMatchObject([200, { status: 'confirmed', authorization, amount: '2.5' }])
       if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
-      const read = await ask('GET', `/api/wallets/transfers/${String(body.transferId)}`)
+      const read = await send('GET', `/api/wallets/transfers/${String(body.transferId)}`)
       expect(read).toMatchObject({ status: 200, body: { state: 'confirmed', authorization } })
       const before = await blockNumber()
-      expect(await ask('POST', '/api/wallets/transfer', signed)).toMatchObject({
+      expect(await send('POST', '/api/wallets/transfer', signed)).toMatchObject({
         status: 403,
         body: { code: 'signature_rejected' },
       })
@@ -167,11 +167,11 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
       if (chain === 'anvil') expect(await balanceOf(transfer.destination)).toBe(2_500_000n)
     })
 
-    it('are refused with anything changed, before any gas is spent', async () => {
+    it('are rejected with any member changed, before any gas is spent', async () => {
       const transfer = { destination: newPayee(), amount: '1' }
       const [intent, larger] = [await intentFor(transfer), await intentFor({ ...transfer, amount: '2' })]
       const signed = { ...transfer, intentId: intent.intentId, signature: await sign(intent) }
-      const wallet = (await ask('GET', '/api/wallets')).body.balances
+      const wallet = (await send('GET', '/api/wallets')).body.balances
       const before = await blockNumber()
       for (const changed of [
         { amount: '1.01' },
@@ -183,16 +183,16 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
         { signature: 'sandbox' },
         { signature: await sign(larger) },
       ])
-        expect(await ask('POST', '/api/wallets/transfer', { ...signed, ...changed })).toMatchObject({
+        expect(await send('POST', '/api/wallets/transfer', { ...signed, ...changed })).toMatchObject({
           status: 403,
           body: { code: 'signature_rejected', hint: expect.any(String) },
         })
       expect(await blockNumber()).toBe(before)
-      expect((await ask('GET', '/api/wallets')).body.balances).toEqual(wallet)
+      expect((await send('GET', '/api/wallets')).body.balances).toEqual(wallet)
     })
   })
 
-  it('are kept by the chain within the allowance that the owner signs for an agent', async () => {
+  it('are limited on chain to the allowance that the owner signs for an agent', async () => {
     const owner = await byPasskey()
     const agent = await newAgent()
     const { body: registered } = await owner.ask('POST', '/api/agents/keys', {
@@ -213,12 +213,12 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     const pay = async (amount: string) => {
       const url = `${gateway.origin}/api/wallets/transfer`
       const transfer = { destination: newPayee(), amount }
-      const asked = await agent.fetch({
+      const waiting = await agent.fetch({
         method: 'POST',
         url: `${url}/intent`,
         body: JSON.stringify(transfer),
       })
-      const { hash, intentId } = intentAnswer.parse(await asked.json())
+      const { hash, intentId } = intentAnswer.parse(await waiting.json())
       const body = JSON.stringify({ ...transfer, intentId, signature: agent.signHash(hash) })
       return (await agent.fetch({ method: 'POST', url, body })).status
     }

@@ -1,4 +1,4 @@
-/** What a lock, a pause and a revocation end besides: open orders and waiting approvals, over HTTP. */
+/** Effects of a lock, a pause and a revocation on open orders and pending approvals, over HTTP. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
@@ -10,7 +10,7 @@ const policy = {
   categories: { allow: ['invest', 'transfer'] },
   approval: { above: '20', ttlSec: 3600 },
 }
-/** A limit that the market never meets. */
+/** A limit that the market never reaches. */
 const waiting = { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', limitPrice: '1' }
 const orders = z.array(z.looseObject({ id: z.string(), status: z.string() }))
 
@@ -22,22 +22,28 @@ overBothEngines('a key', {}, ({ gateway }) => {
       policy,
     })
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given?: unknown) =>
+    const send = (method: string, path: string, given?: unknown) =>
       askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
-    return { id: String(body.id), ask }
+    return { id: String(body.id), ask: send }
   }
   const newScene = async () => {
     const owner = await newGuest(gateway().origin)
     const key = await newKey(owner)
     const { body: own } = await owner.ask('POST', '/api/investing/order', waiting)
     const { body: order } = await key.ask('POST', '/api/investing/order', waiting)
-    const { body: asked } = await key.ask('POST', '/api/wallets/transfer', {
+    const { body: keyRequest } = await key.ask('POST', '/api/wallets/transfer', {
       destination: `0x${'1'.repeat(40)}`,
       amount: '30',
       signature: 'x',
     })
-    expect([own.status, order.status, asked.code]).toEqual(['accepted', 'accepted', 'approval_required'])
-    return { owner, key, own: String(own.id), order: String(order.id), approval: String(asked.approvalId) }
+    expect([own.status, order.status, keyRequest.code]).toEqual(['accepted', 'accepted', 'approval_required'])
+    return {
+      owner,
+      key,
+      own: String(own.id),
+      order: String(order.id),
+      approval: String(keyRequest.approvalId),
+    }
   }
   const standing = async (owner: Person, { own, order, approval }: Awaited<ReturnType<typeof newScene>>) => {
     const all = orders.parse((await owner.ask('GET', '/api/investing/orders')).body.orders)
@@ -46,7 +52,7 @@ overBothEngines('a key', {}, ({ gateway }) => {
     return { own: of(own), order: of(order), approval: status }
   }
 
-  it.each(['pause', 'revoke'])('leaves nothing open that a %s could come too late for', async (how) => {
+  it.each(['pause', 'revoke'])('closes everything that a %s stops', async (how) => {
     const scene = await newScene()
     const path = `/api/developer/keys/${scene.key.id}`
     if (how === 'pause') await scene.owner.ask('PATCH', path, { status: 'paused' })
@@ -71,7 +77,7 @@ overBothEngines('a key', {}, ({ gateway }) => {
     expect((await owner.ask('DELETE', `/api/investing/orders/${own}`)).body.status).toBe('canceled')
   })
 
-  it('names its orders for itself: the same name of another caller is another order', async () => {
+  it('has order names of its own: the same name of another caller is another order', async () => {
     const { owner, key } = await newScene()
     const named = { ...waiting, clientOrderId: 'rent' }
     const { body: first } = await key.ask('POST', '/api/investing/order', named)
@@ -94,10 +100,10 @@ overBothEngines('a key', {}, ({ gateway }) => {
   it('changes nothing while it is paused, and still reads', async () => {
     const owner = await newGuest(gateway().origin)
     const scopes = ['cards:write', 'cards:read', 'banking:write', 'compliance:write', 'investing:trade']
-    const asked = { name: 'Paused', scopes, policy }
-    const { body } = await owner.ask('POST', '/api/developer/keys', asked)
+    const keyRequest = { name: 'Paused', scopes, policy }
+    const { body } = await owner.ask('POST', '/api/developer/keys', keyRequest)
     const headers = { authorization: `Bearer ${z.string().parse(body.key)}` }
-    const ask = (method: string, path: string, given?: unknown) =>
+    const send = (method: string, path: string, given?: unknown) =>
       askJson(gateway().origin, method, path, given === undefined ? { headers } : { body: given, headers })
     await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'paused' })
     const beneficiary = { name: 'Grace Hopper', country: 'US' }
@@ -109,17 +115,17 @@ overBothEngines('a key', {}, ({ gateway }) => {
         { amount: '5000', token: 'USDC', destination: `0x${'1'.repeat(40)}`, beneficiary },
       ],
     ] as const) {
-      const refused = await ask('POST', path, given)
+      const refused = await send('POST', path, given)
       expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'insufficient_scope'])
     }
-    const spent = await ask('POST', '/api/investing/order', waiting)
+    const spent = await send('POST', '/api/investing/order', waiting)
     expect([spent.status, spent.body.code]).toEqual([403, 'policy_denied'])
-    expect((await ask('GET', '/api/cards')).status).toBe(200)
+    expect((await send('GET', '/api/cards')).status).toBe(200)
     await owner.ask('PATCH', `/api/developer/keys/${body.id}`, { status: 'active' })
-    expect((await ask('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
+    expect((await send('POST', '/api/cards', { limits: { daily: '5' } })).status).toBe(200)
   })
 
-  it('and its owner leave nothing open after a lock', async () => {
+  it('and its owner have nothing open after a lock', async () => {
     const scene = await newScene()
     await scene.owner.ask('POST', '/api/security/lock', {})
     const start = { channel: 'guest', destination: scene.owner.accountId }

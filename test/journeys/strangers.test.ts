@@ -1,4 +1,4 @@
-/** What anybody can have a gateway write is bounded: in rate, in size and in life. */
+/** Unauthenticated writes are bounded in rate, size and lifetime. */
 import pg from 'pg'
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
 import { askJson } from './people.ts'
 
-const few = {
+const refusedAfter = {
   RATE_FX: '3/60',
   RATE_GUESTS: '2/60',
   RATE_AUTHORIZATIONS: '3/60',
@@ -15,7 +15,7 @@ const few = {
 }
 const credentials = z.object({ payer: z.object({ privateKey: z.templateLiteral(['0x', z.string()]) }) })
 
-/** The same payment, signed by nobody. */
+/** A well-formed payment with a forged signature. */
 function withoutSignature(payment: string): string {
   const text = Buffer.from(payment, 'base64').toString('utf8')
   const forged = text.replace(/"signature":"0x[0-9a-f]+"/i, `"signature":"0x${'11'.repeat(65)}"`)
@@ -24,11 +24,11 @@ function withoutSignature(payment: string): string {
 
 const metadata = { client_name: 'Somebody', redirect_uris: ['http://127.0.0.1:39999/callback'] }
 
-overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
+overBothEngines('a stranger', refusedAfter, ({ gateway, databaseUrl }) => {
   const register = (more: object = {}) =>
     askJson(gateway().origin, 'POST', '/oauth/register', { body: { ...metadata, ...more } })
 
-  it('registers small clients, a few of them, which are forgotten with their tokens', async () => {
+  it('registers small clients at a limited rate, which expire with their tokens', async () => {
     const large = await register({ client_name: 'x'.repeat(10_000) })
     expect([large.status, large.body.error]).toEqual([400, 'invalid_client_metadata'])
     expect((await register()).status).toBe(201)
@@ -62,7 +62,7 @@ overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
     expect(statuses.slice(3)).toEqual([429, 429])
   })
 
-  it('reaches neither by another spelling of its path', async () => {
+  it('cannot evade either limit by another spelling of the path', async () => {
     for (const path of ['/oauth/Register', '/oauth/register/', '/oauth/REGISTER?x=1', '/oauth/%72egister']) {
       const { status } = await askJson(gateway().origin, 'POST', path, {
         body: { ...metadata, client_name: 'x'.repeat(10_000) },
@@ -75,12 +75,12 @@ overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
     }
   })
 
-  it('pays as often as it likes, and sends what pays nothing a few times', async () => {
+  it('allows unlimited paid requests, and a few with an invalid payment', async () => {
     const { origin } = gateway()
     const { payer } = credentials.parse((await askJson(origin, 'GET', '/sandbox/credentials')).body)
     const url = `${origin}/api/x402/fx?from=USD&to=EUR&amount=100`
     const terms = await (await fetch(url)).text()
-    // The challenge is asked for once: it counts as an unpaid request.
+    // Requesting the challenge once counts as an unpaid request.
     const sending =
       (change: (payment: string) => string) => async (input: string | URL | Request, init?: RequestInit) => {
         const request = new Request(input, init)
@@ -99,7 +99,7 @@ overBothEngines('a stranger', few, ({ gateway, databaseUrl }) => {
     expect(await statuses(withoutSignature)).toEqual([402, 402, 402, 429, 429])
   })
 
-  it('becomes a guest a few times', async () => {
+  it('creates a few guests', async () => {
     const statuses: number[] = []
     for (let times = 0; times < 3; times += 1)
       statuses.push((await askJson(gateway().origin, 'POST', '/api/auth/guest')).status)

@@ -1,4 +1,6 @@
-/** An identity reviewed by Sumsub, on the built gateway: signed webhooks say that something changed, and the API what it is. */
+/**
+ * Identity review by Sumsub on the built gateway: a signed webhook announces a change, and the API supplies the state.
+ */
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -69,7 +71,7 @@ describe('Sumsub’s webhook', () => {
   })
   const statusOf = async () => (await person.ask('POST', '/api/compliance/kyc', {})).body.status
 
-  it('moves a review by what the API says, whatever the body claims, and never back', async () => {
+  it('moves a review by the API’s state, regardless of the body, and never back', async () => {
     const applicant = {
       firstName: 'Ada',
       lastName: 'Lovelace',
@@ -80,10 +82,10 @@ describe('Sumsub’s webhook', () => {
     review = { reviewStatus: 'pending' }
     expect((await person.ask('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
 
-    // Claims a yes that the API does not know of.
+    // Claims an approval that the API does not report.
     expect((await hook(eventOf('GREEN', '1'))).status).toBe(200)
     expect(await statusOf()).toBe('pending')
-    // Fails while the API is down, and is taken when it is sent again.
+    // Fails while the API is down, and is accepted when redelivered.
     isDown = true
     expect((await hook(eventOf('GREEN', '2'))).status).toBe(503)
     isDown = false
@@ -101,7 +103,7 @@ describe('Sumsub’s webhook', () => {
     expect([await statusOf(), reads]).toEqual(['approved', before])
   }, 30_000)
 
-  it('refuses what is not signed, and takes what it does not know without any effect', async () => {
+  it('rejects unsigned webhooks, and accepts unknown ones without any effect', async () => {
     const event = eventOf('GREEN', '4')
     const refused = [
       await hook(event, { secret: 'another' }),
@@ -121,7 +123,7 @@ describe('Sumsub’s webhook', () => {
   })
 })
 
-describe('Sumsub, whose answer was lost,', () => {
+describe('Sumsub with a lost answer', () => {
   const applicant = {
     firstName: 'Ada',
     lastName: 'Lovelace',
@@ -129,7 +131,7 @@ describe('Sumsub, whose answer was lost,', () => {
     country: 'JP',
     address: 'Chiyoda 1-1',
   }
-  /** Names by the application's id, as the provider was sent them first. */
+  /** Names by application id, as first sent to the provider. */
   const known = new Map<string, { id: string; lastName: string }>()
   let gateway: Gateway
   let api: Server
@@ -148,8 +150,8 @@ describe('Sumsub, whose answer was lost,', () => {
         externalUserId,
         review: { reviewStatus: 'completed', reviewResult: { reviewAnswer: 'GREEN' } },
       })
-      const asked = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
-      if (asked !== undefined) return end(200, shown(asked))
+      const requestedId = /externalUserId=([^/]+)\/one/.exec(request.url ?? '')?.[1]
+      if (requestedId !== undefined) return end(200, shown(requestedId))
       const { externalUserId, fixedInfo } = created.parse(JSON.parse(text))
       if (known.has(externalUserId)) return end(409, {})
       known.set(externalUserId, { id: `applicant${known.size}`, lastName: fixedInfo.lastName })
@@ -174,7 +176,7 @@ describe('Sumsub, whose answer was lost,', () => {
   it.each([
     ['told', false],
     ['erased', true],
-  ])('never approves one name for what it was sent under another, %s', async (name, isErased) => {
+  ])('never approves one name for data sent under another, %s', async (name, isErased) => {
     const person = await signInByEmail(gateway.origin, `${name}@example.com`)
     losesAnswers = true
     const lost = await person.ask('POST', '/api/compliance/kyc', { applicant })
@@ -187,7 +189,7 @@ describe('Sumsub, whose answer was lost,', () => {
     expect([...known.values()].map(({ lastName }) => lastName)).not.toContain('Mallory')
   })
 
-  it('is asked again for the same name, and by another application for another address', async () => {
+  it('is requested again for the same name, and with another application for another address', async () => {
     const person = await signInByEmail(gateway.origin, 'again@example.com')
     losesAnswers = true
     await person.ask('POST', '/api/compliance/kyc', { applicant })

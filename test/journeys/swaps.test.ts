@@ -1,4 +1,7 @@
-/** Swap quotes from the built gateway over REST and MCP; and with real adapters whose vendors answer, fail and are gone. */
+/**
+ * Swap quotes from the built gateway over REST and MCP, and with real adapters whose vendors answer, fail and are
+ * unreachable.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,7 +22,7 @@ describe('swaps in the sandbox', () => {
   })
   afterAll(() => gateway?.stop())
 
-  it('are cheapest elsewhere for another amount or route', async () => {
+  it('have another cheapest provider for another amount or route', async () => {
     const toolFor = async (changes: object) =>
       (await guest.ask('POST', '/api/swaps', { ...usual, ...changes })).body.tool
     expect(await toolFor({ amountIn: 20 })).toBe('sandbox-share')
@@ -34,7 +37,7 @@ describe('swaps in the sandbox', () => {
     expect(await guest.ask('GET', '/api/wallets')).toEqual(before)
   })
 
-  it('are quoted to a key over MCP that has the scope, and to no other', async () => {
+  it('are quoted over MCP to a key with the scope, and to no other', async () => {
     const call = async (scopes: string[]) => {
       const { body } = await guest.ask('POST', '/api/developer/keys', { name: 'Key', scopes })
       const response = await fetch(`${gateway.origin}/mcp`, {
@@ -60,7 +63,7 @@ describe('swaps in the sandbox', () => {
     expect((await call(['wallets:read'])).body).not.toHaveProperty('result.structuredContent')
   })
 
-  it('name what is known where something is not', async () => {
+  it('list the supported values when one is unknown', async () => {
     expect(await guest.ask('POST', '/api/swaps', { ...usual, toToken: undefined })).toMatchObject({
       status: 400,
     })
@@ -93,7 +96,7 @@ describe('swaps with real adapters', () => {
   })
   beforeAll(async () => {
     await once(vendor.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = vendor.address() as AddressInfo
     const url = `http://127.0.0.1:${port}`
     gateway = await startGateway({
@@ -101,7 +104,7 @@ describe('swaps with real adapters', () => {
       SWAP_AGGREGATORS: 'lifi,relay,0x',
       LIFI_URL: url,
       RELAY_URL: url,
-      // Nobody listens there.
+      // Nothing listens on this port.
       ZEROX_URL: 'http://127.0.0.1:1',
     })
     guest = await newGuest(gateway.origin)
@@ -112,7 +115,7 @@ describe('swaps with real adapters', () => {
     vendor.close()
   })
 
-  it('stand where some are down, and are none where all are', async () => {
+  it('are quoted when some providers are down, and unavailable when all are', async () => {
     expect(await guest.ask('POST', '/api/swaps', usual)).toMatchObject({
       status: 200,
       body: {

@@ -1,6 +1,6 @@
 /**
- * A thousand webhooks, each sent three times, in random order, to two gateways on one database, one of which dies in the
- * middle: the books are those of a run in order, once each, on one.
+ * Two gateways on one database get a thousand webhooks, each three times and in random order, and one gateway dies
+ * meanwhile: the books equal those of one gateway that gets each webhook once, in order.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ const PURCHASES = 32
 const DEPOSITS = 20
 const SENDERS = 12
 
-/** One webhook. @property id the same however often it is sent. */
+/** One webhook. @property id equal for every delivery of it. */
 interface Hook {
   readonly id: string
   readonly provider: 'lithic' | 'bridge'
@@ -61,7 +61,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     await drop()
   }, 60_000)
 
-  /** Sends one until it is taken, as a provider does. */
+  /** Sends a webhook until it is accepted, as providers do. */
   const send = async (hook: Hook, origin: () => string): Promise<void> => {
     for (let tries = 0; tries < 200; tries += 1) {
       const at = new Date()
@@ -80,10 +80,10 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
       if (taken) return
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    throw new Error(`${hook.id} was never taken`)
+    throw new Error(`${hook.id} was never accepted`)
   }
 
-  /** People with what is told of them, in order. */
+  /** Persons with their webhooks, in order. */
   const newCast = async (run: string): Promise<{ people: Person[]; hooks: Hook[][] }> => {
     const people = await Promise.all(
       Array.from({ length: PEOPLE }, () => newGuest(gateways[0]?.origin ?? '')),
@@ -104,7 +104,7 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
     return early.length === 0 && books.flat().every((line) => line.endsWith('+ 0'))
   }
 
-  it('ends in the books of an ordered run', async () => {
+  it('results in the books of an ordered run', async () => {
     const ordered = await newCast('ordered')
     const origin = () => gateways[0]?.origin ?? ''
     await inParallel(PEOPLE, ordered.hooks, async (hooks) => {
@@ -172,11 +172,11 @@ function depositHooks(name: string, account: string, index: number): Hook[] {
   })
 }
 
-/** Asked, then cleared (for less, for all, or for more), voided, or cleared and refunded. */
+/** Authorized, then cleared (for less, for all, or for more), voided, or cleared and refunded. */
 function purchaseHooks(name: string, card: string, index: number): Hook[] {
   const token = `${name}:buy-${index}`
   const cents = 100 + index * 7
-  const asked = {
+  const authorizationRequest = {
     event_type: 'card_authorization.approval_request',
     token,
     status: 'AUTHORIZATION',
@@ -205,7 +205,7 @@ function purchaseHooks(name: string, card: string, index: number): Hook[] {
       : index % 4 === 1
         ? [told('SETTLED', [clearing]), told('SETTLED', [clearing, event('RETURN', -50)])]
         : [told('SETTLED', [clearing])]
-  return [asked, ...then].map((message, step) => ({
+  return [authorizationRequest, ...then].map((message, step) => ({
     id: `${token}:${step}`,
     provider: 'lithic' as const,
     body: JSON.stringify(message),
@@ -227,7 +227,7 @@ async function inParallel<Item>(
   await Promise.all(Array.from({ length: width }, lane))
 }
 
-/** The same order every time, and no order at all. */
+/** Shuffles by a fixed seed. */
 function shuffled<Item>(items: readonly Item[]): Item[] {
   let seed = 42
   const deck = [...items]

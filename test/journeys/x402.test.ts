@@ -1,4 +1,4 @@
-/** Two gateways on one PostgreSQL and one Redis, a facilitator beside them: nobody pays twice, whatever dies in the middle. */
+/** Two gateways on one PostgreSQL and one Redis, and a facilitator: no customer pays twice, wherever a process dies. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -23,7 +23,7 @@ const bought = z.looseObject({
   payment: z.looseObject({ id: z.string(), transaction: z.string() }),
 })
 
-/** What a raw request target is answered: fetch would tidy it up. */
+/** Status of a raw request target: fetch would normalize it. */
 async function statusOf(origin: string, method: string, target: string): Promise<number> {
   const { hostname, port } = new URL(origin)
   const sent = request({ hostname, port, method, path: target }).end()
@@ -44,7 +44,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   beforeAll(async () => {
     const created = await createTestDatabase(testServerUrl ?? '')
     drop = created.drop
-    // It owns the chain; it is never killed, and nobody pays it.
+    // This gateway owns the chain; it is never killed and never paid.
     host = await startGateway()
     const { rpcUrl } = credentials.parse(
       (await askJson(host.origin, 'GET', '/sandbox/credentials')).body,
@@ -70,14 +70,14 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     await drop()
   }, 60_000)
 
-  /** A payment that is signed and not sent, and its payer. */
+  /** A signed, unsent payment and its payer. */
   const signed = async (generation: 'v1' | 'v2') => {
     let payment: Record<string, string> = {}
     const customer = await newCustomer(chain, 30_000n, async (input, init) => {
-      const asked = new Request(input, init)
-      const header = ['X-PAYMENT', 'PAYMENT-SIGNATURE'].find((name) => asked.headers.has(name))
-      if (header === undefined) return fetch(asked)
-      payment = { [header]: asked.headers.get(header) ?? '' }
+      const outgoing = new Request(input, init)
+      const header = ['X-PAYMENT', 'PAYMENT-SIGNATURE'].find((name) => outgoing.headers.has(name))
+      if (header === undefined) return fetch(outgoing)
+      payment = { [header]: outgoing.headers.get(header) ?? '' }
       return new Response(null, { status: 503 })
     })
     await customer[generation](`${origins()[0]}${query}`)
@@ -88,7 +88,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   }
 
   it.each(['v1', 'v2'] as const)(
-    'settles a %s payment once that is sent to both at once',
+    'settles a %s payment once when it is sent to both at once',
     async (generation) => {
       const { send, spent } = await signed(generation)
       const settled = facilitator.settled()
@@ -115,7 +115,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
   )
 
   it.each(['v1', 'v2'] as const)(
-    'answers a %s payment whose gateway was killed while it settled, and charges it once',
+    'answers a %s payment whose gateway was killed during settlement, and charges it once',
     async (generation) => {
       const { send, spent } = await signed(generation)
       facilitator.mood = 'slow'
@@ -146,7 +146,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     90_000,
   )
 
-  it('lists what it sells', async () => {
+  it('lists its priced resources', async () => {
     const [origin = ''] = origins()
     expect(await askJson(origin, 'GET', '/.well-known/x402')).toMatchObject({
       status: 200,
@@ -186,7 +186,7 @@ describe.each(stores)('limits over two gateways on %s', (_name, store) => {
   const isThere = testServerUrl !== undefined && store !== null
   let drop = async () => {}
   const gateways: Gateway[] = []
-  // A client of its own for each test and run: Redis outlives them.
+  // A client per test and run: Redis outlives them.
   const clientOf = (last: number) => `203.0.113.${last}, 2001:db8:${process.pid.toString(16)}:${last}::1`
   const post = (index: number, path: string, last: number, body: unknown = {}) =>
     fetch(`${gateways[index % 2]?.origin}${path}`, {
@@ -214,14 +214,14 @@ describe.each(stores)('limits over two gateways on %s', (_name, store) => {
     await drop()
   })
 
-  it.skipIf(!isThere)('let exactly 150 mutations of a client through in a minute', async () => {
+  it.skipIf(!isThere)('admit exactly 150 mutations of a client in a minute', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, (_, at) => post(at, '/api/nowhere', 1)))
     const tally = (status: number) => answers.filter((answer) => answer.status === status).length
     expect([tally(404), tally(429)]).toEqual([150, 50])
     expect((await post(0, '/api/nowhere', 2)).status).toBe(404)
   })
 
-  it.skipIf(!isThere)('start the wait anew for whoever comes early, and end when they said', async () => {
+  it.skipIf(!isThere)('restart the wait for early requests, and end at the announced time', async () => {
     const vote = async (index: number) => {
       const response = await post(index, '/api/docs/feedback', 3, { page: 'docs/limits', vote: 'up' })
       return { status: response.status, wait: Number(response.headers.get('retry-after')) }

@@ -18,7 +18,7 @@ const request = { rateClass: 'mutations', client: '203.0.113.7', now: noon, fail
 const later = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 
 describe('the rate gate', () => {
-  it('counts down, then refuses with the whole seconds to wait', async () => {
+  it('counts down, then rejects with the whole seconds to wait', async () => {
     const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
     const readings: (RateReading | null)[] = []
     for (const seconds of [0, 1, 1.5, 2])
@@ -39,19 +39,19 @@ describe('the rate gate', () => {
     expect(await countRequest(services, { ...request, now: later(62) })).toMatchObject({ allowed: true })
   })
 
-  it('counts clients and classes apart', async () => {
+  it('separates clients and classes', async () => {
     const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
     for (const client of ['a', 'b', 'a', 'b'])
       expect(await countRequest(services, { ...request, client })).toMatchObject({ allowed: true })
     expect(await countRequest(services, { ...request, client: 'a' })).toMatchObject({ allowed: false })
   })
 
-  it('lets a class without a limit pass', async () => {
+  it('admits a class without a limit', async () => {
     const services = { settings, rateLimiter: createMemoryRateLimiter(), log: silentLog }
     expect(await countRequest(services, { ...request, rateClass: 'unlimited' })).toBeNull()
   })
 
-  it('fails closed for what moves money and open for what only reads, where the store is away, and says so', async () => {
+  it('fails closed for spends and open for reads while the store is unavailable, and logs it', async () => {
     const rateLimiter = createRedisRateLimiter('redis://127.0.0.1:9')
     const logged: string[] = []
     const log = { ...silentLog, error: (_facts: object, message: string) => void logged.push(message) }

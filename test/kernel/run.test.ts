@@ -10,10 +10,9 @@ import { createRemoteRailControls } from '../../src/providers/rail-controls/remo
 import { onBothEngines } from '../engines.ts'
 import { callOf, keyOf, newPerson, servicesOn } from './scene.ts'
 
-/** What happened, in order. */
 const events: string[] = []
 
-/** Keeps a note: one row. What it is told decides how it ends. */
+/** Stores a note: one row. The text decides the outcome. */
 const keepNote = defineTool({
   name: 'notes.keep',
   title: 'Keep',
@@ -46,12 +45,12 @@ const keepNote = defineTool({
   },
 })
 
-/** Asks somebody else, in no transaction of the kernel's. */
+/** Calls another system, outside any transaction of the kernel. */
 let gate: Promise<void> = Promise.resolve()
-const askOther = defineTool({
+const callOther = defineTool({
   name: 'notes.ask',
   title: 'Ask',
-  summary: 'Ask somebody else.',
+  summary: 'Call another system.',
   route: 'POST /notes/ask',
   who: 'account',
   scopes: ['wallets:read'],
@@ -92,7 +91,7 @@ onBothEngines('a write through the kernel', (database) => {
     )
   const note = (name: string, end = 'well') => ({ name, text: 'x', end })
 
-  it('answers and commits, then does what was for after', async () => {
+  it('answers and commits, then runs its after-commit work', async () => {
     expect(await keep(note('a'))).toEqual({
       body: { name: 'a', at: '2026-11-20T12:00:00.000Z' },
       replayed: false,
@@ -102,24 +101,24 @@ onBothEngines('a write through the kernel', (database) => {
     expect(events).toEqual(['run a', 'after commit'])
   })
 
-  it('answers a repeated idempotency key with the first answer, and does nothing again', async () => {
+  it('answers a repeated idempotency key with the first answer, without repeating the work', async () => {
     const first = await keep(note('a'), 'once')
     expect(await keep(note('a'), 'once')).toEqual({ body: first.body, replayed: true, decisionId: null })
     expect(events).toEqual(['run a', 'after commit'])
   })
 
-  it('takes a default that was left out for the same request', async () => {
+  it('treats an omitted default as the same request', async () => {
     await keep({ name: 'a', text: 'x' }, 'once')
     expect((await keep({ text: 'x', end: 'well', name: 'a' }, 'once')).replayed).toBe(true)
   })
 
-  it('refuses an idempotency key that comes with another body', async () => {
+  it('rejects an idempotency key with another body', async () => {
     await keep(note('a'), 'once')
     await expect(keep(note('b'), 'once')).rejects.toMatchObject({ code: 'idempotency_key_reused' })
     expect(await notes()).toEqual(['a'])
   })
 
-  it('keeps the idempotency keys of different callers apart', async () => {
+  it('separates the idempotency keys of different callers', async () => {
     await keep(note('a'), 'once')
     const other = await newPerson(database())
     expect((await keep(note('b'), 'once', other)).replayed).toBe(false)
@@ -128,54 +127,54 @@ onBothEngines('a write through the kernel', (database) => {
     expect(await notes()).toEqual(['a', 'b', 'c'])
   })
 
-  describe('of a tool that asks others on the way', () => {
-    const ask = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
+  describe('of a tool that calls other systems', () => {
+    const callExternal = (input: unknown, { now, key = 'once' }: { now?: Date; key?: string } = {}) =>
       run(
-        askOther,
+        callOther,
         { ...callOf(services, person, { idempotencyKey: key }), ...(now === undefined ? {} : { now }) },
         input,
       )
 
     it('answers a repeated key with the first answer, without its secret', async () => {
-      expect(await ask({ name: 'a' })).toEqual({
+      expect(await callExternal({ name: 'a' })).toEqual({
         body: { name: 'a', secret: 'shown' },
         replayed: false,
         decisionId: null,
       })
-      expect(await ask({ name: 'a' })).toEqual({
+      expect(await callExternal({ name: 'a' })).toEqual({
         body: { name: 'a', secret: null },
         replayed: true,
         decisionId: null,
       })
-      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      await expect(callExternal({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
       expect(events).toEqual(['ask a'])
     })
 
-    it('asks again after a refusal', async () => {
-      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
-      await expect(ask({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+    it('runs again after a refusal', async () => {
+      await expect(callExternal({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
+      await expect(callExternal({ name: 'a', end: 'badly' })).rejects.toMatchObject({ code: 'conflict' })
       expect(events).toEqual(['ask a', 'ask a'])
     })
 
-    it('asks once for two calls at once, and again where the first never came back', async () => {
+    it('runs once for two concurrent calls, and again if the first never finished', async () => {
       let open = () => {}
       gate = new Promise((resolve) => {
         open = resolve
       })
-      const first = ask({ name: 'a' })
+      const first = callExternal({ name: 'a' })
       await expect.poll(() => events).toEqual(['ask a'])
-      await expect(ask({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
-      await expect(ask({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
+      await expect(callExternal({ name: 'a' })).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+      await expect(callExternal({ name: 'b' })).rejects.toMatchObject({ code: 'idempotency_key_reused' })
       gate = Promise.resolve()
       const later = new Date(callOf(services, person, {}).now.getTime() + 121_000)
-      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(false)
+      expect((await callExternal({ name: 'a' }, { now: later })).replayed).toBe(false)
       open()
       expect((await first).replayed).toBe(false)
-      expect((await ask({ name: 'a' }, { now: later })).replayed).toBe(true)
+      expect((await callExternal({ name: 'a' }, { now: later })).replayed).toBe(true)
     })
   })
 
-  it('does a call once that comes many times at once', async () => {
+  it('runs once for many concurrent calls', async () => {
     const calls = await Promise.allSettled(Array.from({ length: 8 }, () => keep(note('a'), 'once')))
     const refused = calls.filter(({ status }) => status === 'rejected')
     for (const call of refused) expect(call).toMatchObject({ reason: { code: 'idempotency_in_progress' } })
@@ -184,19 +183,22 @@ onBothEngines('a write through the kernel', (database) => {
     expect(events.filter((event) => event === 'run a')).toHaveLength(1)
   })
 
-  it.each([null, 'once'])('keeps nothing of what threw, with idempotency key %s', async (idempotencyKey) => {
-    await expect(keep(note('a', 'badly'), idempotencyKey)).rejects.toMatchObject({ code: 'conflict' })
-    expect(await notes()).toEqual([])
-    expect(events).toEqual(['run a'])
-    expect((await keep(note('b'), idempotencyKey)).replayed).toBe(false)
-  })
+  it.each([null, 'once'])(
+    'stores nothing when it throws, with idempotency key %s',
+    async (idempotencyKey) => {
+      await expect(keep(note('a', 'badly'), idempotencyKey)).rejects.toMatchObject({ code: 'conflict' })
+      expect(await notes()).toEqual([])
+      expect(events).toEqual(['run a'])
+      expect((await keep(note('b'), idempotencyKey)).replayed).toBe(false)
+    },
+  )
 
-  it('has committed where what was for after throws', async () => {
+  it('stays committed when its after-commit work throws', async () => {
     await expect(keep(note('a', 'late'))).rejects.toMatchObject({ code: 'provider_unavailable' })
     expect(await notes()).toEqual(['a'])
   })
 
-  it('reads the scope before the body, and the body before the rail', async () => {
+  it('checks the scope before the body, and the body before the rail', async () => {
     await database()
       .kysely.insertInto('rail_control')
       .values({ rail: 'wallet-transfer', enabled: false, reason: 'maintenance', updated_at: new Date(0) })
@@ -212,7 +214,7 @@ onBothEngines('a write through the kernel', (database) => {
     expect(events).toEqual([])
   })
 
-  it('does nothing on a rail that was never switched on, where money is real', async () => {
+  it('does nothing on a rail that was never enabled, in production', async () => {
     services = {
       ...services,
       railControls: createDatabaseRailControls({ database: database(), defaultEnabled: false }),
@@ -221,7 +223,7 @@ onBothEngines('a write through the kernel', (database) => {
     expect(events).toEqual([])
   })
 
-  it('does nothing on a rail whose control cannot be read, not even what is repeated', async () => {
+  it('does nothing on a rail whose state is unavailable, not even a replay', async () => {
     await keep(note('a'), 'once')
     services = { ...services, railControls: createRemoteRailControls({ url: 'http://127.0.0.1:9/' }) }
     for (const idempotencyKey of [null, 'once'])
@@ -232,7 +234,7 @@ onBothEngines('a write through the kernel', (database) => {
     expect(events).toEqual(['run a', 'after commit'])
   })
 
-  it('stores an answer that reads the same when it is replayed', async () => {
+  it('stores an answer that is equal when it is replayed', async () => {
     const odd = defineTool({
       ...plain,
       output: z.looseObject({}),
@@ -263,7 +265,7 @@ const plain = {
 } as const
 
 describe('callerOf', () => {
-  it('refuses who has no account', () => {
+  it('rejects a caller without an account', () => {
     expect(() => callerOf({ principal: { kind: 'public' } })).toThrow(Failure)
   })
 })

@@ -1,5 +1,4 @@
-/** A gateway's services without its transports: a real database, the chain in memory, a clock that stands still. */
-
+/** A gateway's services without its transports: a real database, the chain in memory, a fixed clock. */
 import { generateKeyPairSync } from 'node:crypto'
 import { defaultAmlLimits } from '../../policies/aml/limits.ts'
 import { screenSandboxSuffix } from '../../policies/aml/sandbox-suffix.ts'
@@ -32,13 +31,13 @@ import type { Database } from '../../src/storage/database.ts'
 
 const bankKey = generateKeyPairSync('ed25519').privateKey
 
-/** The moment of the tests. */
+/** The time of the tests. */
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 
 /** The origin of the tests' gateway. */
 export const origin = 'https://bursar.example'
 
-/** Services over a database. @param changes in place of the parts of a sandbox. */
+/** Services over a database. @param changes replaces parts of a sandbox. */
 export async function servicesOn(database: Database, changes: Partial<Services> = {}): Promise<Services> {
   const clock = () => noon
   const dataKey = Buffer.from('a data key of thirty-two letters')
@@ -101,7 +100,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
   }
 }
 
-/** One call's surroundings. @param changes such as its idempotency key. */
+/** One call's context. @param changes such as its idempotency key. */
 export function callOf(
   services: Services,
   principal: Principal,
@@ -110,7 +109,6 @@ export function callOf(
   return { ...services, principal, requestId: 'req_test', now: noon, idempotencyKey: null, ...changes }
 }
 
-/** A person who is signed in. */
 export async function newPerson(database: Database): Promise<Extract<Principal, { kind: 'session' }>> {
   const account = await createAccount({ database, newId }, { displayName: 'Ada', guest: false, at: noon })
   const session = {
@@ -124,7 +122,7 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
   return { kind: 'session', account, session }
 }
 
-/** A key of an account, as authentication hands it on. */
+/** A key of an account, as authentication returns it. */
 export function keyOf(
   account: Account,
   changes: Partial<AccessKey> = {},
@@ -147,8 +145,8 @@ export function keyOf(
   return { kind: 'key', account, key }
 }
 
-/** A seller of nothing, where nobody pays by x402. */
+/** A seller without goods, for callers that do not pay by x402. */
 export const nothingForSale = {
-  sell: () => Promise.reject(new Error('nothing is for sale here')),
+  sell: () => Promise.reject(new Error('nothing is for sale')),
   recall: async () => null,
 }

@@ -45,24 +45,24 @@ const spending = {
 } as const
 const keep = defineTool({ ...common, effect: 'write', run })
 
-describe('a tool that spends', () => {
+describe('a spending tool', () => {
   const { spend: _spend, ...withoutSpend } = spending
   const { rail: _rail, ...withoutRail } = spending
   const { facts: _facts, ...withoutFacts } = spending
   const { recall: _recall, ...withoutRecall } = spending
 
-  it('compiles only with what it spends, its rail, its facts and how it is told again', () => {
+  it('compiles only with its spend, rail, facts and recall', () => {
     const spender: Tool = defineTool(spending)
     const incomplete: Tool[] = [
-      // @ts-expect-error a tool that spends says what
+      // @ts-expect-error a spending tool needs `spend`
       defineTool(withoutSpend),
-      // @ts-expect-error a tool that spends names its rail
+      // @ts-expect-error a spending tool needs a rail
       defineTool(withoutRail),
-      // @ts-expect-error a tool that spends says what it finds out
+      // @ts-expect-error a spending tool needs `facts`
       defineTool(withoutFacts),
-      // @ts-expect-error a tool that spends can tell its answer again
+      // @ts-expect-error a spending tool needs `recall`
       defineTool(withoutRecall),
-      // @ts-expect-error an effect is one of three
+      // @ts-expect-error `effect` is read, write or spend
       defineTool({ ...common, effect: 'pay', run }),
     ]
     expect([spender, ...incomplete].map(({ name }) => name)).toEqual(Array(6).fill('notes.keep'))
@@ -71,7 +71,7 @@ describe('a tool that spends', () => {
   it('does not run without a reservation', async () => {
     const call = defineTool(spending).decode({ amount: '1' })
     expect(call.spend).not.toBeNull()
-    // The context is not read before the reservation is.
+    // The context is not read before the reservation.
     await expect(call.run(Object.create(null), null)).rejects.toThrow('ran without a reservation')
   })
 })
@@ -97,7 +97,7 @@ describe('decoding', () => {
     expect(message).toMatch(/^amount: .* \(and 3 more\)$/)
   })
 
-  it('says what is missing and what is unknown', () => {
+  it('names missing and unknown members', () => {
     expect(issuesOf({}).members.issues?.map(({ path }) => path)).toEqual(['amount'])
     expect(issuesOf({ amount: '1', Amount: '2' }).message).toContain('"Amount"')
   })
@@ -108,11 +108,11 @@ describe('decoding', () => {
     ['a text', 'x'],
     ['a number', 1],
     ['nothing', undefined],
-  ])('refuses %s', (_name, raw) => {
+  ])('rejects %s', (_name, raw) => {
     expect(issuesOf(raw).members.issues).toHaveLength(1)
   })
 
-  it('never repeats a value that was sent', () => {
+  it('never repeats a submitted value', () => {
     const secret = 'hunter2hunter2'
     const problem = JSON.stringify(
       issuesOf({ amount: secret, memo: { [secret]: secret }, tags: secret }).toProblem(),
@@ -120,7 +120,7 @@ describe('decoding', () => {
     expect(problem).not.toContain(secret)
   })
 
-  it('judges a number by its text', () => {
+  it('validates a number by its text', () => {
     expect(keep.decode(parseJson('{"amount":1.10}')).input).toMatchObject({ amount: '1.10' })
     expect(keep.decode(parseJson('{"amount":1e2}')).input).toMatchObject({ amount: '100' })
     expect(keep.decode(parseJson('{"amount":1e-05}')).input).toMatchObject({ amount: '0.00001' })
@@ -130,7 +130,7 @@ describe('decoding', () => {
 })
 
 describe('an answer', () => {
-  it('is checked: one that does not fit is a bug, never sent', async () => {
+  it('is validated: one that does not match is a bug, and never sent', async () => {
     const wrong = defineTool({
       ...common,
       effect: 'read',
@@ -150,14 +150,14 @@ const withExample = tools.filter((tool) => tool.example !== undefined)
 describe('the catalogue', () => {
   const catalogue = catalogueOf([...tools, keep], { mode: 'sandbox', guests: true })
 
-  it('requires exactly the members that a tool does not go without', () => {
+  it('lists exactly the required members of a tool', () => {
     const [entry] = catalogue.slice(-1)
     expect(required.parse(entry?.input).required).toEqual(['amount'])
     expect(required.parse(entry?.output).required).toEqual(['amount'])
   })
 
   it.each(withExample.map((tool) => [tool.name, tool] as const))(
-    'requires of %s what it needs',
+    'lists the required members of %s',
     (name, tool) => {
       const schema = required.parse(catalogue.find((entry) => entry.tool.name === name)?.input)
       const example = z.record(z.string(), z.unknown()).parse(tool.example)
@@ -171,7 +171,7 @@ describe('the catalogue', () => {
             return true
           }
         })()
-        // A policy, say, may be needed for what another member says: then the schema cannot tell.
+        // A member such as a policy may be required depending on another member: the schema cannot express that.
         if (schema.required.includes(member)) expect([member, isNeeded]).toEqual([member, true])
         if (!isNeeded) expect(schema.required).not.toContain(member)
       }
@@ -179,11 +179,11 @@ describe('the catalogue', () => {
     },
   )
 
-  /** Contract section 1: such bodies ignore what they do not know. */
+  /** Contract section 1: these bodies ignore unknown members. */
   const ignoring: readonly string[] = ['compliance.kyc', 'compliance.travel_rule']
 
   it.each(tools.map((tool) => [tool.name, tool] as const))(
-    'says whether %s takes nothing unknown',
+    'declares whether %s rejects unknown members',
     (name) => {
       const entry = catalogue.find(({ tool }) => tool.name === name)
       const isStrict = !ignoring.includes(name)
@@ -193,7 +193,7 @@ describe('the catalogue', () => {
     },
   )
 
-  it('leaves out what is for the sandbox alone, in production', () => {
+  it('omits sandbox-only tools in production', () => {
     const sandboxOnly = defineTool({
       ...common,
       name: 'sandbox.keep',

@@ -29,7 +29,7 @@ const step = fc.oneof(
 onBothEngines('the books', (database) => {
   let runs = 0
 
-  it('sum to zero, equal their postings and are never below zero, whatever happens', async () => {
+  it('sum to zero, equal their postings and are never negative, after any course of events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         runs += 1

@@ -13,7 +13,7 @@ onBothEngines('post', (database) => {
   const book = (reference: string, postings: readonly Posting[], id = `test:${count++}`) =>
     post(database(), { id, kind: 'test', reference, at, postings })
 
-  it('moves money in several postings and assets at once, and nets what passes through', async () => {
+  it('moves money in several postings and assets at once, and nets intermediate amounts', async () => {
     const [ann, bob] = ['acct_ann', 'acct_bob']
     await book('in', [
       { source: external('bank'), destination: available(ann, 'bank'), money: { asset: 'EUR', units: 500n } },
@@ -33,7 +33,7 @@ onBothEngines('post', (database) => {
     expect(await balanceOfSystem(database(), revenue('fees'), 'EUR')).toBe(0n)
   })
 
-  it('refuses what an owner does not have, in decimals, and changes nothing', async () => {
+  it('rejects an overdraft, with decimals in the message, and changes nothing', async () => {
     const cid = 'acct_cid'
     await book('in', [
       { source: external('base'), destination: available(cid, 'base'), money: usdc(3_000_000n) },
@@ -51,12 +51,12 @@ onBothEngines('post', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('refuses money from an account that never had any', async () => {
+  it('rejects a debit of an account that never had money', async () => {
     const postings = [{ source: held('acct_none', 'base'), destination: external('base'), money: usdc(1n) }]
     await expect(book('out', postings)).rejects.toMatchObject({ code: 'insufficient_funds' })
   })
 
-  it('books an id once, also when both come at the same time', async () => {
+  it('books an id once, also under concurrent calls', async () => {
     const postings = [
       { source: external('base'), destination: available('acct_eve', 'base'), money: usdc(7n) },
     ]
@@ -68,7 +68,7 @@ onBothEngines('post', (database) => {
     expect(await balances(database(), 'acct_eve')).toMatchObject([{ available: 0n }])
   })
 
-  it('keeps amounts beyond what a double can', async () => {
+  it('keeps amounts beyond the precision of a double', async () => {
     const units = 9_007_199_254_740_993n
     await book('in', [
       { source: external('base'), destination: available('acct_fay', 'base'), money: usdc(units) },
@@ -76,7 +76,7 @@ onBothEngines('post', (database) => {
     expect(await balances(database(), 'acct_fay')).toMatchObject([{ available: units }])
   })
 
-  it('shows an owner nothing of another whose id begins alike', async () => {
+  it('shows an owner no balance of another with a common id prefix', async () => {
     await book('in', [
       { source: external('base'), destination: available('acct_eve2', 'base'), money: usdc(1n) },
     ])
@@ -84,7 +84,7 @@ onBothEngines('post', (database) => {
     expect(await balances(database(), 'acct_ev')).toEqual([])
   })
 
-  it('sees when a materialized balance is not the sum of its postings', async () => {
+  it('detects a materialized balance that differs from the sum of its postings', async () => {
     const rollback = new Error('undo')
     const tampered = database().transaction(async (connection) => {
       await connection.kysely
@@ -104,7 +104,7 @@ onBothEngines('post', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it.each(['ledger_transaction', 'posting', 'decision'])('refuses to change or empty %s', async (table) => {
+  it.each(['ledger_transaction', 'posting', 'decision'])('rejects changing or emptying %s', async (table) => {
     await database().call(
       {
         name: 'test_decision',

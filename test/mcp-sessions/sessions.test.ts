@@ -1,4 +1,4 @@
-/** Sessions of MCP clients and what they are asked, in the shared store of both engines. */
+/** MCP sessions and their elicitations, in the shared store of both engines. */
 import { expect, it } from 'vitest'
 import { insertKey } from '../../src/identity/store.ts'
 import { answerQuestion, awaitAnswer, openQuestion } from '../../src/mcp-sessions/questions.ts'
@@ -27,7 +27,7 @@ onBothEngines('MCP sessions', (database) => {
   const find = (keyId: string, id: string, now = noon) => findMcpSession(database(), { id, keyId, now })
   const sessionOf = async (keyId: string) => {
     const session = await find(keyId, await open(keyId))
-    if (session === undefined) throw new Error('the session is not there')
+    if (session === undefined) throw new Error('the session does not exist')
     return session
   }
 
@@ -43,7 +43,7 @@ onBothEngines('MCP sessions', (database) => {
     expect(await find(mine, id)).toBeUndefined()
   })
 
-  it('keep no id that could be used', async () => {
+  it('store no usable id', async () => {
     const key = await newKey()
     const id = await open(key)
     const rows = await database()
@@ -55,7 +55,7 @@ onBothEngines('MCP sessions', (database) => {
     expect(rows.every(({ id_hash }) => id_hash.length === 32)).toBe(true)
   })
 
-  it('end a day after they were used last, and are swept then', async () => {
+  it('expire a day after their last use, and are then swept', async () => {
     const key = await newKey()
     const id = await open(key)
     expect(await find(key, id, after(23 * HOUR_MS))).toBeDefined()
@@ -70,7 +70,7 @@ onBothEngines('MCP sessions', (database) => {
     expect(rows).toEqual([])
   })
 
-  it('are so many a key and no more, also when all are opened at once: the oldest gives way', async () => {
+  it('are limited per key, also under concurrent openings: the oldest is closed', async () => {
     const [key, other] = [await newKey(), await newKey()]
     const elsewhere = await open(other)
     const oldest = await open(key, noon)
@@ -85,11 +85,11 @@ onBothEngines('MCP sessions', (database) => {
     expect(await find(other, elsewhere)).toBeDefined()
   })
 
-  it('carry an answer to whoever waits for it: once, the first one, and of the right session', async () => {
+  it('deliver an answer to its waiting call: once, the first one, and in the right session', async () => {
     const [mine, other] = [await sessionOf(await newKey()), await sessionOf(await newKey())]
     const id = await openQuestion(database(), { session: mine, now: noon })
     const waiting = awaitAnswer(database(), id, new AbortController().signal)
-    await answerQuestion(database(), { session: other, id, answer: { from: 'somebody else' } })
+    await answerQuestion(database(), { session: other, id, answer: { from: 'another key' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client' } })
     await answerQuestion(database(), { session: mine, id, answer: { from: 'the client, later' } })
     expect(await waiting).toEqual({ from: 'the client' })
@@ -101,7 +101,7 @@ onBothEngines('MCP sessions', (database) => {
     expect(rows).toEqual([])
   })
 
-  it('keep no question whose call was lost', async () => {
+  it('store no question of an aborted call', async () => {
     const session = await sessionOf(await newKey())
     const id = await openQuestion(database(), { session, now: noon })
     const left = () =>
@@ -115,11 +115,11 @@ onBothEngines('MCP sessions', (database) => {
   it('end a wait with its signal and with the session', async () => {
     const session = await sessionOf(await newKey())
     const ended = new AbortController()
-    const asked = { session, now: noon }
-    const aborted = awaitAnswer(database(), await openQuestion(database(), asked), ended.signal)
+    const question = { session, now: noon }
+    const aborted = awaitAnswer(database(), await openQuestion(database(), question), ended.signal)
     const orphaned = awaitAnswer(
       database(),
-      await openQuestion(database(), asked),
+      await openQuestion(database(), question),
       new AbortController().signal,
     )
     ended.abort()

@@ -1,4 +1,4 @@
-/** A paused key buys nothing, whoever pays; and what the owner's money has paid for is not paid for again. */
+/** A paused key buys nothing, with its own money or its owner's; a purchase paid by the owner is not charged again. */
 import { expect, it } from 'vitest'
 import { createOffer } from '../../mcp/offer.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
@@ -6,7 +6,7 @@ import { tools } from '../../tools/index.ts'
 import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 
-onBothEngines('a key that pays by itself', (database) => {
+onBothEngines('a key with a payment of its own', (database) => {
   const open = async (status: 'active' | 'paused') => {
     const services = await servicesOn(database())
     const { account } = await newPerson(database())
@@ -29,7 +29,7 @@ onBothEngines('a key that pays by itself', (database) => {
     return { call, principal, sales: () => sales }
   }
 
-  it('is sold to while it is active, and to nobody while it is paused', async () => {
+  it('can buy while it is active, and cannot while it is paused', async () => {
     const active = await open('active')
     expect(await active.call({ 'x402/payment': {} })).toEqual({ x402Version: 2 })
     expect(active.sales()).toBe(1)

@@ -1,4 +1,4 @@
-/** `/mcp` over Streamable HTTP, by the SDK's client, which checks every answer against its schema. */
+/** `/mcp` over Streamable HTTP, by the SDK's client, which validates every answer against its schema. */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -34,15 +34,18 @@ describe('/mcp', () => {
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
 
-  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])('speaks %s', async (protocolVersion) => {
-    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-    const response = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
-    expect(await response.json()).toMatchObject({
-      id: 1,
-      result: { protocolVersion, serverInfo: { name: 'bursar' }, capabilities: { tools: {} } },
-    })
-    expect(response.headers.get('mcp-session-id')).toMatch(/^[A-Za-z0-9_-]{43}$/)
-  })
+  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
+    'negotiates %s',
+    async (protocolVersion) => {
+      const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+      const response = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+      expect(await response.json()).toMatchObject({
+        id: 1,
+        result: { protocolVersion, serverInfo: { name: 'bursar' }, capabilities: { tools: {} } },
+      })
+      expect(response.headers.get('mcp-session-id')).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    },
+  )
 
   it('gives every tool a title, a description, both schemas and all four annotations', async () => {
     const listed = await client.listTools()
@@ -50,7 +53,7 @@ describe('/mcp', () => {
     for (const { name, title, description, inputSchema, outputSchema, annotations } of listed.tools) {
       expect([name, typeof title, typeof description]).toEqual([name, 'string', 'string'])
       expect(inputSchema.type).toBe('object')
-      // Compliance bodies ignore what they do not know.
+      // Compliance bodies ignore unknown members.
       expect(inputSchema.additionalProperties).toBe(name.startsWith('compliance_') ? undefined : false)
       expect(outputSchema).toMatchObject({ type: 'object' })
       const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}
@@ -63,7 +66,7 @@ describe('/mcp', () => {
     }
   })
 
-  it('promises that a repeated call does nothing more only where that is so', async () => {
+  it('marks a tool idempotent only if a repeated call has no further effect', async () => {
     const { tools: listed } = await client.listTools()
     const repeatable = listed.filter(({ annotations }) => annotations?.idempotentHint !== true)
     expect(repeatable.map(({ name }) => name).sort()).toEqual([
@@ -76,7 +79,7 @@ describe('/mcp', () => {
     ])
   })
 
-  it('writes once for an idempotency key, where the call has one', async () => {
+  it('writes once per idempotency key, for calls that have one', async () => {
     const issue = async (idempotency_key: string | undefined, nickname = 'Once') => {
       const result = await client.callTool({
         name: 'cards_issue',
@@ -93,7 +96,7 @@ describe('/mcp', () => {
     expect(await issue('a b')).toBe('invalid_request')
   })
 
-  it('answers with structured content that fits, and the same as text', async () => {
+  it('answers with structured content that matches the schema, and the same as text', async () => {
     await client.listTools()
     for (const [name, given] of [
       ['context', {}],
@@ -116,7 +119,7 @@ describe('/mcp', () => {
     }
   })
 
-  it('refuses a tool that there is not, as JSON-RPC does', async () => {
+  it('rejects an unknown tool with a JSON-RPC error', async () => {
     await expect(client.callTool({ name: 'wallets_drain', arguments: {} })).rejects.toMatchObject({
       code: -32602,
     })
@@ -131,7 +134,7 @@ describe('/mcp', () => {
       await expect(client.callTool({ name, arguments: {} })).rejects.toMatchObject({ code: -32602 })
   })
 
-  it('needs an idempotency key of visible ASCII for what spends', async () => {
+  it('requires an idempotency key of visible ASCII for spending tools', async () => {
     const call = (idempotency_key: unknown) =>
       client.callTool({
         name: 'x402_fx',
@@ -144,7 +147,7 @@ describe('/mcp', () => {
       })
   })
 
-  it('refuses what is not JSON-RPC, without a failure of ours', async () => {
+  it('rejects what is not JSON-RPC, without an internal error', async () => {
     for (const body of ['{}', '[]', 'null', '1', '{"jsonrpc":"1.0","id":1,"method":"tools/list"}'])
       expect([body, (await post(body)).status]).toEqual([body, 400])
     expect((await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202)
@@ -154,7 +157,7 @@ describe('/mcp', () => {
     expect(scene.gateway.output()).not.toContain('unexpected error')
   })
 
-  it('says what is wrong with the members of a request', async () => {
+  it('describes invalid members of a request', async () => {
     for (const [method, params] of [
       ['initialize', { protocolVersion: 7 }],
       ['initialize', undefined],
@@ -182,26 +185,26 @@ describe('/mcp', () => {
     }
   })
 
-  it('answers at once who asks for a task, as it has none', async () => {
+  it('answers task requests immediately, without a task', async () => {
     const params = { name: 'context', arguments: {}, task: { ttl: 1 } }
     const response = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
     expect(await response.json()).toMatchObject({ id: 1, result: { structuredContent: {} } })
   })
 
-  it('takes no batch, which would count as one request', async () => {
+  it('rejects batches, which would count as one request', async () => {
     const response = await post([1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/list' })))
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'invalid_request' })
   })
 
-  it('is for our own hosts and pages alone', async () => {
+  it('accepts requests for our own hosts and from our own pages only', async () => {
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
     expect((await post(list, { origin: 'https://evil.example' })).status).toBe(403)
     expect((await post(list, { origin: 'null' })).status).toBe(403)
     expect((await post(list, { origin: scene.gateway.origin })).status).toBe(200)
   })
 
-  it.each(mcpTools)('lists %s as it was promised', async (name) => {
+  it.each(mcpTools)('lists %s as in its contract snapshot', async (name) => {
     const { tools: listed } = await client.listTools()
     const found = listed.find((tool) => tool.name === name)
     await expect(`${JSON.stringify(found, null, 2)}\n`).toMatchFileSnapshot(`__snapshots__/${name}.json.snap`)
@@ -209,7 +212,7 @@ describe('/mcp', () => {
 })
 
 onBothEngines('the hosts of /mcp', (database) => {
-  it('are the origin’s, and every name of loopback where that is one', async () => {
+  it('are the origin’s, and every loopback name if the origin is one', async () => {
     const { account } = await newPerson(database())
     const principal = keyOf(account)
     const services = await servicesOn(database())

@@ -1,20 +1,20 @@
-/** Every tool with its own example, over REST and both eras of MCP: the same answer, or the same problem. */
+/** Every tool with its own example, over REST and both MCP eras: the same answer, or the same problem. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { tools } from '../../tools/index.ts'
 import { openScene, type Scene } from './scene.ts'
 import { openWays, type Told, type Ways } from './ways.ts'
 
-/** Prices, rates and equities move between one call and the next: of those only the shape is compared. */
+/** Prices, rates and equities change between calls: only their shape is compared. */
 const moving = new Set(['investing_portfolio', 'investing_order', 'swaps_quote', 'x402_fx'])
 
-/** What is another one with each call, inside a text or as a whole. */
+/** Ids and times that differ in each call, inside a text or as a whole. */
 const changing: readonly [RegExp, string][] = [
   [/\b(acct|key|card|va|ord|tx|quote|pay|appr|dec|kyc|tr|evt|req)_[0-9a-hjkmnp-tv-z]{26}\b/g, '$1_…'],
   [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
   [/0x[0-9a-f]{64}\b/g, 'hash'],
 ]
-/** Members that a bank or a card network makes up anew, or that count calls. */
+/** Members that a bank or a card network generates, or that count calls. */
 const madeUp = new Set(['instance', 'requestId', 'reference', 'last4', 'iban', 'accountNumber', 'vpa'])
 
 function masked(value: unknown, isMoving: boolean): unknown {
@@ -56,7 +56,7 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   const served = tools.filter(({ mcp }) => mcp)
   const nameOf = ({ name }: { name: string }) => name.replaceAll('.', '_')
 
-  it('is all of those that are listed', async () => {
+  it('is covered by the lists below', async () => {
     const { tools: listed } = await ways.modern.listTools()
     expect(listed.map(({ name }) => name).toSorted()).toEqual(served.map(nameOf).toSorted())
   })
@@ -67,18 +67,24 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
       const given = z.record(z.string(), z.unknown()).parse(example ?? {})
       const input = 'cardId' in given ? { ...given, cardId } : given
       const keyOf = effect === 'spend' ? (way: string) => `parity-${name}-${way}` : undefined
-      // What REST sells to strangers it answers with a challenge: there is no charge to a key to compare with.
-      const told = (await ways.everywhere(name, () => input, keyOf)).slice(isSold ? 1 : 0)
-      const seen = told.map(({ isError, body }: Told) => ({ isError, body: masked(body, moving.has(name)) }))
+      // REST answers with a challenge for tools sold to anonymous callers: there is no charge to a key to compare with.
+      const resultOf = (await ways.everywhere(name, () => input, keyOf)).slice(isSold ? 1 : 0)
+      const seen = resultOf.map(({ isError, body }: Told) => ({
+        isError,
+        body: masked(body, moving.has(name)),
+      }))
       for (const other of seen.slice(1)) expect(other).toEqual(seen[0])
-      // A code nobody promised would be the same three times over as well.
+      // An undeclared code would be equal over all three transports, too.
       if (seen[0]?.isError === true)
-        expect([told[0]?.body.code, told[0]?.body.detail]).toEqual([expected[name], expect.anything()])
+        expect([resultOf[0]?.body.code, resultOf[0]?.body.detail]).toEqual([
+          expected[name],
+          expect.anything(),
+        ])
       else expect(expected[name]).toBeUndefined()
     },
   )
 
-  /** Examples that name what is not there, or what this key may not do. */
+  /** Examples that reference missing objects, or that this key may not call. */
   const expected: Record<string, string> = {
     approvals_get: 'not_found',
     transfers_gasless: 'authorization_rejected',
@@ -86,13 +92,13 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
     compliance_kyc: 'insufficient_scope',
   }
 
-  it.each(served.map(nameOf))('%s refuses an unknown member by its name', async (name) => {
+  it.each(served.map(nameOf))('%s rejects an unknown member by name', async (name) => {
     const lenient = ['compliance_kyc', 'compliance_travel_rule']
     if (lenient.includes(name)) return
     const keyOf = (way: string) => `unknown-${name}-${way}`
     const isSpend = served.some((tool) => nameOf(tool) === name && tool.effect === 'spend')
-    const told = await ways.everywhere(name, () => ({ id: 'x', wrong: '1' }), isSpend ? keyOf : undefined)
-    for (const { isError, body } of told) {
+    const resultOf = await ways.everywhere(name, () => ({ id: 'x', wrong: '1' }), isSpend ? keyOf : undefined)
+    for (const { isError, body } of resultOf) {
       expect([name, isError, body.code]).toEqual([name, true, 'invalid_request'])
       expect(JSON.stringify(body.issues)).toContain('wrong')
     }

@@ -1,4 +1,4 @@
-/** A gateway with an owner and an agent of theirs, and the SDK's own clients to call it with. */
+/** A gateway with an owner and their agent, and the SDK's own clients to call it with. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,18 +9,18 @@ import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 
-/** The scene. @property keyFile of an agent that is registered. @property strangerFile of one that is not. */
+/** The test scene. @property keyFile of a registered agent. @property strangerFile of an unregistered one. */
 export interface Scene {
   readonly gateway: Gateway
   readonly demoApiKey: string
   readonly keyFile: string
   readonly strangerFile: string
-  /** Makes a key that nobody has registered. */
+  /** Makes an unregistered key. */
   newKey(name: string): Promise<{ path: string; publicKey: { x: string } }>
   close(): Promise<void>
 }
 
-/** Starts a gateway and registers an agent that may see and send, up to 5 USD at once. */
+/** Starts a gateway and registers an agent that may read and transfer, up to 5 USD per transaction. */
 export async function openScene(): Promise<Scene> {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-mcp-'))
   const gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' })
@@ -62,7 +62,7 @@ export async function openScene(): Promise<Scene> {
   }
 }
 
-/** A client of `bursar mcp`, not yet connected. */
+/** Transport to `bursar mcp`, not yet connected. */
 export function stdioTransport(url: string, keyFile: string): StdioClientTransport {
   return new StdioClientTransport({
     command: process.execPath,
@@ -71,7 +71,7 @@ export function stdioTransport(url: string, keyFile: string): StdioClientTranspo
   })
 }
 
-/** A client over Streamable HTTP with an API key, connected. */
+/** A connected client over Streamable HTTP with an API key. */
 export async function httpClient({
   gateway,
   demoApiKey,
@@ -80,7 +80,7 @@ export async function httpClient({
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', gateway.origin), {
     requestInit: { headers: { authorization: `Bearer ${demoApiKey}` } },
   })
-  // The SDK's transport types its optional members without `undefined`; the value is the SDK's own.
+  // // The SDK's transport type declares optional members without `undefined`; the value comes from the SDK.
   await client.connect(transport as Parameters<Client['connect']>[0])
   return client
 }

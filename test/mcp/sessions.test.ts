@@ -1,4 +1,4 @@
-/** Sessions over HTTP: at one gateway, and at two on one database behind a front that gives each request to the next one. */
+/** MCP sessions over HTTP: on one gateway, and on two with one database behind a front that alternates between them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -31,14 +31,14 @@ const pay = (idempotencyKey: string) => ({
     idempotency_key: idempotencyKey,
   },
 })
-const told = ({ content }: Record<string, unknown>) => {
+const resultOf = ({ content }: Record<string, unknown>) => {
   const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
   return z.looseObject({}).parse(JSON.parse(first?.text ?? '{}'))
 }
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 const env = { CHAIN: 'simulated', RATE_MUTATIONS: '100000/60' }
 
-/** A client whose owner decides on whatever page it is shown, over the API. */
+/** A client whose owner decides over the API on every page that it opens. */
 async function approvingClient(
   origin: string,
   key: string,
@@ -110,7 +110,7 @@ describe('an MCP session', () => {
     return response.headers.get('mcp-session-id')
   }
 
-  it('is its key’s alone: for another key it is not there, whatever is tried', async () => {
+  it('belongs to its key alone: other keys get not found for every method', async () => {
     const session = await begin()
     expect((await send('POST', { session, body: list })).status).toBe(200)
     for (const method of ['POST', 'GET', 'DELETE'])
@@ -121,7 +121,7 @@ describe('an MCP session', () => {
     expect((await send('POST', { session, body: list })).status).toBe(200)
   })
 
-  it('ends by DELETE, once, and is not there any more', async () => {
+  it('ends by DELETE, once, and is not found afterwards', async () => {
     const session = await begin()
     expect((await send('DELETE', { session })).status).toBe(204)
     expect((await send('DELETE', { session })).status).toBe(404)
@@ -130,31 +130,31 @@ describe('an MCP session', () => {
     expect((await send('GET', { session })).status).toBe(404)
   })
 
-  it('is not needed: who names none is served', async () => {
+  it('is optional: requests without a session id are served', async () => {
     expect((await send('POST', { body: list })).status).toBe(200)
     expect((await send('GET')).status).toBe(405)
     expect((await send('DELETE')).status).toBe(405)
     expect((await send('POST', { session: 'invented', body: list })).status).toBe(404)
   })
 
-  it('ends a wait that its client cancels, and answers nothing', async () => {
+  it('drops a call that its client cancels, without an answer', async () => {
     const session = await begin({ elicitation: { url: {} } })
     const call = { jsonrpc: '2.0', id: 'waiting', method: 'tools/call', params: pay('cancelled') }
     const waiting = await send('POST', { session, body: call })
     expect(waiting.headers.get('content-type')).toBe('text/event-stream')
     const params = { requestId: 'waiting' }
     const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
-    // Another session of the key has no say in it.
+    // Another session of the same key cannot cancel it.
     await send('POST', { session: await begin(), body: cancel })
     const text = waiting.text()
     expect(await Promise.race([text, pause(1_500, 'waits')])).toBe('waits')
     expect((await send('POST', { session, body: cancel })).status).toBe(202)
-    const heard = await Promise.race([text, pause(5_000, 'waits')])
-    expect(heard).toContain('elicitation/create')
-    expect(heard).not.toContain('"result"')
+    const streamText = await Promise.race([text, pause(5_000, 'waits')])
+    expect(streamText).toContain('elicitation/create')
+    expect(streamText).not.toContain('"result"')
   }, 20_000)
 
-  it('streams until it ends, and a new stream takes the place of the old', async () => {
+  it('streams until it ends, and a new stream replaces the old one', async () => {
     const session = await begin()
     expect((await send('GET', { session, accept: 'application/json' })).status).toBe(406)
     const first = await send('GET', { session })
@@ -165,7 +165,7 @@ describe('an MCP session', () => {
     expect(await second.text()).toBe('')
   }, 20_000)
 
-  it('does not wait for the owner with a key that was revoked meanwhile', async () => {
+  it('stops waiting for the owner when the key is revoked meanwhile', async () => {
     const revoked = await newKey(owner)
     const { body } = await owner.ask('GET', '/api/developer/keys')
     const [last] = z
@@ -175,12 +175,12 @@ describe('an MCP session', () => {
     const { client } = await approvingClient(gateway.origin, revoked, owner, () =>
       owner.ask('DELETE', `/api/developer/keys/${last?.id}`),
     )
-    expect(told(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
+    expect(resultOf(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
     await expect(client.listTools()).rejects.toThrow()
     await client.close()
   })
 
-  it('lets the process end at once, though a stream is open', async () => {
+  it('lets the process stop at once although a stream is open', async () => {
     const own = await startGateway(env)
     const person = await newGuest(own.origin)
     const { client } = await approvingClient(own.origin, await newKey(person), person)
@@ -211,7 +211,7 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
     const ports = await Promise.all([freePort(), freePort()])
     for (const port of ports) {
       gateways.push(await startGateway({ ...shared, PORT: String(port) }))
-      // The first one's chain is that of both.
+      // Both use the first gateway's chain.
       const answer = await fetch(`http://127.0.0.1:${port}/sandbox/credentials`)
       shared.CHAIN_RPC_URL = credentials.parse(await answer.json()).chain.rpcUrl
     }
@@ -223,7 +223,7 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
     await drop()
   }, 60_000)
 
-  it('is one session, and an answer finds the call that waits for it at the other gateway', async () => {
+  it('is one session, and an answer at one gateway reaches the call waiting at the other', async () => {
     const owner = await newGuest(front.origin)
     const key = await newKey(owner)
     const { client, transport, shown } = await approvingClient(front.origin, key, owner)
@@ -232,8 +232,8 @@ describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways
     const calls = await Promise.all(
       Array.from({ length: 6 }, (_, at) => client.callTool(pay(`several-${at}`))),
     )
-    expect(calls.map(told)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
-    expect(new Set(calls.map((call) => told(call).transferId)).size).toBe(6)
+    expect(calls.map(resultOf)).toEqual(Array(6).fill(expect.objectContaining({ status: 'confirmed' })))
+    expect(new Set(calls.map((call) => resultOf(call).transferId)).size).toBe(6)
     expect(new Set(shown).size).toBe(6)
     const headers = {
       accept: 'text/event-stream',

@@ -1,4 +1,4 @@
-/** `bursar mcp`: a local agent's server, driven by the SDK's own client. */
+/** `bursar mcp`: the stdio server of a local agent, driven by the SDK's own client. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -37,12 +37,12 @@ const transfer = (amount: unknown, key: string) =>
   })
 
 describe('bursar mcp', () => {
-  it('says who it is and how to use it', () => {
+  it('introduces itself and its instructions', () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'bursar', version: '0.1.0' })
     expect(client.getInstructions()).toContain('idempotency_key')
   })
 
-  it('shows what the agent’s scopes allow, and nothing else', async () => {
+  it('lists only the tools that the agent’s scopes allow', async () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name).sort()).toEqual([
       'approvals_get',
@@ -67,7 +67,7 @@ describe('bursar mcp', () => {
     expect(structuredContent).toMatchObject({ usage: { used: '5', remaining: '7', count: 1 } })
   })
 
-  it('answers many calls at once, each its own', async () => {
+  it('answers concurrent calls each with its own result', async () => {
     const calls = await Promise.all(
       Array.from({ length: 20 }, () => client.callTool({ name: 'context', arguments: {} })),
     )
@@ -75,7 +75,7 @@ describe('bursar mcp', () => {
       expect(structuredContent).toMatchObject({ principal: 'key', name: 'Bot' })
   })
 
-  it('tells of a tool beyond the scopes as one that may not be used', async () => {
+  it('rejects a tool beyond the scopes as forbidden', async () => {
     const call = client.callTool({
       name: 'x402_fx',
       arguments: { from: 'USD', to: 'EUR', amount: '1', idempotency_key: 'x' },
@@ -83,7 +83,7 @@ describe('bursar mcp', () => {
     expect(problemOf(await call)).toMatchObject({ code: 'insufficient_scope', scopes: ['fx:pay'] })
   })
 
-  it('passes a number on as it was written', async () => {
+  it('forwards numbers exactly as written', async () => {
     const child = spawn(
       process.execPath,
       ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
@@ -99,13 +99,13 @@ describe('bursar mcp', () => {
     await once(child, 'close')
     const answers = out.trim().split('\n')
     expect(answers).toHaveLength(2)
-    // An exponent is exact, and seventeen fraction digits are one too many for any double.
+    // An exponent is exact; seventeen fraction digits exceed the precision of a double.
     const [exact, excessive] = [1, 2].map((id) => answers.find((answer) => answer.includes(`"id":${id}`)))
     expect(exact).toContain('confirmed')
     expect(excessive).toContain('invalid_request')
   })
 
-  it('ends with its client, and with exit code 0', async () => {
+  it('exits with its client, with exit code 0', async () => {
     const child = spawn(
       process.execPath,
       ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
@@ -115,7 +115,7 @@ describe('bursar mcp', () => {
     expect(await once(child, 'close')).toEqual([0, null])
   })
 
-  it('answers what is not JSON-RPC with an error, and goes on', async () => {
+  it('answers malformed JSON-RPC with an error, and continues', async () => {
     const child = spawn(
       process.execPath,
       ['.build/bin/main.js', 'mcp', '--url', scene.gateway.origin, '--key', scene.keyFile],
@@ -154,7 +154,7 @@ describe('bursar mcp for a client of 2026', () => {
     return modern
   }
 
-  it('speaks its protocol: tools, resources, prompts, and what is wrong with a request', async () => {
+  it('serves tools, resources, prompts, and errors in its protocol', async () => {
     const modern = await open()
     expect(modern.getNegotiatedProtocolVersion()).toBe('2026-07-28')
     expect((await modern.listTools()).tools.map(({ name }) => name)).toContain('wallets_get')
@@ -163,7 +163,7 @@ describe('bursar mcp for a client of 2026', () => {
     expect((await modern.readResource({ uri: 'bursar://limits' })).contents).toHaveLength(1)
     const prompt = { name: 'rebalance_cash', arguments: { target: '70 % USDC' } }
     expect((await modern.getPrompt(prompt)).messages).toHaveLength(1)
-    // No header can hold these names as they are.
+    // No header can carry these names unencoded.
     for (const name of ['né', '=?base64?bmU=?=', ' '])
       await expect(modern.getPrompt({ name })).rejects.toMatchObject({ code: -32602 })
     await modern.close()
@@ -174,19 +174,19 @@ describe('bursar mcp without its gateway', () => {
   const connect = (url: string, keyFile: string) =>
     new Client({ name: 'test', version: '1' }).connect(stdioTransport(url, keyFile))
 
-  it('says which gateway cannot be reached', async () => {
+  it('names the gateway that cannot be reached', async () => {
     await expect(connect('http://127.0.0.1:9', scene.keyFile)).rejects.toMatchObject({
       code: -32000,
       message: expect.stringMatching(/The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: \S+/),
     })
   })
 
-  it('is served by every loopback name of its gateway', async () => {
+  it('accepts every loopback name of its gateway', async () => {
     const { origin } = scene.gateway
     await connect(origin.replace('127.0.0.1', 'localhost'), scene.keyFile)
   })
 
-  it('says that its key is not known', async () => {
+  it('reports that its key is unknown', async () => {
     await expect(connect(scene.gateway.origin, scene.strangerFile)).rejects.toMatchObject({
       code: -32000,
       message: expect.stringMatching(/answered 401: .*"unknown_key"/),
@@ -194,8 +194,8 @@ describe('bursar mcp without its gateway', () => {
   })
 })
 
-describe('bursar mcp, as it starts', () => {
-  it('loads what signs a request and nothing else: it answers in a blink', async () => {
+describe('bursar mcp at startup', () => {
+  it('loads only what signs a request, and so starts quickly', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'bursar-loaded-'))
     const child = spawn(
       process.execPath,
@@ -218,7 +218,7 @@ describe('bursar mcp, as it starts', () => {
 })
 
 describe('bursar mcp for a client that can open pages', () => {
-  it('carries the question to the client, its answer back, and what came of the call', async () => {
+  it('forwards the elicitation to the client, its answer back, and the result of the call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('asking')
     await owner.ask('POST', '/api/agents/keys', {
@@ -232,14 +232,17 @@ describe('bursar mcp for a client that can open pages', () => {
         approval: { above: '2', ttlSec: 600 },
       },
     })
-    const asking = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
-    asking.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+    const elicitingClient = new Client(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: { url: {} } } },
+    )
+    elicitingClient.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
       const { url } = z.looseObject({ url: z.string() }).parse(params)
       await owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
       return { action: 'accept' as const }
     })
-    await asking.connect(stdioTransport(scene.gateway.origin, path))
-    const paid = await asking.callTool({
+    await elicitingClient.connect(stdioTransport(scene.gateway.origin, path))
+    const paid = await elicitingClient.callTool({
       name: 'wallets_transfer',
       arguments: {
         destination: '0x000000000000000000000000000000000000dEaD',
@@ -249,6 +252,6 @@ describe('bursar mcp for a client that can open pages', () => {
       },
     })
     expect(paid.structuredContent).toMatchObject({ status: 'confirmed', amount: '3' })
-    await asking.close()
+    await elicitingClient.close()
   })
 })

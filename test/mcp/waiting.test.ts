@@ -4,7 +4,7 @@ import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('calls of a key that wait for its owner', (database) => {
-  it('are ten at once: another is answered at once', async () => {
+  it('are limited to ten at once: the eleventh is answered immediately', async () => {
     const approvals = createApprovals(await servicesOn(database()))
     const { account } = await newPerson(database())
     const callerOf = (key: ReturnType<typeof keyOf>) => ({

@@ -1,4 +1,4 @@
-/** The stream of a session: what its client is told there, and when it ends. */
+/** The stream of a session: its notifications, and its end. */
 import { expect, it } from 'vitest'
 import { mcpHandler } from '../../mcp/http.ts'
 import { insertKey } from '../../src/identity/store.ts'
@@ -9,7 +9,6 @@ import { onBothEngines } from '../engines.ts'
 import { keyOf, newPerson, noon, nothingForSale, origin, servicesOn } from '../kernel/scene.ts'
 
 onBothEngines('the stream of an MCP session', (database) => {
-  /** A stream that is open. */
   const watch = async (ending = new AbortController()) => {
     const { account } = await newPerson(database())
     const principal = keyOf(account, { scopes: ['wallets:read'] })
@@ -31,7 +30,7 @@ onBothEngines('the stream of an MCP session', (database) => {
   const change = (id: string, values: { scopes: string[] } | { status: 'revoked' }) =>
     database().kysely.updateTable('access_key').set(values).where('id', '=', id).execute()
 
-  it('says when the key may call something else, and ends when it is revoked', async () => {
+  it('announces changed tools when the key’s scopes change, and ends when the key is revoked', async () => {
     const { response, keyId } = await watch()
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     await change(keyId, { scopes: ['wallets:read', 'wallets:transfer'] })
@@ -42,7 +41,7 @@ onBothEngines('the stream of an MCP session', (database) => {
     expect(await reader?.read()).toEqual({ done: true, value: undefined })
   }, 20_000)
 
-  it('ends at once when the process is told to end', async () => {
+  it('ends at once at shutdown', async () => {
     const ending = new AbortController()
     const { response } = await watch(ending)
     ending.abort()

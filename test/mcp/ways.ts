@@ -1,4 +1,4 @@
-/** The ways to ask for one operation with one key: REST, MCP of 2025 and MCP of 2026, each by its own client. */
+/** The transports for one operation with one key: REST, MCP of 2025 and MCP of 2026, each by its own client. */
 import { Client as Client2026, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { expect } from 'vitest'
@@ -9,20 +9,20 @@ import { httpClient, type Scene } from './scene.ts'
 
 const record = z.record(z.string(), z.unknown())
 
-/** An operation's answer, whoever carried it. */
+/** An operation's result, independent of the transport. */
 export interface Told {
   readonly isError: boolean
   readonly body: Record<string, unknown>
 }
 
-/** One way to ask for an operation. */
+/** Calls an operation over one transport. */
 type Ask = (operation: string, input: Record<string, unknown>, idempotencyKey?: string) => Promise<Told>
 
-/** The ways, and the clients behind two of them. */
+/** The transports, and the clients behind two of them. */
 export interface Ways {
   readonly old: Client2025
   readonly modern: Client2026
-  /** Asks in each way, one after the other. */
+  /** Calls an operation over each transport, one after the other. */
   everywhere(
     operation: string,
     inputOf: (way: string) => Record<string, unknown>,
@@ -32,10 +32,10 @@ export interface Ways {
   close(): Promise<void>
 }
 
-/** The routes of the registry, by the names that MCP has for them. */
+/** The routes of the registry, by MCP tool name. */
 const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
 
-/** Opens the ways of a scene's demo key. */
+/** Opens the transports with a scene's demo key. */
 export async function openWays(scene: Scene): Promise<Ways> {
   const old = await httpClient(scene)
   const modern = new Client2026(
@@ -71,10 +71,10 @@ export async function openWays(scene: Scene): Promise<Ways> {
     modern,
     rest,
     everywhere: async (operation, inputOf, keyOf) => {
-      const told: Told[] = []
+      const results: Told[] = []
       for (const [way, ask] of Object.entries(ways))
-        told.push(await ask(operation, inputOf(way), keyOf?.(way)))
-      return told
+        results.push(await ask(operation, inputOf(way), keyOf?.(way)))
+      return results
     },
     close: async () => {
       await modern.close()

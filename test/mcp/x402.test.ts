@@ -1,4 +1,4 @@
-/** A caller with a wallet of its own buys over MCP: the owner pays nothing, and no payment is taken twice. */
+/** A caller with a wallet of its own buys over MCP: the owner is not charged, and no payment is accepted twice. */
 import { x402Client } from '@x402/core/client'
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
@@ -15,7 +15,7 @@ const bought = z.looseObject({
 })
 const query = { from: 'USD', to: 'EUR', amount: '100' }
 
-/** What is called the same in both clients. */
+/** The members that both clients have in common. */
 interface Caller {
   callTool(call: {
     name: string
@@ -81,10 +81,10 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     return { isError, structuredContent, _meta, text }
   }
   const signed = async (terms: Record<string, unknown>): Promise<PaymentPayload> =>
-    // What the gateway asks for is what the client checks by itself.
+    // The client validates the gateway's terms by itself.
     wallet.createPaymentPayload(terms as unknown as PaymentRequired)
 
-  it('tells a key that may not pay how to pay by itself, and sells for that payment once', async () => {
+  it('returns payment terms to a key without payment scope, and sells once for that payment', async () => {
     const before = await balance()
     const refused = await call(query)
     expect(refused.isError).toBe(true)
@@ -99,7 +99,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       'x402/payment-response': { success: true, transaction: paid.transaction },
     })
     expect(await balance()).toEqual(before)
-    // The same payment is the same purchase, whichever way it comes.
+    // The same payment is the same purchase, over either transport.
     expect((await call(query, payment)).text.quoteId).toBe(quoteId)
     const overRest = await askJson(
       scene.gateway.origin,
@@ -110,17 +110,17 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       },
     )
     expect([overRest.status, overRest.body.quoteId]).toEqual([200, quoteId])
-    // However it is spelled, too.
+    // In any spelling, too.
     const spelled = { from: 'usd', to: 'Eur', amount: '100.00' }
     expect((await call(spelled, payment)).text.quoteId).toBe(quoteId)
     const reused = await call({ ...query, amount: '200' }, payment)
     expect(reused.text.code).toBe('payment_reused')
   })
 
-  it('buys once for an idempotency key, with whichever payment and with none', async () => {
+  it('buys once per idempotency key, with any payment or none', async () => {
     const name = newName()
     const { text: terms } = await call(query, undefined, name)
-    // What the owner's money was refused for is bought under the same key.
+    // A purchase refused for the owner's money succeeds under the same key with a payment.
     const [one, two] = [await signed(terms), await signed(terms)]
     const sold = await Promise.all([call(query, one, name), call(query, two, name)])
     const [first] = sold
@@ -133,7 +133,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     expect((await call(other, undefined, name)).text.code).toBe('idempotency_key_reused')
   })
 
-  it('is not sold what the owner’s money has paid for under the key', async () => {
+  it('is not charged for a purchase that the owner’s money paid for under the key', async () => {
     const { text: terms } = await call(query)
     const ways = await openWays(scene)
     client = era === '2025' ? ways.old : ways.modern
@@ -145,7 +145,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     await ways.close()
   })
 
-  it('speaks of the place of a payment in the words of MCP', async () => {
+  it('describes the payment’s location in MCP terms', async () => {
     const refused = await call(query)
     expect(refused.text.error).toBe('_meta["x402/payment"] is required')
     for (const payment of [{ x402Version: 2 }, { x402Version: 1 }]) {
@@ -155,7 +155,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     }
   })
 
-  it('needs an idempotency key that is one', async () => {
+  it('rejects an invalid idempotency key', async () => {
     const payment = await signed((await call(query)).text)
     for (const name of [null, '', 'a b', 7]) {
       const { text } = await call(query, payment, name)
@@ -164,7 +164,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     expect((await call(query, payment)).isError).not.toBe(true)
   })
 
-  it('names what does not fit, and asks again', async () => {
+  it('names invalid members, and sends the terms again', async () => {
     const { text: terms } = await call(query)
     const payment = await signed(terms)
     const { signature } = payment.payload
@@ -172,17 +172,17 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       ...payment,
       payload: { ...payment.payload, signature: `${signature}`.replace(/.{8}$/, '00000000') },
     }
-    const asked = await call(query, forged)
-    expect(asked.isError).toBe(true)
-    expect(asked.text).toMatchObject({ x402Version: 2, error: expect.stringContaining('signature') })
-    expect(asked.text.accepts).toEqual(terms.accepts)
+    const refusal = await call(query, forged)
+    expect(refusal.isError).toBe(true)
+    expect(refusal.text).toMatchObject({ x402Version: 2, error: expect.stringContaining('signature') })
+    expect(refusal.text.accepts).toEqual(terms.accepts)
     expect((await call(query, 'money')).text.code).toBe('invalid_request')
     expect((await call({ ...query, amount: '-1' }, payment)).text.code).toBe('invalid_request')
     expect((await call(query, payment)).isError).not.toBe(true)
   })
 
-  it('takes a payment of the first generation too', async () => {
-    // The generations differ in the envelope alone: what is signed is the same.
+  it('accepts a payment of the first generation too', async () => {
+    // The generations differ only in the envelope: the signed message is the same.
     const { payload } = await signed((await call(query)).text)
     const sold = await call(query, { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload })
     expect(sold.isError).not.toBe(true)

@@ -13,12 +13,12 @@ import {
 } from '../../src/money/money.ts'
 
 const assets = fc.constantFrom<Asset>('USDC', 'USDT', 'EURC', 'PYUSD', 'USD', 'EUR', 'GBP', 'INR')
-const largestWhole = 10n ** 12n
-const wholes = fc.bigInt({ min: 0n, max: largestWhole - 1n })
+const maxWhole = 10n ** 12n
+const wholes = fc.bigInt({ min: 0n, max: maxWhole - 1n })
 const digits = (least: number, most: number) =>
   fc.array(fc.integer({ min: 0, max: 9 }), { minLength: least, maxLength: most }).map((list) => list.join(''))
 
-/** A decimal that fits an asset, with whatever zeros at its end. */
+/** A decimal that fits an asset, with optional trailing zeros. */
 const fitting = assets.chain((asset) =>
   fc
     .record({ asset: fc.constant(asset), whole: wholes, fraction: digits(0, assetDecimals[asset]) })
@@ -32,7 +32,7 @@ const fitting = assets.chain((asset) =>
 const withoutNeedlessZeros = (text: string) =>
   text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
 
-/** The three ways in which a client can write an amount. */
+/** The three notations of an amount in a request. */
 const written = (text: string): readonly [form: string, value: unknown][] => [
   ['a string', text],
   ['a number of a JSON document', parseJson(text)],
@@ -40,7 +40,7 @@ const written = (text: string): readonly [form: string, value: unknown][] => [
 ]
 
 describe('money', () => {
-  it('comes out as the decimal that went in, but for needless zeros', () => {
+  it('round-trips a decimal, except for trailing zeros', () => {
     fc.assert(
       fc.property(fitting, ({ asset, text }) => {
         expect(decimalOf(moneyOf(asset, text))).toBe(withoutNeedlessZeros(text))
@@ -48,7 +48,7 @@ describe('money', () => {
     )
   })
 
-  it('comes in as the units that went out', () => {
+  it('round-trips units', () => {
     const units = fc.bigInt({ min: 0n, max: 10n ** 30n })
     fc.assert(
       fc.property(assets, units, (asset, count) => {
@@ -67,7 +67,7 @@ describe('money', () => {
     )
   })
 
-  it('refuses one digit more than the asset has, even a zero', () => {
+  it('rejects one digit more than the asset has, even a zero', () => {
     fc.assert(
       fc.property(assets, wholes, digits(1, 20), (asset, whole, more) => {
         const text = `${whole}.${'0'.repeat(assetDecimals[asset])}${more}`
@@ -78,7 +78,7 @@ describe('money', () => {
   })
 
   it.each(['', '-1', '+1', '1e2', '.5', '1.', '01', '1,5', ' 1', '1 ', '٣', 'NaN', '0x10', '1.5.5', '1_000'])(
-    'is never made of %j',
+    'rejects %j',
     (text) => {
       expect(() => moneyOf('USDC', text)).toThrow(RangeError)
     },
@@ -94,7 +94,7 @@ describe('money', () => {
 })
 
 describe('an amount on the wire', () => {
-  it('is taken as a string, a number and a number’s text alike, digit for digit', () => {
+  it('is accepted as a string, a number and a number’s text, digit for digit', () => {
     fc.assert(
       fc.property(fitting, ({ text, whole, fraction }) => {
         fc.pre(whole > 0n || /[1-9]/.test(fraction))
@@ -107,7 +107,7 @@ describe('an amount on the wire', () => {
     )
   })
 
-  it('keeps every digit that was written, so that a digit too many is seen', () => {
+  it('keeps every written digit, so that excess digits are detected', () => {
     fc.assert(
       fc.property(wholes, digits(7, 40), (whole, fraction) => {
         fc.pre(/[1-9]/.test(fraction))
@@ -125,7 +125,7 @@ describe('an amount on the wire', () => {
     ['zero', ['0', '0.0', '0.000000'], /above zero/],
     ['more than 10^12', ['1000000000000.000001', '1000000000001', '9'.repeat(40)], /not be over/],
   ]
-  it.each(refused)('is refused as %s, however it is written', (_name, texts, why) => {
+  it.each(refused)('is rejected as %s, in any notation', (_name, texts, why) => {
     for (const [form, value] of texts.flatMap(written)) {
       const { success, error } = decimalAmount.safeParse(value)
       expect([form, value, success]).toEqual([form, value, false])
@@ -154,7 +154,7 @@ describe('an amount on the wire', () => {
 
   it('may be 10^12 itself', () => {
     for (const [, value] of ['1000000000000', '1000000000000.000000'].flatMap(written))
-      expect(moneyOf('USDC', decimalAmount.parse(value)).units).toBe(largestWhole * 1_000_000n)
+      expect(moneyOf('USDC', decimalAmount.parse(value)).units).toBe(maxWhole * 1_000_000n)
   })
 
   it.each([
@@ -163,8 +163,8 @@ describe('an amount on the wire', () => {
     ['a boolean', true],
     ['a list', ['1']],
     ['an object', { amount: '1' }],
-    ['an object that says it is a number', { isLosslessNumber: true, value: '5' }],
-    ['an object that tells its own text', { isLosslessNumber: true, toString: '5' }],
+    ['an object posing as a number', { isLosslessNumber: true, value: '5' }],
+    ['an object with its own text', { isLosslessNumber: true, toString: '5' }],
     ['not a number', Number.NaN],
     ['infinity', Number.POSITIVE_INFINITY],
     ['a bigint', 5n],
@@ -175,13 +175,13 @@ describe('an amount on the wire', () => {
     ['a space', '1 '],
     ['a line break', '1\n'],
     ['digits of another script', '١'],
-  ])('is refused as %s', (_name, value) => {
+  ])('is rejected as %s', (_name, value) => {
     expect(decimalAmount.safeParse(value).success).toBe(false)
   })
 })
 
-describe('a refused amount', () => {
-  it.each(['1e5', '-1', '0', 'x', '1000000000001'])('of %s is not judged any further', (amount) => {
+describe('a rejected amount', () => {
+  it.each(['1e5', '-1', '0', 'x', '1000000000001'])('of %s is not checked further', (amount) => {
     const seen: unknown[] = []
     const schema = z.object({ amount: decimalAmount }).superRefine((value) => void seen.push(value))
     expect(schema.safeParse({ amount }).success).toBe(false)

@@ -15,7 +15,7 @@ const table: RateTable = {
 }
 
 describe('usdMicrosAt', () => {
-  it('counts dollars and their stablecoins at one', () => {
+  it('values dollars and their stablecoins at one', () => {
     expect(usdMicrosAt(table, { asset: 'USD', units: 1234n })).toEqual({ usdMicros: 12_340_000n, rate: '1' })
     for (const asset of ['USDC', 'USDT', 'PYUSD'] as const)
       expect(usdMicrosAt(table, { asset, units: 1n })).toEqual({ usdMicros: 1n, rate: '1' })
@@ -29,7 +29,7 @@ describe('usdMicrosAt', () => {
     })
   })
 
-  it('never counts a split spend as less than the whole', () => {
+  it('never values a split spend below the whole', () => {
     const units = fc.bigInt({ min: 1n, max: 10n ** 18n })
     fc.assert(
       fc.property(units, units, fc.constantFrom('EURC', 'EUR', 'INR', 'USDC'), (one, other, asset) => {
@@ -39,7 +39,7 @@ describe('usdMicrosAt', () => {
     )
   })
 
-  it('fails where the table lacks the currency', () => {
+  it('fails if the table lacks the currency', () => {
     expect(() => usdMicrosAt(table, { asset: 'GBP', units: 1n })).toThrow(Failure)
   })
 })

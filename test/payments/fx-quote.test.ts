@@ -17,8 +17,8 @@ const rates = ratesOf({ USD: '1.25', GBP: '0.8', JPY: '160.5', INR: '100', XAU: 
 const quote = (from: string, to: string, amount: string, spreadBps = 0) =>
   quoteFx({ rates, spreadBps }, { from, to, amount }, now)
 
-const refusalOf = async (asked: Promise<unknown>) => {
-  const thrown: unknown = await asked.then(
+const refusalOf = async (attempt: Promise<unknown>) => {
+  const thrown: unknown = await attempt.then(
     () => undefined,
     (error) => error,
   )
@@ -27,7 +27,7 @@ const refusalOf = async (asked: Promise<unknown>) => {
 }
 
 describe('quoteFx', () => {
-  it('takes the spread off the rate, and multiplies the amount by the rate it states', async () => {
+  it('deducts the spread from the rate, and multiplies the amount by the stated rate', async () => {
     expect(await quoteFx({ rates }, { from: 'EUR', to: 'USD', amount: '100.00' }, now)).toEqual({
       from: 'EUR',
       to: 'USD',
@@ -41,18 +41,18 @@ describe('quoteFx', () => {
     })
   })
 
-  it('crosses through EUR and cuts the rate after ten digits', async () => {
+  it('crosses through EUR and truncates the rate after ten digits', async () => {
     expect(await quote('USD', 'GBP', '10')).toMatchObject({ rate: '0.64', result: '6.4' })
     expect(await quote('JPY', 'USD', '1000')).toMatchObject({ rate: '0.0077881619', result: '7.78' })
   })
 
-  it('rounds down to what the target can hold', async () => {
+  it('rounds down to the target’s precision', async () => {
     expect(await quote('EUR', 'JPY', '1.99')).toMatchObject({ result: '319' })
     expect(await quote('USD', 'EURC', '0.01')).toMatchObject({ result: '0.008' })
     expect(await quote('EUR', 'INR', '0.99')).toMatchObject({ result: '99' })
   })
 
-  it('prices a stablecoin as the currency it stands for', async () => {
+  it('prices a stablecoin as its currency', async () => {
     expect(await quote('USDC', 'USD', '1.234567')).toMatchObject({ rate: '1', result: '1.23' })
     expect(await quote('EURC', 'PYUSD', '2')).toMatchObject({ rate: '1.25', result: '2.5' })
     expect(await quote('USDT', 'USDC', '5', 25)).toMatchObject({ rate: '0.9975', result: '4.9875' })
@@ -64,16 +64,16 @@ describe('quoteFx', () => {
     ['USD', 'USD'],
     ['USD', 'XAU'],
     ['toString', 'USD'],
-  ])('does not know the pair %s to %s, and says what it knows', async (from, to) => {
+  ])('rejects the unknown pair %s to %s, and lists the known currencies', async (from, to) => {
     const { code, message, members } = await refusalOf(quote(from, to, '1'))
     expect(code).toBe('pair_not_supported')
     expect(message).toContain(`${from} to ${to}`)
     expect(members.hint).toContain('EUR, EURC, GBP, INR, JPY, PYUSD, USD, USDC, USDT')
   })
 
-  it('does not quote a currency that the table lacks', async () => {
-    const asked = quoteFx({ rates: ratesOf({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
-    expect(await refusalOf(asked)).toMatchObject({ code: 'pair_not_supported' })
+  it('rejects a currency that the table lacks', async () => {
+    const attempt = quoteFx({ rates: ratesOf({}) }, { from: 'EUR', to: 'USDC', amount: '1' }, now)
+    expect(await refusalOf(attempt)).toMatchObject({ code: 'pair_not_supported' })
   })
 
   it.each([
@@ -81,20 +81,20 @@ describe('quoteFx', () => {
     ['JPY', 'EUR', '1.5', 'JPY has 0'],
     ['USD', 'EUR', '1e3', 'not a plain decimal'],
     ['JPY', 'USD', '1', 'smallest unit of USD'],
-  ])('refuses %s to %s of %s', async (from, to, amount, text) => {
+  ])('rejects %s to %s of %s', async (from, to, amount, text) => {
     const { code, message, members } = await refusalOf(quote(from, to, amount))
     expect(code).toBe('invalid_request')
     expect(message).toContain(text)
     expect(members.issues).toEqual([{ path: 'amount', message: expect.any(String) }])
   })
 
-  it('passes on that there are no rates', async () => {
+  it('propagates a lack of rates', async () => {
     const none: Rates = { latest: () => Promise.reject(new Failure('rates_unavailable', 'Too old.')) }
-    const asked = quoteFx({ rates: none }, { from: 'EUR', to: 'USD', amount: '1' }, now)
-    expect(await refusalOf(asked)).toMatchObject({ code: 'rates_unavailable' })
+    const attempt = quoteFx({ rates: none }, { from: 'EUR', to: 'USD', amount: '1' }, now)
+    expect(await refusalOf(attempt)).toMatchObject({ code: 'rates_unavailable' })
   })
 
-  it('never makes money by going there and back', async () => {
+  it('never gains money on a round trip', async () => {
     const codes = fc.constantFrom('EUR', 'USD', 'GBP', 'JPY', 'INR', 'USDC', 'EURC')
     await fc.assert(
       fc.asyncProperty(codes, codes, fc.integer({ min: 1000, max: 10 ** 9 }), async (from, to, whole) => {

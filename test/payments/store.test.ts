@@ -47,7 +47,7 @@ onBothEngines('payments', (database) => {
       ...changes,
     }
   }
-  const begun = async (changes: Partial<NewPayment> = {}) => {
+  const beginNew = async (changes: Partial<NewPayment> = {}) => {
     const payment = newPayment(changes)
     expect(await beginPayment(database(), payment, at)).toBe(true)
     return payment
@@ -55,7 +55,7 @@ onBothEngines('payments', (database) => {
   const metered = async (id: string) =>
     (await database().kysely.selectFrom('metering').selectAll().where('payment_id', '=', id).execute()).length
 
-  it('begin once for an authorization, however many begin it at once', async () => {
+  it('begin once per authorization, under concurrent attempts', async () => {
     const payment = newPayment()
     const tries = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -68,20 +68,20 @@ onBothEngines('payments', (database) => {
     ).toBe(true)
   })
 
-  it('begin once under a name that their payer gave them', async () => {
-    const first = await begun({ identifier: 'name-of-a-purchase' })
+  it('begin once under an id that their payer gave them', async () => {
+    const first = await beginNew({ identifier: 'name-of-a-purchase' })
     const second = newPayment({ identifier: 'name-of-a-purchase' })
     expect(await beginPayment(database(), second, at)).toBe(false)
     expect((await findPaymentLike(database(), second, 'name-of-a-purchase'))?.id).toBe(first.id)
     expect(await findPaymentLike(database(), second, null)).toBeUndefined()
-    await begun({ identifier: 'name-of-a-purchase', payer: `0x${'2'.repeat(40)}` })
+    await beginNew({ identifier: 'name-of-a-purchase', payer: `0x${'2'.repeat(40)}` })
     await failPayment(database(), { id: first.id, failure: 'expired', at })
     expect(await beginPayment(database(), second, at)).toBe(true)
   })
 
-  it('are metered and booked once, whoever settles them and however often', async () => {
+  it('are metered and booked once, regardless of the number of settlers', async () => {
     const before = await balanceOfSystem(database(), 'revenue:x402.fx', 'USDC')
-    const { id, answer } = await begun()
+    const { id, answer } = await beginNew()
     const settle = (receipt: string) => settlePayment(database(), { id, transaction: hash, receipt, at })
     await settle('first')
     await Promise.all(Array.from({ length: 5 }, () => settle('late')))
@@ -96,8 +96,8 @@ onBothEngines('payments', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 
-  it('that are settled are never forgotten, failed, taken again or left open', async () => {
-    const { id } = await begun()
+  it('that are settled are never deleted, failed, retried or left open', async () => {
+    const { id } = await beginNew()
     await settlePayment(database(), { id, transaction: null, receipt: 'receipt', at })
     const settled = await findPayment(database(), id)
     await forgetPayment(database(), id)
@@ -108,8 +108,8 @@ onBothEngines('payments', (database) => {
     expect(await findPayment(database(), id)).toEqual(settled)
   })
 
-  it('that may have been paid are never forgotten, and are sent again by one alone', async () => {
-    const { id } = await begun()
+  it('that may have been paid are never deleted, and are resent by one process alone', async () => {
+    const { id } = await beginNew()
     await noteTransaction(database(), id, hash)
     await leavePending(database(), { id, transaction: null, at: after(3_000) })
     await forgetPayment(database(), id)
@@ -121,9 +121,9 @@ onBothEngines('payments', (database) => {
     expect(retaken.filter((isOurs) => isOurs)).toHaveLength(1)
   })
 
-  it('are looked into by one process at a time, those in hand only once abandoned', async () => {
-    const { id: pending } = await begun()
-    const { id: inHand } = await begun()
+  it('are checked by one process at a time, and claimed ones only once abandoned', async () => {
+    const { id: pending } = await beginNew()
+    const { id: inHand } = await beginNew()
     await leavePending(database(), { id: pending, transaction: null, at })
     const due = (abandoned: Date) =>
       openPayments(database(), { before: after(1), abandoned, limit: 100 }).then((rows) =>

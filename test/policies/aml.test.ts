@@ -8,7 +8,7 @@ const ofac = { name: 'ofac', addresses: new Set([listed.toLowerCase()]) }
 const owner = { name: 'owner', addresses: new Set<string>() }
 
 describe('AML rules', () => {
-  it('block what ends in 9999 and hold what ends in 8888 in the sandbox', () => {
+  it('block addresses ending in 9999 and hold those ending in 8888 in the sandbox', () => {
     expect(screenSandboxSuffix(`0x${'0'.repeat(36)}9999`)).toEqual({ result: 'blocked', lists: ['sandbox'] })
     expect(screenSandboxSuffix(`0x${'0'.repeat(36)}8888`)).toEqual({ result: 'review', lists: ['sandbox'] })
     expect(screenSandboxSuffix(`0x${'9999'.repeat(9)}0000`)).toEqual({ result: 'clear', lists: ['sandbox'] })
@@ -19,11 +19,11 @@ describe('AML rules', () => {
     expect(screenAddress(listed.toUpperCase(), [ofac])).toEqual({ result: 'blocked', lists: ['ofac'] })
   })
 
-  it('name every list that was consulted where none hit', () => {
+  it('name every consulted list when none hit', () => {
     expect(screenAddress('0x1', [ofac, owner])).toEqual({ result: 'clear', lists: ['ofac', 'owner'] })
   })
 
-  it('let the most severe answer win', () => {
+  it('use the most severe answer', () => {
     const clear = { result: 'clear', lists: ['a'] } as const
     const review = { result: 'review', lists: ['b'] } as const
     const blocked = { result: 'blocked', lists: ['c'] } as const

@@ -11,7 +11,7 @@ const plain = {
 const policyWith = (extra: object) => spendPolicy.parse({ ...plain, ...extra })
 
 describe('approval', () => {
-  it('is needed above the amount and not at it, and for what has no known worth', () => {
+  it('is needed above the amount and not at it, and for an unknown value', () => {
     const policy = policyWith({ approval: { above: '5.00' } })
     expect(policy.approval).toEqual({ above: '5', ttlSec: 86_400 })
     expect(needsApproval(policy, 5_000_000n)).toBe(false)
@@ -20,27 +20,27 @@ describe('approval', () => {
     expect(needsApproval(policyWith({}), null)).toBe(false)
   })
 
-  it('may begin above what one spend may be worth', () => {
+  it('may start above the maximum of one spend', () => {
     expect(policyWith({ approval: { above: '11', ttlSec: 60 } }).approval?.above).toBe('11')
   })
 
-  it.each([59, 604_801, 1.5])('is not given for %s seconds', (ttlSec) => {
+  it.each([59, 604_801, 1.5])('rejects a lifetime of %s seconds', (ttlSec) => {
     expect(spendPolicy.safeParse({ ...plain, approval: { above: '1', ttlSec } }).success).toBe(false)
   })
 })
 
-describe('a change of what is waited for', () => {
-  const asked = policyWith({ approval: { above: '5', ttlSec: 60 } })
+describe('a change of the approval rule', () => {
+  const withApproval = policyWith({ approval: { above: '5', ttlSec: 60 } })
   const slow = policyWith({ counterparties: { newPayeeCooldownSec: 60 } })
 
-  it('loosens where approval goes away or begins higher, not where it may take longer', () => {
-    expect(loosenings(asked, policyWith({}))).toEqual(['approval'])
-    expect(loosenings(asked, policyWith({ approval: { above: '5.01' } }))).toEqual(['approval'])
-    expect(loosenings(asked, policyWith({ approval: { above: '5', ttlSec: 604_800 } }))).toEqual([])
-    expect(loosenings(policyWith({}), asked)).toEqual([])
+  it('loosens by removing or raising the threshold, not by a longer lifetime', () => {
+    expect(loosenings(withApproval, policyWith({}))).toEqual(['approval'])
+    expect(loosenings(withApproval, policyWith({ approval: { above: '5.01' } }))).toEqual(['approval'])
+    expect(loosenings(withApproval, policyWith({ approval: { above: '5', ttlSec: 604_800 } }))).toEqual([])
+    expect(loosenings(policyWith({}), withApproval)).toEqual([])
   })
 
-  it('loosens where a cool-down becomes shorter or goes away', () => {
+  it('loosens by a shorter or removed cool-down', () => {
     expect(loosenings(slow, policyWith({ counterparties: { newPayeeCooldownSec: 59 } }))).toEqual([
       'counterparties',
     ])

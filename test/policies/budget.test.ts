@@ -11,23 +11,23 @@ const policy = spendPolicy.parse({
 })
 
 describe('dailyViolations', () => {
-  it('allows a spend that uses the budget up exactly, as the last of the day', () => {
+  it('allows a spend that exactly uses up the budget, as the last of the day', () => {
     expect(dailyViolations(policy, 40_000_000n, { usedMicros: 60_000_000n, count: 2 }, now)).toEqual([])
   })
 
-  it('refuses a millionth over the budget and says what is left until when', () => {
+  it('denies a millionth over the budget, with the remainder and the reset time', () => {
     expect(dailyViolations(policy, 40_000_001n, { usedMicros: 60_000_000n, count: 0 }, now)).toEqual([
       { rule: 'daily_budget', limit: '100', used: '60', requested: '40.000001', remaining: '40', resetsAt },
     ])
   })
 
-  it('refuses one spend too many', () => {
+  it('denies one spend over the count', () => {
     expect(dailyViolations(policy, 1n, { usedMicros: 0n, count: 3 }, now)).toEqual([
       { rule: 'daily_count', limit: '3', used: '3', requested: '1', remaining: '0', resetsAt },
     ])
   })
 
-  it('refuses what could not be priced, and shows no negative remainder after the budget was lowered', () => {
+  it('denies an unpriced spend, and reports no negative remainder after the budget was lowered', () => {
     expect(dailyViolations(policy, null, { usedMicros: 250_000_000n, count: 9 }, now)).toEqual([
       { rule: 'daily_budget', limit: '100', used: '250', requested: null, remaining: '0', resetsAt },
       { rule: 'daily_count', limit: '3', used: '9', requested: '1', remaining: '0', resetsAt },
@@ -36,7 +36,7 @@ describe('dailyViolations', () => {
 })
 
 describe('ownerViolation', () => {
-  it('refuses a millionth over the cap of all keys and says what is left until when', () => {
+  it('denies a millionth over the cap of all keys, with the remainder and the reset time', () => {
     expect(ownerViolation(100_000_000n, 40_000_000n, 60_000_000n, now)).toBeUndefined()
     expect(ownerViolation(100_000_000n, 40_000_001n, 60_000_000n, now)).toEqual({
       rule: 'owner_budget',
@@ -61,26 +61,26 @@ describe('cooldownViolation', () => {
     counterparties: { newPayeeCooldownSec: 60 },
   })
   const ago = (seconds: number) => new Date(noon.getTime() - seconds * 1000)
-  const said = { rule: 'new_payee_cooldown', limit: '60', used: null, remaining: null }
+  const violation = { rule: 'new_payee_cooldown', limit: '60', used: null, remaining: null }
 
-  it('refuses a payee from when it was first asked for until the wait is over', () => {
+  it('denies a payee from its first request until the cool-down ends', () => {
     const requested = payee.toLowerCase()
     expect(cooldownViolation(waiting, payee, null, noon)).toEqual({
-      ...said,
+      ...violation,
       requested,
       resetsAt: '2026-11-20T12:01:00.000Z',
     })
     expect(cooldownViolation(waiting, payee, ago(59), noon)).toEqual({
-      ...said,
+      ...violation,
       requested,
       resetsAt: '2026-11-20T12:00:01.000Z',
     })
     expect(cooldownViolation(waiting, payee, ago(60), noon)).toBeUndefined()
   })
 
-  it('always refuses whom nobody knows, and any at a moment that cannot be read', () => {
+  it('always denies an unknown payee, and any payee at an invalid time', () => {
     expect(cooldownViolation(waiting, null, ago(9000), noon)).toEqual({
-      ...said,
+      ...violation,
       requested: null,
       resetsAt: null,
     })
@@ -90,7 +90,7 @@ describe('cooldownViolation', () => {
     ])
   })
 
-  it('lets anybody be paid where the policy knows no wait', () => {
+  it('allows every payee without a cool-down', () => {
     expect(cooldownViolation(policy, null, null, noon)).toBeUndefined()
     expect(cooldownViolation({ ...waiting, counterparties: {} }, payee, null, noon)).toBeUndefined()
   })

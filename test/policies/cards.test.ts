@@ -21,8 +21,8 @@ const tight: LoosenableControls = {
   priority: ['USDC'],
 }
 
-describe('a card’s controls', () => {
-  it('are loosened by everything that lets it pay more, and tightened by nothing of that', () => {
+describe('card controls', () => {
+  it('are loosened by any change that permits more, and by no other', () => {
     expect(loosenedControls(tight, open)).toEqual([
       'freeze',
       'limits.daily',
@@ -38,7 +38,7 @@ describe('a card’s controls', () => {
     expect(loosenedControls(tight, { ...tight, mccAllow: ['5411', '5812'] })).toEqual(['mcc.allow'])
   })
 
-  it('refuse what is not known wherever it would matter', () => {
+  it('decline unknown values that a control depends on', () => {
     const purchase = { channel: 'ecommerce', mcc: '5411', units: 1n } as const
     expect(refusalOf(open, { ...purchase, channel: null, mcc: null })).toBeNull()
     expect(refusalOf({ ...open, channels: ['ecommerce'] }, { ...purchase, channel: null })).toBe(
@@ -52,14 +52,14 @@ describe('a card’s controls', () => {
     expect(refusalOf({ ...open, purchaseMax: 1n }, { ...purchase, units: 2n })).toBe('purchase_limit')
   })
 
-  it('refuse everything of a card that is frozen or canceled, and say the last of it', () => {
+  it('decline everything on a frozen or canceled card, with that reason', () => {
     const purchase = { channel: 'chip', mcc: '5411', units: 1n } as const
     expect(refusalOf({ ...open, status: 'frozen' }, purchase)).toBe('card_frozen')
     expect(refusalOf({ ...open, status: 'canceled' }, purchase)).toBe('card_canceled')
     expect(refusalOf(open, purchase)).toBeNull()
   })
 
-  it('refuse each channel that is off, and nothing else', () => {
+  it('decline each disabled channel, and nothing else', () => {
     for (const off of cardChannels) {
       const card = { ...open, channels: cardChannels.filter((channel) => channel !== off) }
       const refused = cardChannels.filter(
@@ -70,7 +70,7 @@ describe('a card’s controls', () => {
     expect(cardChannels).toEqual(['ecommerce', 'contactless', 'atm', 'magstripe'])
   })
 
-  it('refuse merchants that are denied or not allowed', () => {
+  it('decline merchants that are denied or not allowed', () => {
     const refusal = (card: Partial<LoosenableControls>, mcc: string) =>
       refusalOf({ ...open, ...card }, { channel: 'atm', mcc, units: 1n })
     expect(refusal({ mccAllow: ['5411', '5812'] }, '5812')).toBeNull()
@@ -79,7 +79,7 @@ describe('a card’s controls', () => {
     expect(refusal({ mccDeny: ['5411', '5812'] }, '7995')).toBeNull()
   })
 
-  it('are loosened one by one', () => {
+  it('are loosened individually', () => {
     const loosened = (before: Partial<LoosenableControls>, after: Partial<LoosenableControls>) =>
       loosenedControls({ ...tight, ...before }, { ...tight, ...after })
     expect(loosened({}, { status: 'active' })).toEqual(['freeze'])

@@ -3,25 +3,25 @@ import { rateClasses, rateLimitOf } from '../../policies/rate-classes.ts'
 import { isScope, moneyScopes, needsPolicy, scopes } from '../../policies/scopes.ts'
 
 describe('scopes', () => {
-  it('are closed, and each says what it allows', () => {
+  it('are a closed list, each with a description', () => {
     expect(isScope('wallets:transfer')).toBe(true)
     expect(isScope('wallets:*')).toBe(false)
     expect(isScope('toString')).toBe(false)
     for (const text of Object.values(scopes)) expect(text).toMatch(/^[A-Z].+\.$/)
   })
 
-  it('need a policy where they can move money', () => {
+  it('need a policy if they can move money', () => {
     for (const scope of moneyScopes) expect(needsPolicy(['wallets:read', scope])).toBe(true)
     expect(needsPolicy(['wallets:read', 'swaps:quote'])).toBe(false)
   })
 })
 
 describe('rate classes', () => {
-  it('have the defaults of the contract under the names of its variables', () => {
+  it('have the contract’s defaults under the names of its variables', () => {
     const stated = Object.values(rateClasses).map(({ env, count, seconds }) => `${env}=${count}/${seconds}`)
     expect(stated).toEqual([
       'RATE_MUTATIONS=150/60',
-      // One key, and one account, from all addresses together: four and eight times what one address may change.
+      // One key, and one account, over all addresses: four and eight times the mutations of one address.
       'RATE_KEY=600/60',
       'RATE_ACCOUNT=1200/60',
       'RATE_GASLESS=12/60',
@@ -41,7 +41,7 @@ describe('rate classes', () => {
     ])
   })
 
-  it('are read from count/seconds and from nothing else', () => {
+  it('are parsed from count/seconds only', () => {
     expect(rateLimitOf('150/60')).toEqual({ count: 150, seconds: 60 })
     expect(rateLimitOf(' 1/9999999 ')).toEqual({ count: 1, seconds: 9_999_999 })
     expect(rateLimitOf('9999999/1')).toEqual({ count: 9_999_999, seconds: 1 })

@@ -27,46 +27,46 @@ const spendWith = (parts: Partial<SpendFacts>): SpendFacts => ({
   ...parts,
 })
 
-const said = { used: null, remaining: null, resetsAt: null }
+const uncounted = { used: null, remaining: null, resetsAt: null }
 
 describe('evaluate', () => {
-  it('allows a spend that keeps every rule', () => {
+  it('allows a spend that satisfies every rule', () => {
     expect(evaluate(policyWith({}), spendWith({ usdMicros: 50_000_000n }), now)).toEqual([])
     expect(verdictOf([])).toEqual({ allowed: true, violations: [] })
   })
 
-  it('refuses a spend over the cap, and one that could not be priced', () => {
+  it('denies a spend over the cap, and an unpriced one', () => {
     const over = evaluate(policyWith({}), spendWith({ usdMicros: 50_000_001n }), now)
     expect(over).toEqual([
-      { ...said, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
+      { ...uncounted, rule: 'per_transaction', limit: '50', requested: '50.000001', remaining: '50' },
     ])
     const unknown = evaluate(policyWith({}), spendWith({ usdMicros: null }), now)
     expect(unknown).toEqual([
-      { ...said, rule: 'per_transaction', limit: '50', requested: null, remaining: '50' },
+      { ...uncounted, rule: 'per_transaction', limit: '50', requested: null, remaining: '50' },
     ])
     expect(evaluate(policyWith({}), spendWith({ usdMicros: -1n }), now)).toHaveLength(1)
   })
 
-  it('refuses a category that is not listed', () => {
+  it('denies an unlisted category', () => {
     expect(evaluate(policyWith({}), spendWith({ category: 'card' }), now)).toEqual([
-      { ...said, rule: 'category', limit: 'transfer,x402', requested: 'card' },
+      { ...uncounted, rule: 'category', limit: 'transfer,x402', requested: 'card' },
     ])
     expect(evaluate(policyWith({ categories: { allow: [] } }), spendWith({}), now)).toEqual([
-      { ...said, rule: 'category', limit: '', requested: 'transfer' },
+      { ...uncounted, rule: 'category', limit: '', requested: 'transfer' },
     ])
   })
 
-  it('refuses an asset or a chain that is not listed, and a chain that is not known', () => {
+  it('denies an unlisted asset or chain, and an unknown chain', () => {
     const policy = policyWith({ assets: ['USDC', 'EURC'], chains: ['base-sepolia', 'base'] })
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'EURC', chain: 'base' }), now)).toEqual([])
     expect(evaluate(policy, spendWith({ asset: 'USDT', chain: null }), now)).toEqual([
-      { ...said, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
-      { ...said, rule: 'chain', limit: 'base-sepolia,base', requested: null },
+      { ...uncounted, rule: 'asset', limit: 'USDC,EURC', requested: 'USDT' },
+      { ...uncounted, rule: 'chain', limit: 'base-sepolia,base', requested: null },
     ])
   })
 
-  it('refuses whoever is denied, even where the allow list names them', () => {
+  it('denies a payee on the deny list, even if the allow list names it', () => {
     const policy = policyWith({ counterparties: { allow: [payee, other], deny: [other] } })
     expect(evaluate(policy, spendWith({}), now)).toEqual([])
     expect(
@@ -74,17 +74,17 @@ describe('evaluate', () => {
     ).toEqual([expect.objectContaining({ rule: 'counterparty', limit: `not ${other.toLowerCase()}` })])
   })
 
-  it('refuses a payee that is not known wherever a list could name them', () => {
-    const nobody = spendWith({ counterparty: null })
+  it('denies an unknown payee whenever a list applies', () => {
+    const unknownPayee = spendWith({ counterparty: null })
     const rulesOf = (counterparties: object) =>
-      evaluate(policyWith({ counterparties }), nobody, now).map(({ rule }) => rule)
+      evaluate(policyWith({ counterparties }), unknownPayee, now).map(({ rule }) => rule)
     expect(rulesOf({ allow: [payee] })).toEqual(['counterparty'])
     expect(rulesOf({ deny: [payee] })).toEqual(['counterparty'])
     expect(rulesOf({ deny: [] })).toEqual([])
     expect(rulesOf({})).toEqual([])
   })
 
-  it('minds the merchant’s category of card purchases alone', () => {
+  it('checks the merchant category of card purchases only', () => {
     const policy = policyWith({
       categories: { allow: ['transfer', 'card'] },
       mcc: { allow: ['5411', '5812'], deny: ['5812'] },
@@ -99,7 +99,7 @@ describe('evaluate', () => {
     expect([denied('7995'), denied('5411'), denied(null)]).toEqual([1, 0, 1])
   })
 
-  it('minds the symbol of investments alone, in any case', () => {
+  it('checks the symbol of investments only, in any case', () => {
     const policy = policyWith({
       categories: { allow: ['transfer', 'invest'] },
       symbols: { allow: ['vti', 'BRK.B'], deny: ['BRK.B'] },

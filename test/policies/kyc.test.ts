@@ -16,7 +16,7 @@ describe('identity levels', () => {
     expect(neededLevel(defaultKycLimits.sandbox, { level, usdMicros })).toBe(needed)
   })
 
-  it('let nobody spend in production whom nobody knows', () => {
+  it('permit no spend in production without identification', () => {
     const { production } = defaultKycLimits
     expect(neededLevel(production, { level: 'none', usdMicros: 1n })).toBe('basic')
     expect(neededLevel(production, { level: 'basic', usdMicros: 10_000_000_000n })).toBeNull()
@@ -24,19 +24,19 @@ describe('identity levels', () => {
     expect(neededLevel(production, { level: 'full', usdMicros: 10n ** 18n })).toBeNull()
   })
 
-  it('name the highest where none suffices', () => {
+  it('name the highest when none suffices', () => {
     const limits = { none: 1n, basic: 2n, full: 3n }
     expect(neededLevel(limits, { level: 'none', usdMicros: 4n })).toBe('full')
   })
 
-  it('ask for who somebody is, from basic on', () => {
+  it('require personal data from basic on', () => {
     expect(missingOf('basic', new Set())).toEqual(
       ['firstName', 'lastName', 'dateOfBirth', 'country', 'address'].map((member) => `applicant.${member}`),
     )
     expect(missingOf('full', new Set())).toEqual([...missingOf('basic', new Set()), 'documents'])
   })
 
-  it('name a level that suffices, and none below it does', () => {
+  it('name a sufficient level, and no lower one suffices', () => {
     fc.assert(
       fc.property(fc.constantFrom(...kycLevels), fc.bigInt(0n, 10n ** 15n), (level, usdMicros) => {
         const limits = defaultKycLimits.sandbox
@@ -49,7 +49,7 @@ describe('identity levels', () => {
     )
   })
 
-  it('ask for documents from full on', () => {
+  it('require documents from full on', () => {
     const given = new Set(['firstName', 'lastName', 'dateOfBirth', 'country'])
     expect(missingOf('basic', given)).toEqual(['applicant.address'])
     expect(missingOf('full', given)).toEqual(['applicant.address', 'documents'])
@@ -66,6 +66,6 @@ it.each([
   ['1895-11-21', undefined],
   ['1895-11-20', 'must not be more than 130 years ago'],
   ['0001-01-01', 'must not be more than 130 years ago'],
-])('takes nobody who is born on %s, where that %s', (born, misfit) => {
+])('reject a birth date of %s, when that %s', (born, misfit) => {
   expect(birthDateError(born, new Date('2026-11-20T12:00:00Z'))).toBe(misfit)
 })

@@ -14,7 +14,7 @@ const workday = { days: ['mon', 'tue'], start: '09:00', end: '17:00', tz: 'UTC' 
 const night = { days: ['mon', 'tue'], start: '22:00', end: '06:00', tz: 'UTC' }
 const windows = (...timeWindows: object[]) => ({ timeWindows })
 
-/** A change that loosens a member; the way back only tightens. */
+/** A change that loosens a member; its inverse only tightens. */
 const looser: readonly (readonly [member: string, before: object, after: object])[] = [
   ['perTransaction', { perTransaction: { max: '9.99' } }, {}],
   ['dailyBudget', {}, { dailyBudget: { max: '10.01' } }],
@@ -54,18 +54,18 @@ const looser: readonly (readonly [member: string, before: object, after: object]
 ]
 
 describe('a change of a policy', () => {
-  it.each(looser)('loosens %s from %j to %j, and only tightens the other way', (member, before, after) => {
+  it.each(looser)('loosens %s from %j to %j, and only tightens in reverse', (member, before, after) => {
     expect(loosenings(policyWith(before), policyWith(after))).toEqual([member])
     expect(loosenings(policyWith(after), policyWith(before))).toEqual([])
     expect(loosenings(policyWith(before), policyWith(before))).toEqual([])
   })
 
-  it('loosens in each window that cannot be laid within one of before', () => {
+  it('loosens by each window that does not lie within an earlier one', () => {
     const changed = (before: object[], after: object[]) =>
       loosenings(policyWith(windows(...before)), policyWith(windows(...after)))
     expect(changed([workday, night], [{ ...workday, start: '10:00', end: '11:00' }, night])).toEqual([])
     expect(changed([night, workday], [workday])).toEqual([])
-    // Other hours of a night are not compared: in doubt they are looser.
+    // Other overnight hours are not compared: in doubt they count as looser.
     expect(changed([night], [{ ...night, start: '23:00' }])).toEqual(['timeWindows'])
     expect(changed([night], [{ ...workday, start: '22:30', end: '23:00' }])).toEqual(['timeWindows'])
     expect(changed([workday], [{ ...night, start: '10:00', end: '09:30' }])).toEqual(['timeWindows'])
@@ -85,7 +85,7 @@ describe('a change of a policy', () => {
     ).toEqual(['dailyBudget', 'assets', 'symbols'])
   })
 
-  it('loosens where there was no policy, for that allowed nothing', () => {
+  it('loosens when there was no policy, since that allowed nothing', () => {
     expect(loosenings(null, policyWith({}))).toEqual(['policy'])
     expect(loosenings(policyWith({}), null)).toEqual([])
     expect(loosenings(null, null)).toEqual([])

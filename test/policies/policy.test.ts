@@ -17,7 +17,7 @@ const issuesOf = (document: unknown) =>
 const numberText = (text: string) => ({ isLosslessNumber: true, toString: () => text })
 
 describe('spendPolicy', () => {
-  it('reads numbers and decimal strings into the shortest decimal string', () => {
+  it('normalizes numbers and decimal strings to the shortest decimal string', () => {
     const policy = spendPolicy.parse({ ...plain, perTransaction: { max: numberText('1.10') } })
     expect(policy).toEqual({
       currency: 'USD',
@@ -43,45 +43,45 @@ describe('spendPolicy', () => {
     ['1'.padEnd(65, '0'), 'Too big'],
     ['1.005', 'USD has 2'],
     ['1000000000000.01', 'not be over'],
-  ])('refuses the amount %s', (max, message) => {
+  ])('rejects the amount %s', (max, message) => {
     expect(issuesOf({ ...plain, perTransaction: { max } })[0]).toContain(message)
   })
 
-  it('takes the largest amount', () => {
+  it('accepts the largest amount', () => {
     const max = '1000000000000'
     expect(issuesOf({ ...plain, dailyBudget: { max }, perTransaction: { max } })).toEqual([])
   })
 
-  it('refuses a cap on one spend that is over the budget of the day', () => {
+  it('rejects a per-spend cap above the daily budget', () => {
     expect(issuesOf({ ...plain, perTransaction: { max: '100.01' } })).toEqual([
       'perTransaction.max: must not be over dailyBudget.max (100)',
     ])
   })
 
-  it('refuses members that it does not enforce', () => {
+  it('rejects members that it does not enforce', () => {
     expect(issuesOf({ ...plain, approvals: { above: '1' } })[0]).toContain('approval')
     expect(issuesOf({ ...plain, dailyBudget: { max: '100', maxcount: 3 } })[0]).toContain('maxcount')
   })
 
-  it('refuses a policy without categories and a category that does not exist', () => {
+  it('rejects a policy without categories and an unknown category', () => {
     expect(issuesOf({ perTransaction: { max: 1 }, dailyBudget: { max: 1 } })[0]).toContain('categories')
     expect(issuesOf({ ...plain, categories: { allow: ['gifts'] } })[0]).toContain('categories.allow.0')
   })
 
-  it('keeps addresses in lower case and refuses what is none', () => {
+  it('normalizes addresses to lower case and rejects invalid ones', () => {
     const address = `0x${'Ab'.repeat(20)}`
     const policy = spendPolicy.parse({ ...plain, counterparties: { deny: [address] } })
     expect(policy.counterparties).toEqual({ deny: [address.toLowerCase()] })
     expect(issuesOf({ ...plain, counterparties: { allow: ['bob'] } })[0]).toContain('EVM address')
   })
 
-  it('refuses times that are not UTC and an end before the beginning', () => {
+  it('rejects times that are not UTC and an end before the beginning', () => {
     expect(issuesOf({ ...plain, notBefore: '2026-01-01T00:00:00+02:00' })[0]).toContain('UTC')
     const [notBefore, expiresAt] = ['2026-02-01T00:00:00Z', '2026-01-01T00:00:00Z']
     expect(issuesOf({ ...plain, notBefore, expiresAt })).toEqual(['expiresAt: must be after notBefore'])
   })
 
-  it('knows the assets that money knows', () => {
+  it('accepts exactly the assets of money', () => {
     expect([...policyAssets].sort()).toEqual(Object.keys(assetDecimals).sort())
   })
 
@@ -146,11 +146,11 @@ describe('the bounds of a spend policy', () => {
       { notBefore: '2026-01-01T00:00:00Z', expiresAt: '2026-01-01T00:00:01Z' },
       { notBefore: '2026-01-01T00:00:00Z', expiresAt: '2026-01-01T00:00:00Z' },
     ],
-  ])('hold %j and not %j', (within, beyond) => {
+  ])('accept %j and not %j', (within, beyond) => {
     expect([isPolicy(within), isPolicy(beyond)]).toEqual([true, false])
   })
 
-  it('are told by what is wrong', () => {
+  it('are named in the error', () => {
     expect(issuesOf({ ...plain, mcc: { allow: ['x'] } })).toEqual(['mcc.allow.0: must be four digits'])
     expect(issuesOf({ ...plain, symbols: { allow: ['?'] } })).toEqual(['symbols.allow.0: must be a ticker'])
     expect(issuesOf({ ...plain, perTransaction: { max: '1.005' } })).toEqual([
@@ -164,7 +164,7 @@ describe('the bounds of a spend policy', () => {
     ])
   })
 
-  it('are filled in where something is not said', () => {
+  it('replace omitted members', () => {
     expect(
       spendPolicy.parse({ ...plain, approval: { above: 1 }, symbols: { deny: [' brk.b '] } }),
     ).toMatchObject({
@@ -176,19 +176,19 @@ describe('the bounds of a spend policy', () => {
 })
 
 describe('USD in millionths', () => {
-  it('converts both ways without needless zeros', () => {
+  it('converts both ways without trailing zeros', () => {
     expect(usdMicrosOf('12.5')).toBe(12_500_000n)
     expect(usdOfMicros(12_500_000n)).toBe('12.5')
     expect(usdOfMicros(1n)).toBe('0.000001')
     expect(usdOfMicros(-1_500_000n)).toBe('-1.5')
   })
 
-  it('counts a text that is no decimal as nothing', () => {
+  it('converts an invalid text to zero', () => {
     for (const text of ['a lot', '', '-1', '1.', '.5', '01', ' 1', '1 ', '1e3', '1,5'])
       expect(usdMicrosOf(text)).toBe(0n)
   })
 
-  it('drops what is finer than a millionth, so that a limit is never more than it says', () => {
+  it('truncates below a millionth, so that a limit never exceeds its text', () => {
     expect(usdMicrosOf('0.0000019')).toBe(1n)
     expect(usdMicrosOf('10')).toBe(10_000_000n)
     expect([usdOfMicros(0n), usdOfMicros(10_000_000n), usdOfMicros(123_456_789n)]).toEqual([

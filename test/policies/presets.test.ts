@@ -3,7 +3,7 @@ import { loosenings } from '../../policies/loosening.ts'
 import { type Policy, spendPolicy } from '../../policies/policy.ts'
 import { policyPresets } from '../../policies/presets.ts'
 
-describe('the presets of a policy', () => {
+describe('the policy presets', () => {
   const policies: Policy[] = policyPresets.map(({ perTransaction, daily, approvalAbove }) =>
     spendPolicy.parse({
       perTransaction: { max: perTransaction },
@@ -13,7 +13,7 @@ describe('the presets of a policy', () => {
     }),
   )
 
-  it('begin with the most careful, and each is looser than the one before', () => {
+  it('start with the most careful, and each is looser than the one before', () => {
     expect(policyPresets.map(({ name, title }) => [name, title])).toEqual([
       ['careful', 'Careful'],
       ['everyday', 'Everyday'],

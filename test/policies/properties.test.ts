@@ -82,13 +82,13 @@ const usages = fc.record({
   usedMicros: fc.bigInt({ min: 0n, max: 120_000_000n }),
   count: fc.integer({ min: 0, max: 6 }),
 })
-/** When the key first asked for a payee; null: now. */
+/** Time of the key's first request for a payee; null for now. */
 const sightings = fc.option(
   fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: true }),
 )
 const times = fc.date({ min: new Date('2025-06-01'), max: new Date('2027-06-01'), noInvalidDate: false })
 
-/** Every rule that a policy finds violated, and whether the owner must approve. */
+/** Every violated rule of a policy, and the approval requirement. */
 function judge(policy: Policy, spend: SpendFacts, usage: DailyUsage, firstSeenAt: Date | null, now: Date) {
   const violations = [
     ...evaluate(policy, spend, now),
@@ -152,7 +152,7 @@ describe('any policy', () => {
     )
   })
 
-  it('allows nothing more by a change that loosens nothing', () => {
+  it('allows nothing more after a change that does not loosen', () => {
     const members = Object.keys(spendPolicy.shape)
     fc.assert(
       fc.property(
@@ -173,8 +173,8 @@ describe('any policy', () => {
             judge(after, spend, usage, seen, now),
           ]
           const isFreed = since.rules.length === 0 && then.rules.length > 0
-          const isUnasked = since.rules.length === 0 && !since.mustAsk && then.mustAsk
-          if (isFreed || isUnasked) expect(loosenings(before, after)).not.toEqual([])
+          const needsNoApproval = since.rules.length === 0 && !since.mustAsk && then.mustAsk
+          if (isFreed || needsNoApproval) expect(loosenings(before, after)).not.toEqual([])
           expect(loosenings(after, after)).toEqual([])
         },
       ),
@@ -182,7 +182,7 @@ describe('any policy', () => {
     )
   })
 
-  it('is known to loosen where it is', () => {
+  it('detects every loosening', () => {
     fc.assert(
       fc.property(policies, fc.constantFrom(...widenings), (tight, loosen) => {
         const after = loosen(tight)
@@ -192,7 +192,7 @@ describe('any policy', () => {
     expect(loosenings(null, null)).toEqual([])
   })
 
-  it('never pays whom it denies, whatever else it allows', () => {
+  it('never pays a denied payee, whatever else it allows', () => {
     fc.assert(
       fc.property(policies, spends, times, fc.constantFrom(...payees), (policy, spend, now, payee) => {
         const denying: Policy = { ...policy, counterparties: { ...policy.counterparties, deny: [payee] } }
@@ -202,7 +202,7 @@ describe('any policy', () => {
     )
   })
 
-  it('answers every spend, with each rule named once', () => {
+  it('judges every spend, with each rule named once', () => {
     fc.assert(
       fc.property(policies, spends, usages, sightings, times, (policy, spend, usage, seen, now) => {
         const { rules: names } = judge(policy, spend, usage, seen, now)
@@ -211,7 +211,7 @@ describe('any policy', () => {
     )
   })
 
-  it('is never allowed more by a lower cap of the owner, and a spend of unknown worth never fits one', () => {
+  it('never allows more under a lower owner cap, and an unpriced spend never fits one', () => {
     const micros = fc.bigInt({ min: 0n, max: 100n })
     fc.assert(
       fc.property(micros, micros, micros, times, (cap, used, worth, now) => {
@@ -222,7 +222,7 @@ describe('any policy', () => {
     )
   })
 
-  it('reads back as it is written', () => {
+  it('round-trips through JSON', () => {
     fc.assert(
       fc.property(policies, (policy) => {
         expect(spendPolicy.parse(policy)).toEqual(policy)
@@ -230,7 +230,7 @@ describe('any policy', () => {
     )
   })
 
-  it('never throws on a document that is no policy', () => {
+  it('never throws on an invalid document', () => {
     fc.assert(fc.property(fc.anything(), (document) => void spendPolicy.safeParse(document)))
   })
 })

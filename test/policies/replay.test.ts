@@ -11,7 +11,7 @@ const policyWith = (parts: object) =>
     categories: { allow: ['transfer'] },
     ...parts,
   })
-/** A spend of whole dollars that was allowed. */
+/** An allowed spend of whole dollars. */
 const spendOf = (dollars: number | null, when: string, changes: Partial<PastSpend> = {}): PastSpend => ({
   id: `dec_${when}`,
   at: at(when),
@@ -34,11 +34,11 @@ const paid = (spend: PastSpend, counterparty: string | null): PastSpend => ({
   ...spend,
   spend: { ...spend.spend, counterparty },
 })
-const told = (policy: object, ...past: PastSpend[]) =>
+const replayed = (policy: object, ...past: PastSpend[]) =>
   replay(policyWith(policy), past).map(({ now, violations }) => [now, ...violations.map(({ rule }) => rule)])
 
 describe('a replay', () => {
-  it('tells of each spend what it was and what it would have been', () => {
+  it('reports each spend’s actual and replayed verdict', () => {
     expect(replay(policyWith({}), [spendOf(11, '20T10:00', { was: 'approval_required' })])).toEqual([
       {
         id: 'dec_20T10:00',
@@ -52,55 +52,55 @@ describe('a replay', () => {
     ])
   })
 
-  it('counts what it allows in the budget of its day, and nothing else', () => {
+  it('counts allowed spends in their day’s budget, and nothing else', () => {
     const day = [spendOf(6, '20T10:00'), spendOf(5, '20T11:00'), spendOf(4, '20T12:00')]
-    expect(told({}, ...day, spendOf(10, '21T00:00'))).toEqual([
+    expect(replayed({}, ...day, spendOf(10, '21T00:00'))).toEqual([
       ['allow'],
       ['deny', 'daily_budget'],
       ['allow'],
       ['allow'],
     ])
-    expect(told({}, spendOf(6, '20T10:00', { isReturned: true }), spendOf(10, '20T11:00'))).toEqual([
+    expect(replayed({}, spendOf(6, '20T10:00', { isReturned: true }), spendOf(10, '20T11:00'))).toEqual([
       ['allow'],
       ['allow'],
     ])
   })
 
-  it('counts the spends of a day', () => {
+  it('counts the number of spends of a day', () => {
     const past = ['20T10:00', '20T11:00', '20T12:00'].map((when) => spendOf(1, when))
-    expect(told({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
+    expect(replayed({ dailyBudget: { max: '10', maxCount: 2 } }, ...past)).toEqual([
       ['allow'],
       ['allow'],
       ['deny', 'daily_count'],
     ])
   })
 
-  it('denies what was denied for something that is no matter of the policy', () => {
+  it('keeps a denial for a reason outside the policy', () => {
     const paused = { limit: null, used: null, requested: null, remaining: null, resetsAt: null }
     const past = spendOf(1, '20T10:00', { was: 'deny', beside: [{ rule: 'paused', ...paused }] })
-    expect(told({}, past)).toEqual([['deny', 'paused']])
-    expect(told({}, { ...past, beside: [] })).toEqual([['allow']])
+    expect(replayed({}, past)).toEqual([['deny', 'paused']])
+    expect(replayed({}, { ...past, beside: [] })).toEqual([['allow']])
   })
 
-  it('asks the owner again where the owner was not asked or did not answer', () => {
+  it('requires the owner’s approval again if there was none', () => {
     const approval = { approval: { above: '2' } }
-    expect(told(approval, spendOf(3, '20T10:00'))).toEqual([['approval_required']])
-    expect(told(approval, spendOf(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
-    expect(told(approval, spendOf(2, '20T10:00'))).toEqual([['allow']])
-    // What waits is not counted.
-    expect(told(approval, spendOf(9, '20T10:00'), spendOf(2, '20T11:00'))).toEqual([
+    expect(replayed(approval, spendOf(3, '20T10:00'))).toEqual([['approval_required']])
+    expect(replayed(approval, spendOf(3, '20T10:00', { isApproved: true }))).toEqual([['allow']])
+    expect(replayed(approval, spendOf(2, '20T10:00'))).toEqual([['allow']])
+    // A pending spend is not counted.
+    expect(replayed(approval, spendOf(9, '20T10:00'), spendOf(2, '20T11:00'))).toEqual([
       ['approval_required'],
       ['allow'],
     ])
   })
 
-  it('finds no money where there was none, unless it would not even have looked', () => {
+  it('keeps a lack of funds, unless the draft denies the spend first', () => {
     const poor = spendOf(6, '20T10:00', { was: 'insufficient_funds' })
-    expect(told({}, poor, spendOf(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
-    expect(told({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
+    expect(replayed({}, poor, spendOf(6, '20T11:00'))).toEqual([['insufficient_funds'], ['allow']])
+    expect(replayed({ perTransaction: { max: '5' } }, poor)).toEqual([['deny', 'per_transaction']])
   })
 
-  it('lets a payee wait from when it was first asked for, in whatever case it was written', () => {
+  it('starts a payee’s cool-down at its first request, in any letter case', () => {
     const counterparties = { newPayeeCooldownSec: 3600 }
     const asks = [
       paid(spendOf(1, '20T10:00'), payee),
@@ -108,14 +108,14 @@ describe('a replay', () => {
       paid(spendOf(1, '20T11:00'), payee.toUpperCase()),
       paid(spendOf(1, '20T11:01'), `0x${'c'.repeat(40)}`),
     ]
-    expect(told({ counterparties }, ...asks)).toEqual([
+    expect(replayed({ counterparties }, ...asks)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
       ['allow'],
       ['deny', 'new_payee_cooldown'],
     ])
-    const nobody = ['20T10:00', '20T12:00'].map((when) => spendOf(1, when))
-    expect(told({ counterparties }, ...nobody)).toEqual([
+    const unknownPayees = ['20T10:00', '20T12:00'].map((when) => spendOf(1, when))
+    expect(replayed({ counterparties }, ...unknownPayees)).toEqual([
       ['deny', 'new_payee_cooldown'],
       ['deny', 'new_payee_cooldown'],
     ])

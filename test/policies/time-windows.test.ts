@@ -7,7 +7,7 @@ const at = (text: string) => new Date(text)
 
 describe('a time window', () => {
   // 2026-11-20 is a Friday.
-  it('opens on its days, from its start until just before its end', () => {
+  it('is open on its days, from its start until just before its end', () => {
     const office = windowOf(['mon', 'fri'], '09:00', '17:00')
     for (const [moment, isOpen] of [
       ['2026-11-20T08:59:59.999Z', false],
@@ -32,7 +32,7 @@ describe('a time window', () => {
     expect(nextOpening([window], at('2026-11-20T08:00:00Z'))).toEqual(at('2026-11-20T09:30:00Z'))
   })
 
-  it('opens next a week after it has opened, also right after the clocks went back', () => {
+  it('opens again a week later, also right after the clocks went back', () => {
     expect(nextOpening([windowOf(['fri'], '09:00', '17:00')], at('2026-11-20T09:00:00Z'))).toEqual(
       at('2026-11-27T09:00:00Z'),
     )
@@ -41,7 +41,7 @@ describe('a time window', () => {
     expect(nextOpening([newYork], at('2026-11-01T12:00:00Z'))).toEqual(at('2026-11-08T08:00:00Z'))
   })
 
-  it('goes on past midnight where its end is before its start, and all day where they are one', () => {
+  it('extends past midnight if its end is before its start, and all day if they are equal', () => {
     const night = windowOf(['fri'], '22:00', '06:00')
     expect(isWithin(night, at('2026-11-20T23:00:00Z'))).toBe(true)
     expect(isWithin(night, at('2026-11-21T05:59:00Z'))).toBe(true)
@@ -54,7 +54,7 @@ describe('a time window', () => {
     expect(isWithin(day, at('2026-11-21T08:00:00Z'))).toBe(false)
   })
 
-  it('is on the clock of its time zone, through the change of the clocks', () => {
+  it('uses the clock of its time zone, across daylight-saving changes', () => {
     const berlin = windowOf(['fri', 'mon'], '09:00', '17:00', 'Europe/Berlin')
     expect(isWithin(berlin, at('2026-11-20T08:00:00Z'))).toBe(true)
     expect(isWithin(berlin, at('2026-11-20T16:00:00Z'))).toBe(false)
@@ -66,7 +66,7 @@ describe('a time window', () => {
     expect(isWithin(kolkata, at('2026-11-20T19:30:00Z'))).toBe(false)
   })
 
-  it('says when it opens next', () => {
+  it('names its next opening', () => {
     const berlin = windowOf(['mon', 'fri'], '09:00', '17:00', 'Europe/Berlin')
     const night = windowOf(['sun'], '22:00', '06:00')
     const next = (...windows: (typeof berlin)[]) =>
@@ -75,7 +75,7 @@ describe('a time window', () => {
     expect(next(berlin, night)).toBe('2026-11-22T22:00:00.000Z')
     expect(next(windowOf(['fri'], '09:00', '17:00'))).toBe('2026-11-27T09:00:00.000Z')
     expect(next()).toBeUndefined()
-    // The clocks go forward on 2027-03-28 at two: half past two is not, and the window opens when three strikes or later.
+    // The clocks go forward on 2027-03-28 at two: half past two does not exist, and the window opens at three or later.
     const skipped = nextOpening(
       [windowOf(['sun'], '02:30', '05:00', 'Europe/Berlin')],
       at('2027-03-27T12:00:00Z'),
@@ -83,7 +83,7 @@ describe('a time window', () => {
     expect(skipped?.toISOString()).toMatch(/^2027-03-28T0(0:30|1:30):00/)
   })
 
-  it('opens at the moment it names, wherever it is', () => {
+  it('is open at its reported opening, in any time zone', () => {
     for (const tz of ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Pacific/Apia'])
       for (let hour = 0; hour < 24 * 9; hour += 7) {
         const window = windowOf(['tue', 'sat'], '13:30', '14:00', tz)
@@ -95,7 +95,7 @@ describe('a time window', () => {
       }
   })
 
-  it('takes any time of day and any days of the week', () => {
+  it('accepts any time of day and any days of the week', () => {
     const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
     for (const [start, end] of [
       ['00:00', '23:59'],
@@ -108,7 +108,7 @@ describe('a time window', () => {
       )
   })
 
-  it('is written in words', () => {
+  it('has a textual description', () => {
     expect(windowText(windowOf(['mon', 'tue'], '09:00', '17:00'))).toBe('mon,tue 09:00-17:00 UTC')
   })
 
@@ -125,7 +125,7 @@ describe('a time window', () => {
     [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'Mars/Olympus' }],
     [{ days: ['mon'], start: '09:00', end: '17:00' }],
     [{ days: ['mon'], start: '09:00', end: '17:00', tz: 'UTC', until: 'never' }],
-  ])('is not %j', (document) => {
+  ])('rejects %j', (document) => {
     expect(timeWindow.safeParse(document).success).toBe(false)
   })
 })

@@ -13,7 +13,7 @@ const judge = (country: string | null, value = dollars(whole(1_000)), thresholds
   judgeTravelRule({ country, value, isOwnWallet: false }, thresholds)
 
 describe('the Travel Rule', () => {
-  it('holds from 1,000 USD or EUR on where nothing else is known', () => {
+  it('applies from 1,000 USD or EUR by default', () => {
     for (const currency of ['USD', 'EUR'] as const) {
       const at = (micros: bigint) => judge(null, { currency, micros, usdMicros: micros * 2n })
       expect(at(whole(1_000))).toEqual({
@@ -26,7 +26,7 @@ describe('the Travel Rule', () => {
     }
   })
 
-  it('holds from 3,000 US dollars on in the United States, whatever the token', () => {
+  it('applies from 3,000 US dollars in the United States, for any token', () => {
     expect(judge('US', dollars(whole(2_999)))).toMatchObject({ isRequired: false })
     expect(judge('US', dollars(whole(3_000)))).toMatchObject({ isRequired: true })
     const euros = { currency: 'EUR' as const, micros: whole(2_800), usdMicros: whole(3_001) }
@@ -37,11 +37,11 @@ describe('the Travel Rule', () => {
     })
   })
 
-  it.each(['DE', 'FR', 'IE', 'NO'])('holds for every transfer from %s', (country) => {
+  it.each(['DE', 'FR', 'IE', 'NO'])('applies to every transfer from %s', (country) => {
     expect(judge(country, dollars(1n)).isRequired).toBe(true)
   })
 
-  it.each(['GB', 'CH', 'JP', 'IN', 'XX'])('holds by the default in %s', (country) => {
+  it.each(['GB', 'CH', 'JP', 'IN', 'XX'])('applies with the default in %s', (country) => {
     expect(judge(country).threshold.micros).toBe(whole(1_000))
   })
 
@@ -53,7 +53,7 @@ describe('the Travel Rule', () => {
     expect(judge(null, dollars(1n), new Map())).toMatchObject({ isRequired: true })
   })
 
-  it('asks nothing of what stays within the gateway', () => {
+  it('does not apply to internal transfers', () => {
     fc.assert(
       fc.property(fc.option(fc.constantFrom('US', 'DE', 'GB')), fc.bigInt({ min: 1n }), (country, amount) => {
         const value = dollars(amount)
@@ -63,7 +63,7 @@ describe('the Travel Rule', () => {
     )
   })
 
-  it('never asks less of a larger amount, nor under a lower threshold', () => {
+  it('is monotonic in the amount and in the threshold', () => {
     const amounts = fc.bigInt({ min: 1n, max: whole(10_000) })
     fc.assert(
       fc.property(

@@ -10,26 +10,26 @@ const at = (text: string) => new Date(text)
 describe('the sandbox’s feed', () => {
   const feed = createFeed('test')
 
-  it('has 50 symbols or more, each once, and no price of others', () => {
+  it('has at least 50 symbols, each once, with prices of its own', () => {
     expect(new Set(instruments.map(([symbol]) => symbol)).size).toBe(instruments.length)
     expect(instruments.length).toBeGreaterThanOrEqual(50)
     expect(feed('NOPE', at('2026-11-20T12:00:00Z'))).toBeUndefined()
   })
 
-  it('is the same for everybody, and another one for another seed', () => {
+  it('is equal for equal seeds, and differs for others', () => {
     const moment = at('2026-11-20T12:34:56.789Z')
     expect(createFeed('test')('AAPL', moment)).toBe(feed('AAPL', at('2026-11-20T12:34:56Z')))
     expect(createFeed('other')('AAPL', moment)).not.toBe(feed('AAPL', moment))
   })
 
-  it('moves, never by a jump, and stays near where it came from', () => {
+  it('moves without jumps, and stays near its reference', () => {
     for (const [symbol, , reference] of instruments) {
       const start = at('2026-11-20T12:00:00Z').getTime()
       const prices = Array.from({ length: 600 }, (_, second) =>
         Number(feed(symbol, new Date(start + second * 1_000)) ?? 0n),
       )
       const steps = prices.slice(1).map((price, index) => Math.abs(price / (prices[index] ?? 1) - 1))
-      // A cent is the least step there is.
+      // A cent is the smallest possible step.
       expect(Math.max(...steps)).toBeLessThan(0.0005 + 0.01 / Number(reference))
       const now = (prices[0] ?? 0) / 1e9
       expect(now / Number(reference)).toBeGreaterThan(0.7)
@@ -45,7 +45,7 @@ describe('the sandbox’s feed', () => {
 })
 
 describe('the sandbox’s sessions', () => {
-  it('are UTC days where the market never closes', () => {
+  it('are UTC days if the market never closes', () => {
     const now = at('2026-11-21T23:59:59.999Z')
     expect(sessionOf('always', now)).toEqual({
       opensAt: at('2026-11-21T00:00:00Z'),
@@ -85,14 +85,14 @@ describe('the sandbox’s sessions', () => {
     expect(sessionOf('nyse', at(now))).toEqual({ opensAt: at(opensAt), closesAt: at(closesAt) })
   })
 
-  it('stand at the close while the market is closed', () => {
+  it('keep the closing price while the market is closed', () => {
     expect(lastTraded('nyse', at('2026-11-22T12:00:00Z'))).toEqual(at('2026-11-20T20:59:59.999Z'))
     expect(lastTraded('nyse', at('2026-11-20T15:00:00Z'))).toEqual(at('2026-11-20T15:00:00Z'))
   })
 })
 
 describe('the sandbox’s dividends', () => {
-  it('come four or twelve times a year, two weeks after their record date', () => {
+  it('are paid four or twelve times a year, two weeks after their record date', () => {
     const year = dividendsBetween('2026-01-01', '2026-12-31')
     for (const [symbol, , , , perYear] of instruments)
       expect([symbol, year.filter((dividend) => dividend.symbol === symbol).length]).toEqual([

@@ -1,4 +1,4 @@
-/** The client for providers, against a server that misbehaves; and adapters that had no such limits of their own. */
+/** The provider HTTP client, against a misbehaving server; and adapters that lacked its limits. */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,7 +44,7 @@ describe('calls to providers', () => {
   })
   beforeAll(async () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     url = `http://127.0.0.1:${port}`
   })
@@ -63,7 +63,7 @@ describe('calls to providers', () => {
     }
   })
 
-  it('answer whole, with the status and the headers', async () => {
+  it('return the whole answer, with the status and the headers', async () => {
     expect(await callProvider({ url: `${url}/plain`, timeoutMs: 5_000 })).toMatchObject({
       status: 200,
       ok: true,
@@ -78,7 +78,7 @@ describe('calls to providers', () => {
     ])
   })
 
-  it('follow no redirect, read no more than they may, and wait no longer', async () => {
+  it('follow no redirect, read a bounded body, and time out', async () => {
     await expect(callProvider({ url: `${url}/moved` })).rejects.toThrow()
     await expect(callProvider({ url: `${url}/large`, maxBytes: 1_000 })).rejects.toThrow('over 1000 bytes')
     await expect(callProvider({ url: `${url}/slow-body`, timeoutMs: 200 })).rejects.toThrow(
@@ -89,7 +89,7 @@ describe('calls to providers', () => {
   })
 
   it.each(['file:///etc/passwd', 'ftp://example.com/', 'not a URL', 'https://user:word@example.com/'])(
-    'refuse %s, without naming it',
+    'reject %s, without naming it',
     async (bad) => {
       const error = await callProvider({ url: bad }).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(Error)
@@ -104,7 +104,7 @@ describe('calls to providers', () => {
     expect(seen).not.toContain('/plain')
   })
 
-  it('for the Travel Rule read no endless answer', async () => {
+  it('for the Travel Rule stop reading an endless answer', async () => {
     const network = createHttpTravelRule({ url: `${url}/endless`, apiKey: null, timeoutMs: 20_000 })
     const startedAt = performance.now()
     await expect(network.read('one')).rejects.toMatchObject({ code: 'provider_unavailable' })

@@ -15,7 +15,7 @@ onBothEngines('a spend that needs approval', (database) => {
   }
   const callOf = (keyId: string, fingerprint = 'same') => ({ principal: keyId, key: 'a', fingerprint })
 
-  it('holds nothing, counts nothing and is recorded; a repeat is told the same', async () => {
+  it('holds nothing, counts nothing and is recorded; a repeat gets the same verdict', async () => {
     const scene = await open()
     const request = spendOf(scene, 60n, { ...needed, idempotency: callOf(scene.keyId) })
     const { decisionId } = request
@@ -42,7 +42,7 @@ onBothEngines('a spend that needs approval', (database) => {
     ])
   })
 
-  it('is denied for what else is wrong, and refused without the funds', async () => {
+  it('is denied for other violations, and refused without the funds', async () => {
     const scene = await open(50n)
     expect(await reserveSpend(database(), spendOf(scene, 60n, needed))).toMatchObject({
       verdict: 'deny',
@@ -54,7 +54,7 @@ onBothEngines('a spend that needs approval', (database) => {
     })
   })
 
-  it('is held once when it is approved, in place of the call that asked', async () => {
+  it('is held once when it is approved, in place of the requesting call', async () => {
     const scene = await open()
     const idempotency = callOf(scene.keyId)
     await reserveSpend(database(), spendOf(scene, 60n, { ...needed, idempotency }))
@@ -71,7 +71,7 @@ onBothEngines('a spend that needs approval', (database) => {
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 60n, count: 1 })
   })
 
-  it('is approved for exactly the call that asked', async () => {
+  it('is approved for exactly the requesting call', async () => {
     const scene = await open()
     await reserveSpend(database(), spendOf(scene, 60n, { ...needed, idempotency: callOf(scene.keyId) }))
     const other = spendOf(scene, 70n, { ...approved, idempotency: callOf(scene.keyId, 'other') })

@@ -24,11 +24,11 @@ onBothEngines('the approvals of an account', (database) => {
     return { accountId, keyId: await openKey(database(), accountId) }
   }
   type Scene = Awaited<ReturnType<typeof open>>
-  /** A call that asks, with a decision of its own. */
-  const ask = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
+  /** A call that needs approval, with a decision of its own. */
+  const openApproval = async (scene: Scene, changes: Partial<ApprovalCall> = {}) => {
     const request = spendOf(scene, 1n, { needsApproval: true })
     await reserveSpend(database(), request)
-    const asked = await askApproval(
+    const approval = await askApproval(
       { database: database(), newId },
       {
         ...scene,
@@ -42,16 +42,16 @@ onBothEngines('the approvals of an account', (database) => {
         ...changes,
       },
     )
-    return { asked, isNew: asked.decisionId === request.decisionId, decisionId: request.decisionId }
+    return { approval, isNew: approval.decisionId === request.decisionId, decisionId: request.decisionId }
   }
   const decide = (scene: Scene, id: string, status: 'approved' | 'rejected', at = after(1)) =>
     decideApproval(database(), { accountId: scene.accountId, id, status, at })
 
-  it('begin as a call that waits, with all that it asked for', async () => {
+  it('start as a pending call with its whole request', async () => {
     const scene = await open()
-    const { asked, decisionId } = await ask(scene)
-    expect(asked).toEqual({
-      id: asked.id,
+    const { approval, decisionId } = await openApproval(scene)
+    expect(approval).toEqual({
+      id: approval.id,
       ...scene,
       decisionId,
       operation: 'wallets.transfer',
@@ -64,89 +64,91 @@ onBothEngines('the approvals of an account', (database) => {
       expiresAt: after(600),
       decidedAt: null,
     })
-    expect(asked.id).toMatch(/^appr_/)
+    expect(approval.id).toMatch(/^appr_/)
   })
 
-  it('are asked for once by the same call, while that waits', async () => {
+  it('are shared by equal calls while pending', async () => {
     const scene = await open()
-    const { asked: first } = await ask(scene)
-    expect((await ask(scene, { at: after(599) })).asked).toEqual(first)
-    expect((await ask(scene, { fingerprint: 'another call' })).isNew).toBe(true)
-    expect((await ask(await open())).isNew).toBe(true)
-    expect((await ask(scene, { idempotencyKey: 'a' })).isNew).toBe(true)
-    expect((await ask(scene, { at: after(600) })).isNew).toBe(true)
+    const { approval: first } = await openApproval(scene)
+    expect((await openApproval(scene, { at: after(599) })).approval).toEqual(first)
+    expect((await openApproval(scene, { fingerprint: 'another call' })).isNew).toBe(true)
+    expect((await openApproval(await open())).isNew).toBe(true)
+    expect((await openApproval(scene, { idempotencyKey: 'a' })).isNew).toBe(true)
+    expect((await openApproval(scene, { at: after(600) })).isNew).toBe(true)
   })
 
-  it('are asked for anew once the first was decided', async () => {
+  it('are created anew once the first was decided', async () => {
     const scene = await open()
-    const { asked } = await ask(scene)
-    await decide(scene, asked.id, 'rejected')
-    expect((await ask(scene)).isNew).toBe(true)
+    const { approval } = await openApproval(scene)
+    await decide(scene, approval.id, 'rejected')
+    expect((await openApproval(scene)).isNew).toBe(true)
   })
 
-  it('with an idempotency key belong to one decision, whatever became of it', async () => {
+  it('with an idempotency key belong to one decision, whatever its outcome', async () => {
     const scene = await open()
-    const { asked, decisionId } = await ask(scene, { idempotencyKey: 'a' })
-    expect((await ask(scene, { idempotencyKey: 'a', decisionId })).asked).toEqual(asked)
-    expect((await ask(scene, { idempotencyKey: 'a', decisionId, at: after(600) })).asked).toEqual({
-      ...asked,
-      status: 'expired',
-    })
-    expect((await ask(scene, { idempotencyKey: 'b' })).isNew).toBe(true)
-    expect((await ask(scene)).isNew).toBe(true)
+    const { approval, decisionId } = await openApproval(scene, { idempotencyKey: 'a' })
+    expect((await openApproval(scene, { idempotencyKey: 'a', decisionId })).approval).toEqual(approval)
+    expect((await openApproval(scene, { idempotencyKey: 'a', decisionId, at: after(600) })).approval).toEqual(
+      {
+        ...approval,
+        status: 'expired',
+      },
+    )
+    expect((await openApproval(scene, { idempotencyKey: 'b' })).isNew).toBe(true)
+    expect((await openApproval(scene)).isNew).toBe(true)
   })
 
-  it('come to one where several processes ask for the same decision at once', async () => {
+  it('are one when several processes create one for the same decision concurrently', async () => {
     const scene = await open()
     const { decisionId } = spendOf(scene, 1n)
     await reserveSpend(database(), spendOf(scene, 1n, { needsApproval: true, decisionId }))
     const all = await Promise.all(
-      Array.from({ length: 4 }, () => ask(scene, { idempotencyKey: 'a', decisionId })),
+      Array.from({ length: 4 }, () => openApproval(scene, { idempotencyKey: 'a', decisionId })),
     )
-    expect(new Set(all.map(({ asked }) => asked.id)).size).toBe(1)
+    expect(new Set(all.map(({ approval }) => approval.id)).size).toBe(1)
   })
 
-  it('are found by their account and by their key, and by nobody else', async () => {
+  it('are found by their account and by their key only', async () => {
     const scene = await open()
-    const { asked } = await ask(scene)
+    const { approval } = await openApproval(scene)
     const find = (owner: { accountId: string; keyId: string | null }, now = noon) =>
-      findApproval(database(), { ...owner, id: asked.id, now })
-    const stranger = await open()
-    expect(await find(scene)).toEqual(asked)
-    expect(await find({ ...scene, keyId: null })).toEqual(asked)
-    expect(await find({ ...scene, keyId: stranger.keyId })).toBeUndefined()
-    expect(await find({ ...stranger, keyId: null })).toBeUndefined()
+      findApproval(database(), { ...owner, id: approval.id, now })
+    const otherScene = await open()
+    expect(await find(scene)).toEqual(approval)
+    expect(await find({ ...scene, keyId: null })).toEqual(approval)
+    expect(await find({ ...scene, keyId: otherScene.keyId })).toBeUndefined()
+    expect(await find({ ...otherScene, keyId: null })).toBeUndefined()
     expect(await find(scene, after(599.999))).toMatchObject({ status: 'pending' })
-    expect(await find(scene, after(600))).toEqual({ ...asked, status: 'expired' })
+    expect(await find(scene, after(600))).toEqual({ ...approval, status: 'expired' })
   })
 
-  it('say when a call last asked', async () => {
+  it('record the time of the last request', async () => {
     const scene = await open()
     const askedAt = (changes: object = {}) =>
       findAskedAt(database(), { ...scene, fingerprint: 'this call', ...changes })
     expect(await askedAt()).toBeUndefined()
-    await ask(scene)
-    await ask(scene, { at: after(700) })
-    await ask(scene, { at: after(900), fingerprint: 'another call' })
+    await openApproval(scene)
+    await openApproval(scene, { at: after(700) })
+    await openApproval(scene, { at: after(900), fingerprint: 'another call' })
     expect(await askedAt()).toEqual(after(700))
     expect(await askedAt({ keyId: await openKey(database(), scene.accountId) })).toBeUndefined()
     expect(await askedAt({ accountId: await openAccount(database(), 0n) })).toBeUndefined()
   })
 
-  it('are listed newest first, by page and by what became of them', async () => {
+  it('are listed newest first, in pages and by status', async () => {
     const scene = await open()
     const calls = ['old', 'rejected', 'approved', 'waiting']
     const ids: string[] = []
     for (const [index, fingerprint] of calls.entries()) {
       const ttlSeconds = fingerprint === 'old' ? 60 : 600
-      ids.push((await ask(scene, { fingerprint, at: after(index), ttlSeconds })).asked.id)
+      ids.push((await openApproval(scene, { fingerprint, at: after(index), ttlSeconds })).approval.id)
     }
     await decide(scene, ids[1] ?? '', 'rejected', after(10))
     await decide(scene, ids[2] ?? '', 'approved', after(10))
-    await ask(await open())
+    await openApproval(await open())
     const list = async (parts: object = {}) => {
-      const asked = { accountId: scene.accountId, status: undefined, page: firstPage, now: after(60) }
-      return (await listApprovals(database(), { ...asked, ...parts })).map(({ id, status }) => [
+      const filter = { accountId: scene.accountId, status: undefined, page: firstPage, now: after(60) }
+      return (await listApprovals(database(), { ...filter, ...parts })).map(({ id, status }) => [
         calls[ids.indexOf(id)],
         status,
       ])
@@ -169,27 +171,29 @@ onBothEngines('the approvals of an account', (database) => {
     ])
   })
 
-  it('are decided once, by their account, before their time is over', async () => {
+  it('are decided once, by their account, before they expire', async () => {
     const scene = await open()
-    const { asked } = await ask(scene)
-    expect(await decide(await open(), asked.id, 'approved')).toBeUndefined()
-    expect(await decide(scene, asked.id, 'approved', after(600))).toBeUndefined()
-    expect(await decide(scene, asked.id, 'approved', after(599))).toEqual({
-      ...asked,
+    const { approval } = await openApproval(scene)
+    expect(await decide(await open(), approval.id, 'approved')).toBeUndefined()
+    expect(await decide(scene, approval.id, 'approved', after(600))).toBeUndefined()
+    expect(await decide(scene, approval.id, 'approved', after(599))).toEqual({
+      ...approval,
       status: 'approved',
       decidedAt: after(599),
     })
-    expect(await decide(scene, asked.id, 'rejected')).toBeUndefined()
-    expect(await decide(scene, (await ask(scene)).asked.id, 'rejected')).toMatchObject({ status: 'rejected' })
+    expect(await decide(scene, approval.id, 'rejected')).toBeUndefined()
+    expect(await decide(scene, (await openApproval(scene)).approval.id, 'rejected')).toMatchObject({
+      status: 'rejected',
+    })
   })
 
   it('keep the first outcome of the call, and none of a call that may not run', async () => {
     const keep = (id: string, outcome: { answer: string } | { problem: string }) =>
       storeApprovalOutcome(database(), { id, outcome, now: noon })
     const scene = await open()
-    const { asked: paid } = await ask(scene, { fingerprint: 'paid' })
-    const { asked: refused } = await ask(scene, { fingerprint: 'refused' })
-    const { asked: waiting } = await ask(scene, { fingerprint: 'waiting' })
+    const { approval: paid } = await openApproval(scene, { fingerprint: 'paid' })
+    const { approval: refused } = await openApproval(scene, { fingerprint: 'refused' })
+    const { approval: waiting } = await openApproval(scene, { fingerprint: 'waiting' })
     for (const { id } of [paid, refused]) await decide(scene, id, 'approved')
     expect(await keep(paid.id, { answer: 'done' })).toMatchObject({ answer: 'done', problem: null })
     expect(await keep(paid.id, { answer: 'done again' })).toMatchObject({ answer: 'done', problem: null })
@@ -207,7 +211,7 @@ onBothEngines('the approvals of an account', (database) => {
     const scene = await open()
     const ids: string[] = []
     for (const fingerprint of ['answered', 'refused', 'open', 'open too', 'waiting', 'rejected'])
-      ids.push((await ask(scene, { fingerprint, at: after(ids.length) })).asked.id)
+      ids.push((await openApproval(scene, { fingerprint, at: after(ids.length) })).approval.id)
     const [answered = '', refused = '', one = '', two = '', , rejected = ''] = ids
     for (const id of [answered, refused, one, two]) await decide(scene, id, 'approved', after(10))
     await decide(scene, rejected, 'rejected', after(10))
@@ -220,26 +224,26 @@ onBothEngines('the approvals of an account', (database) => {
     expect(await unfinishedApprovals(database(), after(11), 1)).toHaveLength(1)
   })
 
-  it('are shown with their input read and their times written', async () => {
+  it('are shown with parsed input and formatted times', async () => {
     const scene = await open()
-    const { asked } = await ask(scene)
+    const { approval } = await openApproval(scene)
     const view = {
-      approvalId: asked.id,
+      approvalId: approval.id,
       status: 'pending',
       agentId: scene.keyId,
       operation: 'wallets.transfer',
       input: { amount: '1.50' },
-      decisionId: asked.decisionId,
+      decisionId: approval.decisionId,
       answer: null,
       problem: null,
       createdAt: '2026-11-20T12:00:00.000Z',
       expiresAt: '2026-11-20T12:10:00.000Z',
       decidedAt: null,
     }
-    expect(approvalView.parse(viewApproval(asked))).toEqual(view)
-    await decide(scene, asked.id, 'approved')
+    expect(approvalView.parse(viewApproval(approval))).toEqual(view)
+    await decide(scene, approval.id, 'approved')
     const outcome = { answer: { transferId: 'tx_1' } }
-    const done = await storeApprovalOutcome(database(), { id: asked.id, outcome, now: noon })
+    const done = await storeApprovalOutcome(database(), { id: approval.id, outcome, now: noon })
     expect(approvalView.parse(viewApproval(done))).toMatchObject({
       status: 'approved',
       answer: { transferId: 'tx_1' },

@@ -45,7 +45,7 @@ interface Spend {
 const sum = (spends: readonly Spend[]) => spends.reduce((total, spend) => total + spend.units, 0n)
 
 onBothEngines('budgets', (database) => {
-  it('decide as a list of spends would, and never overspend', async () => {
+  it('decide like a list of spends, and never overspend', async () => {
     await fc.assert(
       fc.asyncProperty(policy, fc.array(step, { minLength: 1, maxLength: 30 }), async (limits, steps) => {
         const accountId = await openAccount(database(), 200n)

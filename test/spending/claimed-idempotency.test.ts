@@ -22,7 +22,7 @@ const reused = {
 }
 
 onBothEngines('claimingIdempotency', (database) => {
-  /** A call that goes on until it is let go: what it answers and how to let it. */
+  /** A call that runs until it is released, with its answer and the function that releases it. */
   const begin = async (key: string) => {
     let finish: (answer: string) => void = () => {}
     let start = () => {}
@@ -39,7 +39,7 @@ onBothEngines('claimingIdempotency', (database) => {
     return { finish, ended }
   }
 
-  it('does the work once and answers it again', async () => {
+  it('runs the work once and repeats its answer', async () => {
     let runs = 0
     const work = async () => ({ runs: ++runs })
     const [first, second] = [call('a'), call('a', { at: after(3600) })]
@@ -57,7 +57,7 @@ onBothEngines('claimingIdempotency', (database) => {
     })
   })
 
-  it('refuses a second call while the first runs, and another request ever', async () => {
+  it('rejects a second call while the first runs, and another request always', async () => {
     const { finish, ended } = await begin('b')
     const again = (changes: object) =>
       claimingIdempotency(database(), call('b', changes), async () => 'second')
@@ -70,7 +70,7 @@ onBothEngines('claimingIdempotency', (database) => {
     expect(await again({})).toEqual({ replayed: true, answer: 'first' })
   })
 
-  it('frees the key of work that throws', async () => {
+  it('releases the key of work that throws', async () => {
     const failing = claimingIdempotency(database(), call('c'), () => Promise.reject(new Error('boom')))
     await expect(failing).rejects.toThrow('boom')
     const other = call('c', { fingerprint: 'other' })
@@ -89,13 +89,13 @@ onBothEngines('claimingIdempotency', (database) => {
     await expect(again(after(120))).rejects.toMatchObject(inProgress)
     await expect(again(after(121), 'other')).rejects.toMatchObject(reused)
     expect(await again(after(121))).toEqual({ replayed: false, answer: 'second' })
-    // The first was only slow: what the second answered stays.
+    // The first was only slow: the second's answer stays.
     finish('first')
     await ended
     expect(await again(after(122))).toEqual({ replayed: true, answer: 'second' })
   })
 
-  it('forgets after 24 hours', async () => {
+  it('expires after 24 hours', async () => {
     await claimingIdempotency(database(), call('e'), async () => 1)
     const nextDay = call('e', { fingerprint: 'other', at: after(24 * 3600 + 1) })
     expect(await claimingIdempotency(database(), nextDay, async () => 2)).toEqual({

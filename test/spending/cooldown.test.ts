@@ -29,12 +29,12 @@ onBothEngines('the cool-down of a new payee', (database) => {
         .where('key_id', '=', keyId)
         .execute()
     ).map(({ counterparty, first_seen_at: firstSeenAt }) => [counterparty, firstSeenAt])
-  const ask = (scene: { accountId: string; keyId: string }, changes: Partial<SpendRequest>) =>
+  const request = (scene: { accountId: string; keyId: string }, changes: Partial<SpendRequest>) =>
     reserveSpend(database(), spendOf(scene, 5n, { ...hour, ...changes }))
 
-  it('refuses the first request, says until when, and pays from then on', async () => {
+  it('denies the first request, reports its end, and allows spends from then on', async () => {
     const scene = await open()
-    const refused = await ask(scene, { counterparty: payee.toUpperCase() })
+    const refused = await request(scene, { counterparty: payee.toUpperCase() })
     expect(refused).toMatchObject({
       verdict: 'deny',
       violations: [
@@ -50,14 +50,14 @@ onBothEngines('the cool-down of a new payee', (database) => {
     })
     expect(refused).toMatchObject({ violations: [cooldownViolation(policy, payee, null, noon)] })
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    const early = await ask(scene, { at: after(3_599.999) })
+    const early = await request(scene, { at: after(3_599.999) })
     expect(early).toMatchObject({ violations: [cooldownViolation(policy, payee, noon, after(3_599.999))] })
-    expect(await ask(scene, { at: after(3_600) })).toMatchObject({ verdict: 'allow' })
+    expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'allow' })
     expect(cooldownViolation(policy, payee, noon, after(3_600))).toBeUndefined()
     expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
   })
 
-  it('notes a payee although the request is refused for another reason', async () => {
+  it('records a payee although the request is denied for another reason', async () => {
     const scene = await open(0n)
     const other = {
       rule: 'asset',
@@ -67,38 +67,38 @@ onBothEngines('the cool-down of a new payee', (database) => {
       remaining: null,
       resetsAt: null,
     }
-    expect(await ask(scene, { violations: [other] })).toMatchObject({
+    expect(await request(scene, { violations: [other] })).toMatchObject({
       violations: [{ rule: 'asset' }, { rule: 'new_payee_cooldown' }],
     })
-    expect(await ask(scene, { at: after(3_600) })).toMatchObject({ verdict: 'insufficient_funds' })
+    expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'insufficient_funds' })
     expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
   })
 
-  it('knows the payees of each key by themselves', async () => {
+  it('is separate for each key', async () => {
     const scene = await open()
     const neighbour = { ...scene, keyId: await openKey(database(), scene.accountId) }
-    await ask(scene, {})
-    expect(await ask(neighbour, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
+    await request(scene, {})
+    expect(await request(neighbour, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
   })
 
-  it('notes nobody for a key that is paused: the wait begins once it asks in earnest', async () => {
+  it('does not start for a paused key', async () => {
     const scene = await open()
     const set = (status: 'paused' | 'active') =>
       database().kysely.updateTable('access_key').set({ status }).where('id', '=', scene.keyId).execute()
     await set('paused')
-    expect(await ask(scene, {})).toMatchObject({
+    expect(await request(scene, {})).toMatchObject({
       violations: [{ rule: 'new_payee_cooldown' }, { rule: 'paused' }],
     })
     expect(await payeesOf(scene.keyId)).toEqual([])
     await set('active')
-    expect(await ask(scene, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
-    expect(await ask(scene, { at: after(7_200) })).toMatchObject({ verdict: 'allow' })
+    expect(await request(scene, { at: after(3_600) })).toMatchObject({ verdict: 'deny' })
+    expect(await request(scene, { at: after(7_200) })).toMatchObject({ verdict: 'allow' })
   })
 
-  it('refuses whom nobody knows, for ever', async () => {
+  it('always denies an unknown payee', async () => {
     const scene = await open()
     for (const at of [noon, after(3_600)])
-      expect(await ask(scene, { counterparty: null, at })).toMatchObject({
+      expect(await request(scene, { counterparty: null, at })).toMatchObject({
         violations: [{ rule: 'new_payee_cooldown', requested: null, resetsAt: null }],
       })
     expect(await payeesOf(scene.keyId)).toEqual([])
@@ -106,13 +106,17 @@ onBothEngines('the cool-down of a new payee', (database) => {
 
   it('writes nothing without the rule, for a stale policy and for a repeated call', async () => {
     const scene = await open()
-    expect(await ask(scene, { cooldownSeconds: null })).toMatchObject({ verdict: 'allow' })
+    expect(await request(scene, { cooldownSeconds: null })).toMatchObject({ verdict: 'allow' })
     const stale = { id: scene.keyId, policyVersion: 9, limits: { dailyMaxMicros: null, dailyMaxCount: null } }
-    expect(await ask(scene, { key: stale })).toEqual({ verdict: 'stale_policy' })
+    expect(await request(scene, { key: stale })).toEqual({ verdict: 'stale_policy' })
     expect(await payeesOf(scene.keyId)).toEqual([])
     const idempotency = { principal: scene.keyId, key: 'a', fingerprint: 'same' }
-    const first = await ask(scene, { idempotency })
-    const again = await ask(scene, { idempotency, at: after(3_600), counterparty: `${payee.slice(0, -1)}b` })
+    const first = await request(scene, { idempotency })
+    const again = await request(scene, {
+      idempotency,
+      at: after(3_600),
+      counterparty: `${payee.slice(0, -1)}b`,
+    })
     expect(again).toEqual({ ...first, replayed: true })
     expect(await payeesOf(scene.keyId)).toEqual([[payee, noon]])
   })

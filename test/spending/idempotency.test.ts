@@ -8,7 +8,7 @@ const call = (key: string, fingerprint = 'same', at = noon) => ({ principal: 'ac
 const nextDay = new Date('2026-11-21T12:00:00.001Z')
 
 onBothEngines('withIdempotency', (database) => {
-  it('does the work once and answers it again', async () => {
+  it('runs the work once and repeats its answer', async () => {
     let runs = 0
     const work = async () => ({ runs: ++runs })
     expect(await withIdempotency(database(), call('a'), work)).toEqual({
@@ -24,7 +24,7 @@ onBothEngines('withIdempotency', (database) => {
     })
   })
 
-  it('keeps an answer of null', async () => {
+  it('stores an answer of null', async () => {
     await withIdempotency(database(), call('null'), async () => null)
     expect(await withIdempotency(database(), call('null'), async () => 1)).toEqual({
       replayed: true,
@@ -32,14 +32,14 @@ onBothEngines('withIdempotency', (database) => {
     })
   })
 
-  it('refuses the key with another request', async () => {
+  it('rejects the key with another request', async () => {
     await withIdempotency(database(), call('b'), async () => 1)
     await expect(withIdempotency(database(), call('b', 'other'), async () => 2)).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     })
   })
 
-  it('keeps nothing of work that throws, so that it can be tried again', async () => {
+  it('stores nothing of work that throws, so that it can be retried', async () => {
     const rail = { rail: 'wallet-transfer', enabled: false, updated_at: noon }
     const failing = withIdempotency(database(), call('c'), async (connection) => {
       await connection.kysely.insertInto('rail_control').values(rail).execute()
@@ -53,7 +53,7 @@ onBothEngines('withIdempotency', (database) => {
     })
   })
 
-  it('forgets after 24 hours', async () => {
+  it('expires after 24 hours', async () => {
     await withIdempotency(database(), call('d'), async () => 1)
     expect(await withIdempotency(database(), call('d', 'other', nextDay), async () => 2)).toEqual({
       replayed: false,
@@ -79,7 +79,7 @@ onBothEngines('withIdempotency', (database) => {
     })
   })
 
-  it('sweeps what is old, but no key of a spend that is not resolved', async () => {
+  it('sweeps old keys, except those of open spends', async () => {
     await sweepIdempotency(database(), nextDay)
     const left = await database()
       .kysely.selectFrom('idempotency')

@@ -22,7 +22,6 @@ import { capAccount, deposit, noon, openAccount, openKey, place, spendOf, usageO
 const CENT = 10_000n
 const FUNDS = 120n * CENT
 
-/** The account behind a model. */
 interface Real {
   readonly database: Database
   readonly accountId: string
@@ -95,7 +94,7 @@ function requestOf(model: Model, { accountId, keyIds }: Real, ask: Ask): SpendRe
   })
 }
 
-/** What was allowed fits the budget and the cap, by the database's own counters. */
+/** Checks allowed spends against the budget and the cap, by the database's own counters. */
 async function expectNoOverspending(
   model: Model,
   { database, keyIds }: Real,
@@ -142,7 +141,7 @@ const reserving = (way: string, wanted: readonly Ask[]): Command => ({
 
 type End = 'settled' | 'released'
 
-/** What a job does to a spend, whoever did it before. */
+/** A job's work on a spend, in any state. */
 async function resolve(model: Model, { database }: Real, index: number, end: End): Promise<void> {
   const spend = model.spends[index]
   const order = { decisionId: spend?.decisionId ?? 'dec_none', at: model.now }
@@ -162,7 +161,7 @@ const resolving = (index: number, end: End): Command => ({
   toString: () => `${end} ${index}`,
 })
 
-/** The process forgets what it did; a job finds every open spend, twice. */
+/** The process restarts; a job handles every open spend, twice. */
 const crashing = (end: End): Command => ({
   check: ({ spends }) => spends.length > 0,
   run: async (model, real) => {
@@ -255,7 +254,7 @@ onBothEngines('any course of spending', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('goes as the reference says', async () => {
+  it('matches the reference', async () => {
     await fc.assert(
       fc.asyncProperty(policies, policies, courses, async (one, two, course) => {
         const accountId = await openAccount(database(), FUNDS)

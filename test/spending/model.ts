@@ -1,11 +1,14 @@
-/** The reference of the money core: what spending should do, as plain lists, with the rules of `policies/`. */
+/** The reference of the money core: expected spending behaviour as plain lists, with the rules of `policies/`. */
 import { needsApproval } from '../../policies/approval.ts'
 import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import { type Violation, violationOf } from '../../policies/decision.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { utcDay } from '../../src/base/clock.ts'
 
-/** A request as the model sees it. @property key its number; null for the person's session. @property isStale it names an older policy. */
+/**
+ * A request in the model. @property key its number; null for the person's session. @property isStale true if it names
+ * an older policy.
+ */
 export interface Ask {
   readonly key: number | null
   readonly units: bigint
@@ -16,7 +19,6 @@ export interface Ask {
   readonly isApproved: boolean
 }
 
-/** What a spend became. */
 export interface ModelSpend {
   readonly decisionId: string
   readonly key: number | null
@@ -26,7 +28,7 @@ export interface ModelSpend {
   status: 'reserved' | 'settled' | 'released'
 }
 
-/** An answer: the members of a SpendVerdict that are the same for every engine. */
+/** The expected answer: the members of a SpendVerdict that are equal on every engine. */
 export interface ModelAnswer {
   readonly verdict: string
   readonly decisionId?: string
@@ -35,7 +37,7 @@ export interface ModelAnswer {
   readonly available?: { readonly asset: 'USDC'; readonly units: bigint }
 }
 
-/** Everything that one account has done. */
+/** The whole history of one account. */
 export interface Model {
   now: Date
   deposited: bigint
@@ -48,7 +50,7 @@ export interface Model {
 
 const HOUR_MS = 3_600_000
 
-/** What all keys, or one, used of the day of `now`: what was not released. */
+/** Usage of the day of `now` by all keys, or one, without released spends. */
 export function usageOfDay(model: Model, key?: number): { usedMicros: bigint; count: number } {
   const counted = model.spends.filter(
     (spend) =>
@@ -63,19 +65,17 @@ export function usageOfDay(model: Model, key?: number): { usedMicros: bigint; co
   }
 }
 
-/** What the account can still spend. */
 export function fundsOf({ deposited, spends }: Model): bigint {
   return spends
     .filter(({ status }) => status !== 'released')
     .reduce((left, { units }) => left - units, deposited)
 }
 
-/** Whether a decision's money is still held. */
 function isOpen(model: Model, decisionId: string): boolean {
   return model.spends.some((spend) => spend.decisionId === decisionId && spend.status === 'reserved')
 }
 
-/** Decides on a request and remembers it. @param decisionId a new one. */
+/** Decides on a request and records it. @param decisionId a new one. */
 export function decide(model: Model, ask: Ask, decisionId: string): ModelAnswer {
   const name = ask.call === null ? null : `${ask.key}:${ask.call.key}`
   const known = name === null ? undefined : model.calls.get(name)
@@ -130,12 +130,12 @@ function judge(model: Model, ask: Ask, decisionId: string): ModelAnswer {
   return { verdict: 'allow', decisionId }
 }
 
-/** When a key under a cool-down first asked for a payee; noted where it is now. */
+/** Time of a key's first request for a payee under a cool-down; recorded now if it is the first. */
 function seen(model: Model, { key, payee }: Ask, { counterparties }: Policy): Date | null {
   if (payee === null || counterparties?.newPayeeCooldownSec === undefined) return null
   const name = `${key}:${payee}`
   const at = model.payees.get(name) ?? model.now
-  // A key that was stopped warms nobody up.
+  // A paused key does not start a cool-down.
   if (model.keys[key ?? 0]?.isPaused !== true) model.payees.set(name, at)
   return at
 }

@@ -7,17 +7,17 @@ import { onBothEngines } from '../engines.ts'
 import { openAccount, openKey, spendOf, unlimited } from './scene.ts'
 
 onBothEngines('a watched reserve', (database) => {
-  it('answers as ever, and counts a decision with its rules, and a repeat as none', async () => {
+  it('returns the same verdicts, and counts each decision with its rules, and no repeats', async () => {
     const counted: CountedDecision[] = []
-    const told: Attributes[] = []
+    const recorded: Attributes[] = []
     const reserve = observedReserve((request) => reserveSpend(database(), request), {
       metrics: { ...noMetrics, decision: (decision) => void counted.push(decision) },
       tracing: {
         span: (name, attributes, work) => {
-          told.push({ name, ...attributes })
+          recorded.push({ name, ...attributes })
           return noTracing.span(name, attributes, work)
         },
-        note: (attributes) => void told.push(attributes),
+        note: (attributes) => void recorded.push(attributes),
       },
     })
     const accountId = await openAccount(database(), 100n)
@@ -38,7 +38,7 @@ onBothEngines('a watched reserve', (database) => {
       { path: 'operation', verdict: 'repeated', rules: [] },
     ])
     const step = { name: 'spend reserve', 'bursar.operation': 'wallets.transfer' }
-    expect(told).toEqual([
+    expect(recorded).toEqual([
       step,
       { 'bursar.verdict': 'allow' },
       step,

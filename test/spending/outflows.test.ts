@@ -29,14 +29,14 @@ onBothEngines('AML windows in the reserve', (database) => {
   beforeEach(async () => {
     accountId = await openAccount(database(), 1_000_000n)
   })
-  const asked = (changes: Partial<SpendRequest> = {}) =>
+  const reserveWindowed = (changes: Partial<SpendRequest> = {}) =>
     spendOf({ accountId, keyId: null }, 10n, { windows: [windowOf()], ...changes })
   const verdictOf = async (changes: Partial<SpendRequest> = {}) =>
-    (await reserveSpend(database(), asked(changes))).verdict
+    (await reserveSpend(database(), reserveWindowed(changes))).verdict
 
-  it('allow what fits, and deny what is beyond that, on record and without a hold', async () => {
+  it('allow amounts within the limit, and deny amounts beyond it, on record and without a hold', async () => {
     expect([await verdictOf(), await verdictOf()]).toEqual(['allow', 'allow'])
-    const request = asked()
+    const request = reserveWindowed()
     const violations = [screeningViolation({ result: 'review', lists: ['velocity'] })]
     expect(await reserveSpend(database(), request)).toEqual({
       verdict: 'deny',
@@ -53,17 +53,17 @@ onBothEngines('AML windows in the reserve', (database) => {
     expect(await verdictOf({ windows: [windowOf({ usdMicros: 0n })] })).toBe('allow')
   })
 
-  it('free the idempotency key of what they refuse', async () => {
+  it('release the idempotency key of a denial', async () => {
     const idempotency = { principal: accountId, key: 'one', fingerprint: 'f' }
     await verdictOf({ windows: [windowOf({ usdMicros: 20n })] })
     expect(await verdictOf({ idempotency })).toBe('deny')
     expect(await verdictOf({ idempotency, windows: [] })).toBe('allow')
-    // A repeat is told what was decided, whatever the windows say by now.
+    // A repeat gets its original verdict, whatever the windows contain by now.
     expect(await verdictOf({ idempotency })).toBe('repeated')
   })
 
-  it('count what was settled, and give back what was released', async () => {
-    const [first, second] = [asked(), asked()]
+  it('count settled spends, and subtract released ones', async () => {
+    const [first, second] = [reserveWindowed(), reserveWindowed()]
     await reserveSpend(database(), first)
     await reserveSpend(database(), second)
     await settleSpend(database(), { decisionId: first.decisionId, destination: 'external:x', at: noon })
@@ -74,13 +74,13 @@ onBothEngines('AML windows in the reserve', (database) => {
     expect([await verdictOf(), await verdictOf()]).toEqual(['allow', 'deny'])
   })
 
-  it('forget a spend when its window is over, at most a 24th of it late and never early', async () => {
+  it('expire a spend at the end of its window, at most a 24th of it late and never early', async () => {
     await verdictOf({ windows: [windowOf({ usdMicros: 20n })] })
     expect(await verdictOf({ at: after(3_599) })).toBe('deny')
     expect(await verdictOf({ at: after(3_750) })).toBe('allow')
   })
 
-  it('answer from at most 25 rows however many spends there were', async () => {
+  it('read at most 25 rows for any number of spends', async () => {
     for (let index = 0; index < 60; index += 1)
       await verdictOf({ at: after(index * 100), windows: [windowOf({ maxUsdMicros: 10_000n })] })
     const rows = await database()
@@ -100,7 +100,7 @@ onBothEngines('AML windows in the reserve', (database) => {
     ]).toEqual(['allow', 'allow', 'deny'])
   })
 
-  it('count without judging where they are told to', async () => {
+  it('count without judging when configured so', async () => {
     const justUnder = (isJudged: boolean) =>
       windowOf({ rule: 'structuring', maxUsdMicros: null, minCount: 3, isJudged })
     for (const isJudged of [false, true])
@@ -111,7 +111,7 @@ onBothEngines('AML windows in the reserve', (database) => {
     expect(await exceededOutflows(database(), preview)).toEqual(['structuring'])
   })
 
-  it('count nothing that is denied, waits for its owner or lacks the money', async () => {
+  it('count no spend that is denied, pending approval or without funds', async () => {
     const rule = { rule: 'asset', limit: null, used: null, requested: null, remaining: null, resetsAt: null }
     expect(await verdictOf({ violations: [rule] })).toBe('deny')
     expect(await verdictOf({ needsApproval: true })).toBe('approval_required')
@@ -122,12 +122,12 @@ onBothEngines('AML windows in the reserve', (database) => {
   it('hold within one batch, in the queue and over parallel calls', async () => {
     const batch = await reserveSpends(
       database(),
-      Array.from({ length: 20 }, () => asked()),
+      Array.from({ length: 20 }, () => reserveWindowed()),
     )
     expect(batch.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)
     const { reserve } = createReserveQueue(database())
-    const queued = await Promise.all(Array.from({ length: 40 }, () => reserve(asked())))
+    const queued = await Promise.all(Array.from({ length: 40 }, () => reserve(reserveWindowed())))
     expect(queued.filter(({ verdict }) => verdict === 'allow')).toHaveLength(2)
     accountId = await openAccount(database(), 1_000_000n)
     const parallel = await Promise.all(Array.from({ length: 40 }, () => verdictOf()))

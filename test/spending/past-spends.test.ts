@@ -28,7 +28,7 @@ onBothEngines('the decisions of a key', (database) => {
   }
   type Scene = Awaited<ReturnType<typeof open>>
   let spends = 0
-  /** A spend a second after the one before, so that their ids sort as they came. */
+  /** Spends a second apart, so that their ids sort in order. */
   const spend = async (scene: Scene, changes: Partial<SpendRequest> = {}) => {
     spends += 1
     const at = new Date(noon.getTime() + spends * 1000)
@@ -38,7 +38,7 @@ onBothEngines('the decisions of a key', (database) => {
   }
   const past = (scene: Scene, limit = 50) => pastSpends(database(), { ...scene, limit })
 
-  it('are read as the spends that they were, oldest first', async () => {
+  it('are read as the original spends, oldest first', async () => {
     const scene = await open()
     const full = {
       ...facts,
@@ -95,14 +95,14 @@ onBothEngines('the decisions of a key', (database) => {
     expect(await past({ ...scene, accountId: await openAccount(database(), 0n) })).toEqual([])
   })
 
-  it('are of no known worth where that was not recorded as whole millionths', async () => {
+  it('have an unknown value unless it was recorded as whole millionths', async () => {
     const scene = await open()
     for (const usdMicros of [null, '-1', '1.5', 'x1', 15])
       await spend(scene, { facts: { ...facts, usdMicros } })
     expect((await past(scene)).map(({ spend: { usdMicros } }) => usdMicros)).toEqual(Array(5).fill(null))
   })
 
-  it('say whose money came back', async () => {
+  it('report released spends', async () => {
     const scene = await open()
     await releaseSpend(database(), { decisionId: await spend(scene), at: noon })
     await settleSpend(database(), {
@@ -113,28 +113,28 @@ onBothEngines('the decisions of a key', (database) => {
     expect((await past(scene)).map(({ isReturned }) => isReturned)).toEqual([true, false])
   })
 
-  it('keep of what they violated only what is no matter of the policy', async () => {
+  it('keep only the violations that are independent of the policy', async () => {
     const scene = await open()
-    const said = { limit: '1', used: '2', requested: '3', remaining: '0', resetsAt: null }
+    const amounts = { limit: '1', used: '2', requested: '3', remaining: '0', resetsAt: null }
     const violations = (['paused', 'category', 'owner_budget', 'per_transaction'] as const).map((rule) => ({
       rule,
-      ...said,
+      ...amounts,
     }))
     await spend(scene, { violations })
     expect(await past(scene)).toMatchObject([
       {
         was: 'deny',
         beside: [
-          { rule: 'paused', ...said },
-          { rule: 'owner_budget', ...said },
+          { rule: 'paused', ...amounts },
+          { rule: 'owner_budget', ...amounts },
         ],
       },
     ])
   })
 
-  it('leave out the request for an approval that was given, whose spend has a decision of its own', async () => {
+  it('omit the request of a granted approval, whose spend has a decision of its own', async () => {
     const scene = await open()
-    const ask = async () => {
+    const requestApproval = async () => {
       const decisionId = await spend(scene, { needsApproval: true })
       const { id } = await askApproval(
         { database: database(), newId },
@@ -151,7 +151,11 @@ onBothEngines('the decisions of a key', (database) => {
       )
       return { decisionId, id }
     }
-    const [given, refused, waiting] = [await ask(), await ask(), await ask()]
+    const [given, refused, waiting] = [
+      await requestApproval(),
+      await requestApproval(),
+      await requestApproval(),
+    ]
     const { accountId } = scene
     await decideApproval(database(), { accountId, id: given.id, status: 'approved', at: noon })
     await decideApproval(database(), { accountId, id: refused.id, status: 'rejected', at: noon })
@@ -161,7 +165,7 @@ onBothEngines('the decisions of a key', (database) => {
     ])
   })
 
-  it('are found again with what they were made on', async () => {
+  it('are found again with their facts', async () => {
     const decisionId = await spend(await open(), { facts: { ...facts, found: { rate: '1.1' } } })
     expect(await findDecisionFacts(database(), decisionId)).toEqual({ rate: '1.1' })
   })

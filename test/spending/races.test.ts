@@ -33,7 +33,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     return counts
   }
 
-  /** Deadlocks that the server has found so far. A session tells its own when it has been idle for a second. */
+  /** Deadlocks that the server has detected so far. A session reports its own after a second of idling. */
   const deadlocksOf = async (database: Database) => {
     await pause(1_200)
     const [row] = await database.call<{ deadlocks: bigint }>(
@@ -61,7 +61,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keyId = await openKey(pool(0), accountId)
     const limits = { ...unlimited, dailyMaxMicros: 1_000n }
-    // As many at once as there are connections: more would only wait for one.
+    // As many lanes as connections: more would only wait for a connection.
     const lanes = await many(32, async (lane) => {
       const verdicts = []
       for (let index = lane; index < 1_000; index += 32)
@@ -73,7 +73,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(await balances(pool(0), accountId)).toMatchObject([{ available: 999_006n, held: 994n }])
   })
 
-  it('decides no spend of an account once it is locked, a person’s or a key’s', async () => {
+  it('allows no spend of an account once it is locked, by a person or a key', async () => {
     const accountId = await openAccount(pool(0), 1_000_000n)
     const keyId = await openKey(pool(0), accountId)
     const spend = (index: number) =>
@@ -94,7 +94,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(await spend(1)).toEqual({ verdict: 'account_locked' })
   })
 
-  it('allows exactly what fits the funds of several keys, and gives the others their budget back', async () => {
+  it('allows exactly what fits the funds of several keys, and restores the others’ budgets', async () => {
     const accountId = await openAccount(pool(0), 1_000n)
     const keys = await many(4, () => openKey(pool(0), accountId))
     const verdicts = await many(400, (index) =>
@@ -115,7 +115,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(tally(verdicts)).toEqual({ allow: 14, deny: 186 })
   })
 
-  it('reserves once for an idempotency key that comes 40 times at once', async () => {
+  it('reserves once for 40 concurrent calls with one idempotency key', async () => {
     const accountId = await openAccount(pool(0), 1_000n)
     const keyId = await openKey(pool(0), accountId)
     for (let round = 0; round < 10; round += 1) {
@@ -130,7 +130,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 70n, count: 10 })
   })
 
-  it('answers all 40 the same denial, decided once', async () => {
+  it('returns the same denial to 40 concurrent calls, decided once', async () => {
     const accountId = await openAccount(pool(0), 5n)
     const keyId = await openKey(pool(0), accountId)
     const idempotency = { principal: keyId, key: 'poor', fingerprint: 'same' }
@@ -160,7 +160,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(tally(verdicts)).toEqual({ allow: 1, repeated: 39 })
   })
 
-  it('settles or releases a spend once, whoever comes first', async () => {
+  it('settles or releases a spend once under concurrent attempts', async () => {
     const accountId = await openAccount(pool(0), 1_000n)
     for (let round = 0; round < 10; round += 1) {
       const request = spendOf({ accountId, keyId: null }, 7n)
@@ -176,7 +176,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(await trialBalance(pool(0))).toMatchObject({ balanced: true })
   })
 
-  it('never waits in a circle: reserve, settle, release and post on the same accounts and keys', async () => {
+  it('never deadlocks: reserve, settle, release and post on the same accounts and keys', async () => {
     const owners = await many(3, () => openAccount(pool(0), 10_000n))
     const keys = await Promise.all(owners.map((accountId) => openKey(pool(0), accountId)))
     const owner = (index: number) => owners[index % 3] ?? ''
@@ -218,7 +218,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(open).toEqual([])
   })
 
-  it('decides batches from several processes without a circle: same keys, same accounts, same idempotency keys', async () => {
+  it('decides batches from several processes without a deadlock: same keys, same accounts, same idempotency keys', async () => {
     const owners = await many(3, () => openAccount(pool(0), 100_000n))
     const keys = await many(6, (index) => openKey(pool(0), owners[index % 3] ?? ''))
     await capAccount(pool(0), owners[0] ?? '', 300n)
@@ -233,7 +233,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     }
     const before = await deadlocksOf(pool(0))
     const answers = await many(60, async (round) => {
-      // Each goes through the same requests from another side.
+      // Each process sends the same requests in another order.
       const requests = Array.from({ length: 24 }, (_, step) =>
         requestOf(round * 8 + step * (1 + (round % 7))),
       )
@@ -294,7 +294,7 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     expect(await usageOf(pool(0), keyId)).toEqual({ usedMicros: 994n, count: 142 })
   })
 
-  it('repeats a statement that the server took back to end a deadlock', async () => {
+  it('repeats a statement that the server canceled to resolve a deadlock', async () => {
     const [one, two] = [await openAccount(pool(0), 10n), await openAccount(pool(0), 10n)]
     const update = (name: string) => ({
       name,
@@ -306,11 +306,11 @@ describe.skipIf(testServerUrl === undefined)('races on PostgreSQL', () => {
     })
     const before = await deadlocksOf(pool(0))
     await Promise.all([pool(0).call(update('there'), []), pool(1).call(update('back'), [])])
-    // Who repeats may meet the other once more: what is promised is that both come through.
+    // A repeat may deadlock with the other once more: both must complete.
     expect(await deadlocksOf(pool(0))).toBeGreaterThan(before)
   })
 
-  it('runs a write once for an idempotency key that comes 40 times at once', async () => {
+  it('runs a write once for 40 concurrent calls with one idempotency key', async () => {
     let runs = 0
     const call = { principal: 'acct_1', key: 'write', fingerprint: 'same', at: noon }
     const results = await many(40, (index) =>

@@ -15,7 +15,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     return { accountId, keyId: await openKey(database(), accountId), limits }
   }
 
-  it('is told of the first one, before and after that is resolved', async () => {
+  it('gets the first verdict, before and after that is resolved', async () => {
     const scene = await open(100n)
     const request = spendOf(scene, 5n, { idempotency: call('a') })
     const { decisionId } = request
@@ -27,7 +27,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 5n, count: 1 })
   })
 
-  it('gets the same denial, also when there would be room by now', async () => {
+  it('gets the same denial, even if it would be allowed by now', async () => {
     const scene = await open(100n, { ...unlimited, dailyMaxMicros: 10n })
     const first = spendOf(scene, 10n)
     await reserveSpend(database(), first)
@@ -39,7 +39,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     })
   })
 
-  it('gets the same lack of funds with what was available then', async () => {
+  it('gets the same lack of funds with the balance of that time', async () => {
     const scene = await open(3n)
     const poor = await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('d') }))
     expect(poor).toMatchObject({ verdict: 'insufficient_funds', available: { units: 3n } })
@@ -50,7 +50,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     })
   })
 
-  it('is refused with another fingerprint, and is another call for another principal', async () => {
+  it('is rejected with another fingerprint, and is another call for another principal', async () => {
     const scene = await open(100n)
     await reserveSpend(database(), spendOf(scene, 5n, { idempotency: call('e') }))
     expect(await reserveSpend(database(), spendOf(scene, 6n, { idempotency: call('e', 'other') }))).toEqual({
@@ -62,7 +62,7 @@ onBothEngines('a spend that is repeated with its idempotency key', (database) =>
     })
   })
 
-  it('is a new spend after 24 hours, unless the first one is not resolved', async () => {
+  it('is a new spend after 24 hours, unless the first one is open', async () => {
     const scene = await open(100n)
     const open1 = spendOf(scene, 5n, { idempotency: call('f') })
     await reserveSpend(database(), open1)

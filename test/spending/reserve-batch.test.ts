@@ -12,7 +12,7 @@ onBothEngines('a batch of spends', (database) => {
     return { accountId, keyId, limits: { ...unlimited, dailyMaxMicros } }
   }
 
-  it('answers each in order as single calls would', async () => {
+  it('answers each in order like single calls', async () => {
     const rich = await open(1_000n, 25n)
     const poor = await open(5n)
     const idempotency = { principal: rich.keyId, key: 'twin', fingerprint: 'same' }
@@ -44,7 +44,7 @@ onBothEngines('a batch of spends', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('keeps what a decision was made on to the letter', async () => {
+  it('stores a decision’s facts verbatim', async () => {
     const scene = await open(100n)
     const facts = {
       text: 'quotes " and \\ and “’ and\nlines',
@@ -75,7 +75,7 @@ onBothEngines('a batch of spends', (database) => {
     ])
   })
 
-  it('makes no purse where there is nothing to hold, and none twice', async () => {
+  it('creates no ledger account without a hold, and none twice', async () => {
     const empty = await open(0n)
     expect(await reserveSpends(database(), [spendOf(empty, 1n), spendOf(empty, 1n)])).toMatchObject([
       { verdict: 'insufficient_funds' },
@@ -85,7 +85,7 @@ onBothEngines('a batch of spends', (database) => {
     expect(await reserveSpends(database(), [])).toEqual([])
   })
 
-  it('decides nothing where one of them cannot be decided', async () => {
+  it('decides nothing if one of them cannot be decided', async () => {
     const scene = await open(100n)
     const good = spendOf(scene, 1n)
     await expect(reserveSpends(database(), [good, good])).rejects.toThrow()

@@ -10,7 +10,7 @@ onBothEngines('the queue of spends', (database) => {
     const accountId = await openAccount(database(), units)
     return { accountId, keyId: await openKey(database(), accountId) }
   }
-  /** The database, and how many requests each of its calls carried. */
+  /** A database wrapper that records the batch size of each call. */
   const watched = (fail: (name: string) => Error | undefined = () => undefined) => {
     const sizes: number[] = []
     const connection: Connection & Pick<Database, 'engine'> = {
@@ -40,7 +40,7 @@ onBothEngines('the queue of spends', (database) => {
     expect(sizes).toEqual([1, 64, 35, 1])
   })
 
-  it('sends accounts apart while there is room, and those that must wait together', async () => {
+  it('sends accounts in separate batches while connections are free, and pending ones together', async () => {
     const { reserve, sizes } = watched()
     const scenes = await times(9, () => open())
     const verdicts = await Promise.all(scenes.map((scene) => reserve(spendOf(scene, 7n))))
@@ -48,14 +48,14 @@ onBothEngines('the queue of spends', (database) => {
     expect(sizes).toEqual(database().engine === 'pglite' ? [1, 8] : [1, 1, 1, 1, 5])
   })
 
-  it('decides the spends of an account in the order in which they came', async () => {
+  it('decides the spends of an account in their order of arrival', async () => {
     const scene = await open(50n)
     const { reserve } = watched()
     const verdicts = await times(100, (index) => reserve(spendOf(scene, index < 50 ? 1n : 2n)))
     expect(verdicts.map(({ verdict }) => verdict === 'allow')).toEqual(verdicts.map((_, index) => index < 50))
   })
 
-  it('tells only the request that cannot be decided', async () => {
+  it('rejects only the request that cannot be decided', async () => {
     const scene = await open()
     const { reserve, sizes } = watched()
     const taken = spendOf(scene, 1n)
@@ -65,7 +65,7 @@ onBothEngines('the queue of spends', (database) => {
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 3n, count: 2 })
   })
 
-  it('tells everyone at once when the database is lost, and goes on with the next', async () => {
+  it('rejects the whole batch when the database is lost, and continues with the next', async () => {
     const scene = await open()
     const lost = new Failure('provider_unavailable', 'The database cannot be reached or is too busy.')
     const { reserve, sizes } = watched((name) => (name === 'spend_reserve_batch' ? lost : undefined))

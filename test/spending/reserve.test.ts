@@ -58,7 +58,7 @@ onBothEngines('reserveSpend', (database) => {
     })
   })
 
-  it('names every rule that failed: the pure ones, both counters and a paused key', async () => {
+  it('names every violated rule: the static ones, both counters and a paused key', async () => {
     const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 12_000_000n, dailyMaxCount: 1 })
     await reserveSpend(database(), spendOf(scene, 11_990_000n))
     await database()
@@ -82,13 +82,13 @@ onBothEngines('reserveSpend', (database) => {
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 11_990_000n, count: 1 })
   })
 
-  it('takes a budget to its last millionth and not beyond', async () => {
+  it('allows a budget to its last millionth and not beyond', async () => {
     const scene = await open(100_000_000n, { ...unlimited, dailyMaxMicros: 3n })
     for (const verdict of ['allow', 'allow', 'allow', 'deny'])
       expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict })
   })
 
-  it('takes back the count of a spend that a paused key or missing funds refuse', async () => {
+  it('does not count a spend that a paused key or missing funds refuse', async () => {
     const scene = await open(10n)
     await reserveSpend(database(), spendOf(scene, 4n))
     const poor = await reserveSpend(database(), spendOf(scene, 7n))
@@ -102,7 +102,7 @@ onBothEngines('reserveSpend', (database) => {
     expect(await usageOf(database(), scene.keyId)).toEqual({ usedMicros: 4n, count: 1 })
   })
 
-  it('starts the budget anew at midnight UTC, and not before', async () => {
+  it('resets the budget at midnight UTC, and not before', async () => {
     const scene = await open(100n, { ...unlimited, dailyMaxMicros: 5n })
     const at = (text: string) => ({ at: new Date(text) })
     expect(await reserveSpend(database(), spendOf(scene, 5n, at('2026-11-20T23:59:59.999Z')))).toMatchObject({
@@ -116,7 +116,7 @@ onBothEngines('reserveSpend', (database) => {
     })
   })
 
-  it('keeps what was used when the policy changes', async () => {
+  it('keeps the usage when the policy changes', async () => {
     const scene = await open(100n, { ...unlimited, dailyMaxMicros: 50n })
     await reserveSpend(database(), spendOf(scene, 40n))
     await database()
@@ -131,7 +131,7 @@ onBothEngines('reserveSpend', (database) => {
     })
   })
 
-  it('answers stale_policy for another version, a revoked key and somebody else’s key, and leaves nothing behind', async () => {
+  it('answers stale_policy for another version, a revoked key and a foreign key, without any trace', async () => {
     const scene = await open()
     const other = await open()
     const stale = { id: scene.keyId, policyVersion: 2, limits: unlimited }
@@ -162,7 +162,7 @@ onBothEngines('reserveSpend', (database) => {
     expect(decisions).toEqual([])
   })
 
-  it('denies a spend of unknown worth where there is a budget', async () => {
+  it('denies a spend of unknown value if there is a budget', async () => {
     const scene = await open(100n, { ...unlimited, dailyMaxMicros: 50n })
     expect(await reserveSpend(database(), spendOf(scene, 1n, { usdMicros: null }))).toMatchObject({
       verdict: 'deny',
@@ -180,7 +180,7 @@ onBothEngines('reserveSpend', (database) => {
     })
   })
 
-  it('holds one owner cap over all keys of the account', async () => {
+  it('enforces one owner cap over all keys of the account', async () => {
     const accountId = await openAccount(database(), 100n)
     await capAccount(database(), accountId, 10n)
     const one = { accountId, keyId: await openKey(database(), accountId) }

@@ -35,7 +35,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 30n, count: 1 })
   })
 
-  it('releases once: money and budget come back, on the day that they were counted', async () => {
+  it('releases once: money and budget are restored, on the day of the count', async () => {
     const { accountId, keyId, decisionId } = await reserve(30n)
     expect([await release(decisionId), await release(decisionId), await settle(decisionId)]).toEqual([
       'released',
@@ -47,7 +47,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     expect(await usageOf(database(), keyId, '2026-11-21')).toEqual({ usedMicros: 0n, count: 0 })
   })
 
-  it('settles to another owner, whichever of the two names sorts first', async () => {
+  it('settles to another owner, whichever of the two ids sorts first', async () => {
     const receiver = await openAccount(database(), 0n)
     for (const place2 of [place, 'bank']) {
       const { decisionId } = await reserve(10n)
@@ -65,7 +65,7 @@ onBothEngines('settleSpend and releaseSpend', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('answers not_reserved for a decision that held nothing', async () => {
+  it('answers not_reserved for a decision without a hold', async () => {
     expect([await settle('dec_none'), await release('dec_none')]).toEqual(['not_reserved', 'not_reserved'])
   })
 })

@@ -1,4 +1,4 @@
-/** Reviews: asked for by a denial, decided once, and used up by one spend within a day. */
+/** Reviews: requested by a denial, decided once, and used by one spend within a day. */
 import { beforeEach, expect, it } from 'vitest'
 import { screeningViolation } from '../../policies/aml/screening.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -25,7 +25,7 @@ onBothEngines('reviews', (database) => {
   })
   const spend = (released: string | null, at = noon) =>
     reserveSpend(database(), spendOf({ accountId, keyId: null }, 10n, { at, review: { subject, released } }))
-  const ask = async (lists: readonly string[]) => {
+  const denySpend = async (lists: readonly string[]) => {
     const violations = [screeningViolation({ result: 'review', lists })]
     const request = spendOf({ accountId, keyId: null }, 10n, {
       violations,
@@ -35,14 +35,14 @@ onBothEngines('reviews', (database) => {
     return `rev_${request.decisionId.slice(4)}`
   }
   const release = async () => {
-    const id = await ask(['velocity'])
+    const id = await denySpend(['velocity'])
     const decision = { id, decidedBy: reviewer, status: 'released', reason: 'Known.', at: noon } as const
     await decideReview({ database: database(), log: silentLog }, decision)
     return id
   }
   const verdictAt = (at: Date) => findReviewVerdict(database(), { accountId, subject, at })
 
-  it('hold for 24 hours, in the look and in the reservation', async () => {
+  it('are valid for 24 hours, in the preview and in the reservation', async () => {
     const id = await release()
     expect(await verdictAt(after(REVIEW_RELEASE_MS - 1))).toEqual({
       status: 'released',
@@ -54,7 +54,7 @@ onBothEngines('reviews', (database) => {
     expect((await spend(id, after(REVIEW_RELEASE_MS - 1))).verdict).toBe('allow')
   })
 
-  it('are used up by one spend, unless it gave its money back', async () => {
+  it('are used by one spend, unless it was released', async () => {
     const id = await release()
     const passed = await spend(id)
     expect(passed.verdict).toBe('allow')
@@ -67,22 +67,22 @@ onBothEngines('reviews', (database) => {
     expect((await spend(id)).verdict).toBe('allow')
   })
 
-  it('are of their own account alone', async () => {
+  it('apply to their own account alone', async () => {
     const id = await release()
     accountId = await openAccount(database(), 1_000n)
     expect((await spend(id)).verdict).toBe('deny')
     expect((await spend('rev_00000000000000000000000000')).verdict).toBe('deny')
   })
 
-  it('are not asked for where data or a listed name decides', async () => {
-    for (const lists of [['travel_rule'], ['named_party', 'travel_rule']]) await ask(lists)
+  it('are not requested when data or a listed name decides', async () => {
+    for (const lists of [['travel_rule'], ['named_party', 'travel_rule']]) await denySpend(lists)
     const rows = database().kysely.selectFrom('aml_review').selectAll().where('account_id', '=', accountId)
     expect(await rows.execute()).toEqual([])
-    await ask(['travel_rule', 'structuring'])
+    await denySpend(['travel_rule', 'structuring'])
     expect(await rows.execute()).toMatchObject([{ lists: ['structuring'], status: 'open' }])
   })
 
-  it('never overrule a sanctions list, nor a rule that did not ask', async () => {
+  it('never override a sanctions list, nor a rule that did not request them', async () => {
     const verdict = { status: 'released', id: 'rev_1', lists: ['velocity'] } as const
     const judged = (result: 'clear' | 'review' | 'blocked', lists: readonly string[]) =>
       applyReview({ result, lists }, verdict).screening.result

@@ -1,17 +1,17 @@
-/** Accounts, keys and money to spend, for tests of the money core. */
+/** Accounts, keys and money, for tests of the money core. */
 import { newId } from '../../src/base/ids.ts'
 import { available, external } from '../../src/ledger/accounts.ts'
 import { post } from '../../src/ledger/post.ts'
 import type { SpendLimits, SpendRequest } from '../../src/spending/spend-request.ts'
 import type { Connection } from '../../src/storage/database.ts'
 
-/** The moment of the tests. */
+/** The time of the tests. */
 export const noon = new Date('2026-11-20T12:00:00.000Z')
 
-/** The place of all money in these tests. */
+/** The ledger place of all money in these tests. */
 export const place = 'base-sepolia'
 
-/** No limits. */
+/** Limits without any restriction. */
 export const unlimited: SpendLimits = { dailyMaxMicros: null, dailyMaxCount: null }
 
 /** A new account with money. @param units of USDC, six decimals. */
@@ -25,7 +25,7 @@ export async function openAccount(connection: Connection, units: bigint): Promis
   return id
 }
 
-/** Money from outside. @param units of USDC. */
+/** Books an external deposit. @param units of USDC. */
 export async function deposit(connection: Connection, accountId: string, units: bigint): Promise<void> {
   await post(connection, {
     id: newId('tx', noon),
@@ -48,7 +48,7 @@ export async function openKey(connection: Connection, accountId: string): Promis
   return id
 }
 
-/** Sets an account's cap over all of its keys. @param micros millionths of a USD; null takes it away. */
+/** Sets an account's cap over all its keys. @param micros millionths of a USD; null removes it. */
 export async function capAccount(
   connection: Connection,
   accountId: string,
@@ -61,7 +61,7 @@ export async function capAccount(
     .execute()
 }
 
-/** A spend of USDC at its worth in USD. @param keyId null for a person's session. */
+/** A spend of USDC at its value in USD. @param keyId null for a person's session. */
 export function spendOf(
   { accountId, keyId, limits = unlimited }: { accountId: string; keyId: string | null; limits?: SpendLimits },
   units: bigint,
@@ -88,7 +88,7 @@ export function spendOf(
   }
 }
 
-/** What the database counted of a key's day. */
+/** The database's counters for a key's day. */
 export async function usageOf(connection: Connection, keyId: string, day = '2026-11-20') {
   const row = await connection.kysely
     .selectFrom('budget_usage')

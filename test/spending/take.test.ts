@@ -8,7 +8,7 @@ import { takeSpend } from '../../src/spending/take.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, place, spendOf, usageOf } from './scene.ts'
 
-onBothEngines('a spend that goes in parts', (database) => {
+onBothEngines('a spend that settles in parts', (database) => {
   const reserved = async (units: bigint) => {
     const accountId = await openAccount(database(), 1_000n)
     const keyId = await openKey(database(), accountId)
@@ -33,7 +33,7 @@ onBothEngines('a spend that goes in parts', (database) => {
     }
   }
 
-  it('is taken once for each part, and never beyond what is held', async () => {
+  it('settles each part once, and never more than the hold', async () => {
     const spend = await reserved(100n)
     expect(await spend.take('a', 30n)).toBe('taken')
     expect(await spend.take('a', 30n)).toBe('already_taken')
@@ -45,7 +45,7 @@ onBothEngines('a spend that goes in parts', (database) => {
     expect(await spend.balance()).toEqual([900n, 0n])
   })
 
-  it('counts for the part that went once the rest is released', async () => {
+  it('counts the settled part once the rest is released', async () => {
     const spend = await reserved(100n)
     await spend.take('a', 30n)
     expect(await spend.release()).toBe('released')
@@ -54,7 +54,7 @@ onBothEngines('a spend that goes in parts', (database) => {
     expect(await spend.release()).toBe('already_settled')
   })
 
-  it('settles what is left', async () => {
+  it('settles the rest', async () => {
     const spend = await reserved(100n)
     await spend.take('a', 30n)
     expect(await spend.settle()).toBe('settled')
@@ -62,7 +62,7 @@ onBothEngines('a spend that goes in parts', (database) => {
     expect(await spend.used()).toEqual({ usedMicros: 100n, count: 1 })
   })
 
-  it('never took what was released', async () => {
+  it('settles nothing once it was released', async () => {
     const spend = await reserved(100n)
     expect(await spend.release()).toBe('released')
     expect(await spend.take('a', 1n)).toBe('already_released')

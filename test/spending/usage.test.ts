@@ -29,7 +29,7 @@ onBothEngines('what was used', (database) => {
     return request.decisionId
   }
 
-  it('by a key today is shown with what is left and until when', async () => {
+  it('by a key today is shown with the remainder and the reset time', async () => {
     const scene = await open()
     const show = async (now = noon) =>
       usageView.parse(await showUsage(database(), { keyId: scene.keyId, policy }, now))
@@ -42,7 +42,7 @@ onBothEngines('what was used', (database) => {
     expect(await show(daysAgo(-1))).toMatchObject({ day: '2026-11-21', used: '0', count: 0 })
   })
 
-  it('by a key leaves nothing below zero, and says nothing of what is left without a policy', async () => {
+  it('by a key has no negative remainder, and none without a policy', async () => {
     const scene = await open()
     await spend(scene, 6_000_000n)
     expect(await showUsage(database(), { keyId: scene.keyId, policy }, noon)).toMatchObject({
@@ -91,14 +91,14 @@ onBothEngines('what was used', (database) => {
       verdict: 'deny',
       violations: [{ rule: 'owner_budget' }],
     })
-    // Neither the day before nor another account counts.
+    // The day before and other accounts are excluded.
     expect(await reserveSpend(database(), spendOf(scene, 2_000_000n))).toMatchObject({ verdict: 'allow' })
     expect(await reserveSpend(database(), spendOf(scene, 1n))).toMatchObject({ verdict: 'deny' })
     await setOwnerCap(database(), { accountId: scene.accountId, maxMicros: null })
     expect(await reserveSpend(database(), spendOf(scene, 2_000_001n))).toMatchObject({ verdict: 'allow' })
   })
 
-  it('by all keys is shown with what is left of the cap', () => {
+  it('by all keys is shown with the remainder of the cap', () => {
     const resetsAt = new Date('2026-11-21T00:00:00.000Z')
     const show = (maxMicros: bigint | null, usedMicros: bigint) =>
       ownerCapView.parse(viewOwnerCap({ maxMicros, usedMicros, resetsAt }))
@@ -112,7 +112,7 @@ onBothEngines('what was used', (database) => {
     expect(show(null, 3_000_000n)).toMatchObject({ dailyBudget: null, used: '3', remaining: null })
   })
 
-  it('is on an agent as its owner sees it', async () => {
+  it('is in the owner’s view of an agent', async () => {
     const scene = await open()
     await spend(scene, 1_000_000n)
     const agent: AccessKey = {
@@ -153,7 +153,7 @@ onBothEngines('what was used', (database) => {
     })
   })
 
-  it('cannot be changed in its cap by two at once where it was read to be changed', async () => {
+  it('locks its cap, so that concurrent changes are serialized', async () => {
     const { accountId } = await open()
     await capAccount(database(), accountId, 1n)
     await database().transaction(async (connection) => {

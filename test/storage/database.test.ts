@@ -32,7 +32,7 @@ onBothEngines('the database', (database) => {
     count: 0n,
   }
 
-  it('takes and gives the same types through call and through Kysely', async () => {
+  it('accepts and returns the same types through call and through Kysely', async () => {
     expect(await database().call(types, parameters)).toEqual([expected])
     expect(await database().call(types, parameters)).toEqual([expected])
     const { rows } = await sql`
@@ -84,7 +84,7 @@ onBothEngines('the database', (database) => {
     expect(result.numUpdatedRows).toBe(1n)
   })
 
-  it('commits a transaction whole, through both ways in', async () => {
+  it('commits a transaction completely, through both interfaces', async () => {
     const count = await database().transaction(async ({ kysely, call }) => {
       await kysely.insertInto('sandbox_secret').values({ name: 'one', value: '1' }).execute()
       await call({ name: 'secret_two', text: 'insert into sandbox_secret values ($1, $2)' }, ['two', '2'])
@@ -94,7 +94,7 @@ onBothEngines('the database', (database) => {
     expect(await database().kysely.selectFrom('sandbox_secret').selectAll().execute()).toHaveLength(2)
   })
 
-  it('rolls a transaction back whole when its work throws', async () => {
+  it('rolls a transaction back completely when its work throws', async () => {
     const failing = database().transaction(async ({ kysely }) => {
       await kysely.insertInto('sandbox_secret').values({ name: 'three', value: '3' }).execute()
       throw new Error('boom')
@@ -105,7 +105,7 @@ onBothEngines('the database', (database) => {
     ).toEqual([])
   })
 
-  it('does not call a transaction committed whose failed statement was swallowed', async () => {
+  it('does not report a transaction as committed after a swallowed statement error', async () => {
     const swallowing = database().transaction(async ({ kysely, call }) => {
       await kysely.insertInto('sandbox_secret').values({ name: 'four', value: '4' }).execute()
       await call({ name: 'division', text: 'select 1 / $1::int' }, [0]).catch(() => {})
@@ -117,7 +117,7 @@ onBothEngines('the database', (database) => {
     ).toEqual([])
   })
 
-  it('keeps others out of a transaction that is open', async () => {
+  it('isolates an open transaction', async () => {
     const seen: number[] = []
     await Promise.all([
       database().transaction(async ({ kysely }) => {
@@ -149,12 +149,12 @@ onBothEngines('the database', (database) => {
     ).toEqual([])
   })
 
-  it('has nothing left to migrate, and says so again', async () => {
+  it('has nothing left to migrate, and reports it', async () => {
     expect(await database().pendingMigrations()).toEqual([])
     expect(await database().migrate()).toEqual([])
   })
 
-  it('passes on what is wrong with a statement as it is', async () => {
+  it('passes statement errors through', async () => {
     await expect(
       database().call({ name: 'wrong', text: 'select * from no_such_table' }, []),
     ).rejects.toMatchObject({ code: '42P01' })

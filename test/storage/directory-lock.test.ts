@@ -9,7 +9,7 @@ const root = mkdtempSync(join(tmpdir(), 'bursar-lock-'))
 const at = new Date('2026-11-20T12:00:00.000Z')
 let count = 0
 
-/** A directory that a process is said to own. */
+/** A directory with an owner file. */
 function owned(owner: { pid: number; started: string; free?: boolean }): string {
   const directory = join(root, String(count++))
   mkdirSync(directory)
@@ -23,7 +23,7 @@ function owned(owner: { pid: number; started: string; free?: boolean }): string 
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 describe('lockDirectory', () => {
-  it('takes, refuses and gives back', () => {
+  it('locks, rejects a second owner and unlocks', () => {
     const directory = join(root, 'new', 'deep')
     const unlock = lockDirectory(directory, at)
     expect(() => lockDirectory(directory, at)).toThrow(
@@ -33,23 +33,23 @@ describe('lockDirectory', () => {
     lockDirectory(directory, at)()
   })
 
-  it('takes over from a process that is gone', () => {
-    // Above the largest pid that Linux gives.
+  it('takes over from a dead process', () => {
+    // Above the largest pid that Linux assigns.
     lockDirectory(owned({ pid: 4_194_305, started: 'boot 1' }), at)
   })
 
-  it.skipIf(process.platform !== 'linux')('knows that a pid is used again by its start time', () => {
+  it.skipIf(process.platform !== 'linux')('detects a reused pid by its start time', () => {
     const own = ownIdentity()
     expect(isRunning(own)).toBe(true)
     lockDirectory(owned({ pid: own.pid, started: `${own.started}0` }), at)
     expect(() => lockDirectory(owned(own), at)).toThrow('in use')
   })
 
-  it('does not take a live process for a dead one where its start time is not known', () => {
+  it('treats a live process as the owner when its start time is unknown', () => {
     expect(() => lockDirectory(owned({ pid: process.pid, started: '' }), at)).toThrow('in use')
   })
 
-  it('takes over a file that nobody can read as an owner', () => {
+  it('takes over an unreadable owner file', () => {
     const directory = join(root, String(count++))
     mkdirSync(directory)
     writeFileSync(join(directory, 'owner.3'), '')
@@ -60,7 +60,7 @@ describe('lockDirectory', () => {
     })
   })
 
-  it('keeps few files', () => {
+  it('leaves few files behind', () => {
     const directory = join(root, String(count++))
     for (let times = 0; times < 30; times += 1) lockDirectory(directory, at)()
     expect(readdirSync(directory).length).toBeLessThan(12)

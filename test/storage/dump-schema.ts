@@ -1,11 +1,11 @@
 /**
- * The schema of a database as text, from its catalogue: the same for every engine and server version that has the same
- * schema. A function is told by the hash of its body without comments and blanks.
+ * The schema of a database as text, from its catalogue: equal for every engine and server version with the same schema.
+ * A function is represented by the hash of its body without comments and whitespace.
  */
 import { createHash } from 'node:crypto'
 import type { Database } from '../../src/storage/database.ts'
 
-/** Tables that the migrator makes by itself. */
+/** Tables created by the migrator. */
 const BOOKKEEPING = ['kysely_migration', 'kysely_migration_lock']
 
 const relations = {
@@ -32,7 +32,7 @@ const columns = {
     order by a.attnum`,
 }
 
-// Newer servers keep "not null" as a constraint, too; the columns say it already.
+// Newer servers also store "not null" as a constraint; the columns state it already.
 const constraints = {
   name: 'dump-constraints',
   text: `

@@ -9,7 +9,7 @@ import { createTestDatabase, onBothEngines, testServerUrl } from '../engines.ts'
 const shipped = { functions, version: VERSION }
 const NEWER = '999.0.0'
 
-/** A program of this version that has one function besides those that are shipped. */
+/** A program of this version with one additional function. */
 const programWith = (extra: DatabaseFunction, version = VERSION) => ({
   functions: [...functions, extra],
   version,
@@ -34,7 +34,7 @@ onBothEngines('the functions', (database) => {
     return rows.map(({ of }) => of)
   }
 
-  it('of the files are those of the database, and nothing else', async () => {
+  it('in the files are those of the database, and no others', async () => {
     const { rows } = await sql<{ name: string }>`
       select proname as name from pg_proc where pronamespace = current_schema()::regnamespace`.execute(
       database().kysely,
@@ -75,7 +75,7 @@ onBothEngines('the functions', (database) => {
     expect(await overloads('answer_test')).toEqual([''])
   })
 
-  it('are dropped when their file is gone', async () => {
+  it('are dropped when their file is removed', async () => {
     const { kysely } = database()
     await applyFunctions(kysely, programWith(answer('gone')))
     expect(await database().pendingMigrations()).toEqual(['function answer_test'])
@@ -104,7 +104,7 @@ onBothEngines('the functions', (database) => {
     expect(await overloads('answer_test')).toEqual([])
   })
 
-  it('of a newer program are left alone by an older one, which says so', async () => {
+  it('of a newer program are kept by an older one, which logs it', async () => {
     const { kysely } = database()
     await applyFunctions(kysely, programWith(answer('new'), NEWER))
     try {
@@ -112,7 +112,7 @@ onBothEngines('the functions', (database) => {
       await expect(database().migrate()).rejects.toThrow(`the functions of version ${NEWER}`)
       expect(await answerNow()).toBe('new')
     } finally {
-      // The way back that the README describes.
+      // The downgrade that the README describes.
       await kysely.deleteFrom('schema_function').execute()
     }
     expect(await database().migrate()).toHaveLength(functions.length)
@@ -120,22 +120,22 @@ onBothEngines('the functions', (database) => {
   })
 })
 
-describe('the files of functions', () => {
+describe('the function files', () => {
   it.each(functions.map(({ name, text }) => [name, text]))(
-    '%s says what it is for, before its function',
+    '%s describes its purpose, before its function',
     (_name, text) => {
       expect(text).toMatch(/^-- [A-Z]/)
       expect(text).not.toMatch(/^drop /m)
     },
   )
 
-  it('must be named for the function that they make', () => {
+  it('must be named like their function', () => {
     expect(() => readFunction('one', answer('x').text)).toThrow('create or replace function one')
   })
 })
 
 describe.skipIf(testServerUrl === undefined)('functions on PostgreSQL', () => {
-  it('may be replaced while another session uses the old ones', async () => {
+  it('can be replaced while another session uses the old ones', async () => {
     const { url, drop } = await createTestDatabase(testServerUrl ?? '')
     const [first, second] = [await openPostgres({ url, poolSize: 1 }), await openPostgres({ url })]
     try {

@@ -1,6 +1,6 @@
 /**
- * A process that owns an embedded database: opens it, writes rows, says on standard output which of them are committed,
- * and goes on until it is killed or told to close (end of standard input).
+ * A process that owns an embedded database: opens it, writes rows, prints the committed ones on standard output, and
+ * runs until it is killed or standard input ends.
  */
 import { systemClock } from '../../src/base/clock.ts'
 import { silentLog } from '../../src/base/log.ts'

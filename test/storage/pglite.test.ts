@@ -19,10 +19,10 @@ const rowsOf = async (directory: string) => {
   return rows.map(({ name }) => name)
 }
 
-/** A process that owns a directory. @property said its lines so far. @property ended resolves with the process. */
+/** A process that owns a directory. @property said its lines so far. @property ended resolves when it exits. */
 interface Owner {
   readonly child: ChildProcessWithoutNullStreams
-  readonly said: string[]
+  readonly lines: string[]
   readonly first: Promise<string>
   readonly ended: Promise<void>
 }
@@ -33,18 +33,18 @@ function startOwner(directory: string): Owner {
   const script = join(import.meta.dirname, 'pglite-owner.ts')
   const child = spawn(process.execPath, ['--import', 'tsx', script, directory])
   children.push(child)
-  const said: string[] = []
+  const printed: string[] = []
   const lines = createInterface({ input: child.stdout })
-  // Its output closes a moment before it has ended; only then is its directory free.
+  // Its output closes a moment before it exits; only then is its directory free.
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const first = new Promise<string>((resolve) => {
     lines.on('line', (line) => {
-      said.push(line)
+      printed.push(line)
       resolve(line)
     })
     lines.on('close', () => resolve('nothing'))
   })
-  return { child, said, first, ended }
+  return { child, lines: printed, first, ended }
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -66,7 +66,7 @@ describe('PGlite on a directory', () => {
     expect(await rowsOf(directory)).toEqual(['kept'])
   })
 
-  it('refuses a second opening in the same process', async () => {
+  it('rejects a second opening in the same process', async () => {
     const directory = newDirectory()
     const database = await open(directory)
     await expect(open(directory)).rejects.toThrow(`in use by process ${process.pid}`)
@@ -74,7 +74,7 @@ describe('PGlite on a directory', () => {
     await (await open(directory)).close()
   })
 
-  it('refuses another process, naming directory, owner and way out, and lets it in after the owner has closed', async () => {
+  it('rejects another process, with directory, owner and remedy, and opens after the owner has closed', async () => {
     const directory = newDirectory()
     const owner = startOwner(directory)
     expect(await owner.first).toBe('open')
@@ -87,25 +87,25 @@ describe('PGlite on a directory', () => {
     expect(refusal).toContain('DATA_DIR')
     owner.child.stdin.end()
     await owner.ended
-    expect(await rowsOf(directory)).toEqual(owner.said.slice(1))
+    expect(await rowsOf(directory)).toEqual(owner.lines.slice(1))
   })
 
-  it('opens after its owner was killed, with every row that was acknowledged', async () => {
+  it('opens after its owner was killed, with every acknowledged row', async () => {
     const directory = newDirectory()
     const acknowledged: string[] = []
     for (const rows of [5, 60]) {
       const owner = startOwner(directory)
-      await until(() => owner.said.length > rows)
+      await until(() => owner.lines.length > rows)
       owner.child.kill('SIGKILL')
       await owner.ended
-      acknowledged.push(...owner.said.slice(1))
+      acknowledged.push(...owner.lines.slice(1))
     }
     const found = await rowsOf(directory)
     expect(acknowledged.filter((name) => !found.includes(name))).toEqual([])
     expect(acknowledged.length).toBeGreaterThan(60)
   })
 
-  it('is won by one of several processes that find the owner dead', async () => {
+  it('is opened by one of several processes that find the owner dead', async () => {
     const directory = newDirectory()
     const dead = startOwner(directory)
     await dead.first
@@ -119,7 +119,7 @@ describe('PGlite on a directory', () => {
     await Promise.all(owners.map(({ ended }) => ended))
   })
 
-  it('is made anew where its making was cut short', async () => {
+  it('is created anew after an interrupted creation', async () => {
     const directory = newDirectory()
     mkdirSync(join(directory, 'cluster'), { recursive: true })
     writeFileSync(join(directory, 'cluster', 'PG_VERSION'), '18\n')
@@ -132,7 +132,7 @@ describe('PGlite on a directory', () => {
 })
 
 describe('PGlite’s one session', () => {
-  it('is not waited for without end by a transaction that holds it', async () => {
+  it('is waited for with a time limit while a transaction holds it', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const database = await open('memory')

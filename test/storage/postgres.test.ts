@@ -9,8 +9,8 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 
 const ping = { name: 'ping', text: 'select pg_backend_pid() as pid' }
 
-describe('a PostgreSQL server that cannot be reached', () => {
-  it('is Failure provider_unavailable, through every way in', async () => {
+describe('an unreachable PostgreSQL server', () => {
+  it('throws provider_unavailable, through every interface', async () => {
     const server = createServer()
     const port = await new Promise<number>((resolve) =>
       server.listen(0, '127.0.0.1', () => {
@@ -50,7 +50,7 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
     await drop()
   })
 
-  it('is migrated once by several processes that start at the same time', async () => {
+  it('is migrated once by several processes that start concurrently', async () => {
     const others = await Promise.all([1, 2, 3].map(() => openPostgres({ url })))
     const all = [...Object.keys(migrations), ...functions.map(({ name }) => `function ${name}`)]
     expect(await database.pendingMigrations()).toEqual(all)
@@ -59,14 +59,14 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
     await Promise.all(others.map((process) => process.close()))
   })
 
-  it('may end an idle connection: the next call has a new one', async () => {
+  it('can close an idle connection: the next call opens a new one', async () => {
     const [row] = await database.call<{ pid: number }>(ping, [])
     await terminate(row?.pid ?? 0)
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(await database.call(ping, [])).toHaveLength(1)
   })
 
-  it('may end a connection in use: the transaction fails as unavailable and the next one works', async () => {
+  it('can close a connection in use: the transaction fails as unavailable and the next one works', async () => {
     const cut = database.transaction(async ({ call }) => {
       const [row] = await call<{ pid: number }>(ping, [])
       await terminate(row?.pid ?? 0)
@@ -77,7 +77,7 @@ describe.skipIf(testServerUrl === undefined)('a PostgreSQL server', () => {
     expect(await database.transaction(({ call }) => call(ping, []))).toHaveLength(1)
   })
 
-  it('bounds statements, lock waits and transactions that nobody ends', async () => {
+  it('limits statements, lock waits and idle transactions', async () => {
     const text =
       "select name, setting from pg_settings where name ~ '^(statement|lock|idle_in_transaction_session)_timeout$' order by name"
     expect(await database.call({ name: 'timeouts', text }, [])).toEqual([

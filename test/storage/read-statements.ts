@@ -1,4 +1,4 @@
-/** The raw statements of the program, read from its source: most of them are private to their file. */
+/** The raw statements of the program, read from its source: most are private to their file. */
 import { readFileSync } from 'node:fs'
 import { parameterNames } from '../../src/spending/reserve-parameters.ts'
 import type { Statement } from '../../src/storage/database.ts'
@@ -10,19 +10,19 @@ const LITERAL = '`[^`]*`|\'(?:[^\'\\\\]|\\\\.)*\'|"[^"]*"'
 const statement = /name: '(\w+)',\s*(?:\/\/.*\n\s*)*text\b/g
 const textMember = new RegExp(`: (${LITERAL}|\\w+)(?=[,\\s])`, 'y')
 
-/** Expressions in a text that are no constants. */
+/** Expressions in a text that are not constants, with sample values. */
 const expressions: Readonly<Record<string, string>> = {
   "parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')": parameterNames
     .map((name, index) => `p_${name} => $${index + 1}`)
     .join(', '),
 }
 
-/** Every statement and the file that it is in. @throws Error where a part of its text is not found. */
+/** Every statement with its file. @throws Error if a part of its text cannot be resolved. */
 export function readStatements(): readonly (Statement & { readonly file: string })[] {
   const sources = new Map(
     ['src', 'tools', 'mcp'].flatMap(filesBelow).map((file) => [file, readFileSync(file, 'utf8')] as const),
   )
-  /** Its value in this file, or the only one elsewhere. */
+  /** A constant's value in this file, or the only one elsewhere. */
   const constant = (name: string, file: string): string => {
     const declaration = new RegExp(`const ${name}(?:: string)? = (${LITERAL})`)
     const own = declaration.exec(sources.get(file) ?? '')?.[1]
@@ -47,7 +47,8 @@ export function readStatements(): readonly (Statement & { readonly file: string 
       const [whole, name = ''] = match
       textMember.lastIndex = match.index + whole.length
       const literal = textMember.exec(plain)?.[1]
-      if (literal === undefined) throw new Error(`${file}: the text of ${name} is no literal and no constant`)
+      if (literal === undefined)
+        throw new Error(`${file}: the text of ${name} is neither a literal nor a constant`)
       return { file, name, text: textOf(literal, file) }
     })
   })

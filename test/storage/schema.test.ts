@@ -3,7 +3,7 @@ import { onBothEngines } from '../engines.ts'
 import { dumpSchema } from './dump-schema.ts'
 
 onBothEngines('the schema', (database) => {
-  it('is the one that the snapshot shows', async () => {
+  it('matches the snapshot', async () => {
     await expect(await dumpSchema(database())).toMatchFileSnapshot('schema.snapshot.txt')
   })
 })

@@ -3,13 +3,13 @@ import { createSharedClock } from '../../src/storage/shared-clock.ts'
 
 const HOUR = 3_600_000
 
-/** A database whose clock is off from this machine's by what is said. */
+/** A database whose clock differs from this machine's by an offset. */
 function clockOff(offMs: () => number | 'gone') {
   return {
     call: async <Row>() => {
       const off = offMs()
       if (off === 'gone') throw new Error('gone')
-      // The caller's word for what its statement answers.
+      // The caller determines its statement's result type.
       return [{ now: new Date(Date.now() + off) }] as Row[]
     },
   }
@@ -17,8 +17,8 @@ function clockOff(offMs: () => number | 'gone') {
 const own = () => new Date()
 const offOf = (clock: () => Date) => clock().getTime() - Date.now()
 
-describe('the clock that gateways share', () => {
-  it('is the database’s, wherever that is, and says so where the machine’s is another', async () => {
+describe('the shared clock of gateways', () => {
+  it('follows the database’s, and logs a difference from the machine’s', async () => {
     const warned: unknown[] = []
     const log = { warn: (facts: object) => void warned.push(facts) }
     const { clock } = await createSharedClock(
@@ -29,7 +29,7 @@ describe('the clock that gateways share', () => {
     expect(warned).toEqual([{ offSeconds: -3600 }])
   })
 
-  it('goes with steps of the database’s clock, and on where it cannot be asked', async () => {
+  it('follows steps of the database’s clock, and continues while it is unavailable', async () => {
     let off: number | 'gone' = 0
     const log = { warn: () => {} }
     const { clock, set } = await createSharedClock(
@@ -45,7 +45,7 @@ describe('the clock that gateways share', () => {
     expect(Math.abs(offOf(clock) + HOUR)).toBeLessThan(200)
   })
 
-  it('does not go back for what the way to the database takes', async () => {
+  it('does not go back by the latency of a query', async () => {
     const { clock, set } = await createSharedClock(
       clockOff(() => 0),
       { own, log: { warn: () => {} } },

@@ -10,7 +10,7 @@ describe('the raw statements', () => {
     expect(statements.length).toBeGreaterThan(70)
   })
 
-  it('have a name each that belongs to one text', () => {
+  it('have a unique name each', () => {
     const texts = new Map<string, Set<string>>()
     for (const { name, text } of statements) texts.set(name, (texts.get(name) ?? new Set()).add(text))
     expect([...texts].filter(([, known]) => known.size > 1).map(([name]) => name)).toEqual([])
@@ -18,7 +18,7 @@ describe('the raw statements', () => {
 })
 
 onBothEngines('the raw statements', (database) => {
-  it('are understood by the database, with the parameters that the snapshot shows', async () => {
+  it('can be prepared by the database, with the parameter types of the snapshot', async () => {
     const lines: string[] = []
     for (const { file, name, text } of statements) {
       const types = await database()
@@ -32,7 +32,7 @@ onBothEngines('the raw statements', (database) => {
           return rows[0]?.types ?? ''
         })
         .catch((cause: unknown) => {
-          throw new Error(`${file}: ${name} is not understood`, { cause })
+          throw new Error(`${file}: ${name} cannot be prepared`, { cause })
         })
       const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number))
       expect([name, types === '' ? 0 : types.split(', ').length]).toEqual([name, Math.max(0, ...numbers)])

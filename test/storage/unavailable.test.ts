@@ -4,7 +4,7 @@ import { asUnavailable, isConnectionLost } from '../../src/storage/unavailable.t
 
 const withCode = (code: string) => Object.assign(new Error('no'), { code })
 
-describe('what a database says that cannot go on', () => {
+describe('a database error', () => {
   it.each([
     ['a full disk', '53100'],
     ['a full memory', '53200'],
@@ -12,18 +12,18 @@ describe('what a database says that cannot go on', () => {
     ['a lock that did not come', '55P03'],
     ['a statement that took too long', '57014'],
     ['a restart', '57P01'],
-  ])('is that it may be tried again: %s', (_what, code) => {
-    const told = asUnavailable(withCode(code))
-    expect(told).toBeInstanceOf(Failure)
-    expect(told).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: 1 } })
+  ])('is retryable: %s', (_what, code) => {
+    const failure = asUnavailable(withCode(code))
+    expect(failure).toBeInstanceOf(Failure)
+    expect(failure).toMatchObject({ code: 'provider_unavailable', members: { retryAfter: 1 } })
   })
 
-  it('is its own matter where a statement is wrong', () => {
+  it('is passed through when a statement is wrong', () => {
     const wrong = withCode('42601')
     expect(asUnavailable(wrong)).toBe(wrong)
   })
 
-  it('is that the session has ended, where the server ends one that idles in a transaction', () => {
+  it('is an ended session, when the server closes one that idles in a transaction', () => {
     expect(isConnectionLost(withCode('25P03'))).toBe(true)
     expect(isConnectionLost(withCode('53100'))).toBe(false)
   })

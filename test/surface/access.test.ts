@@ -1,6 +1,6 @@
 /**
- * Who may use what: every route of the OpenAPI document with every kind of credential, over real HTTP. The rows come from
- * the document and what is expected from the registry; the whole table is kept beside this file, to be read.
+ * Access control: every route of the OpenAPI document with every kind of credential, over real HTTP. Rows come from the
+ * document, expectations from the registry; the whole table is kept as a readable snapshot next to this file.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SignJWT } from 'jose'
@@ -14,10 +14,10 @@ import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
 
-const SECRET = 'a session secret that this test knows too'
+const SECRET = 'a session secret shared with this test'
 const generous = '100000/60'
 
-/** Who asks, in the order of the columns. */
+/** Kinds of caller, in the order of the columns. */
 const kinds = [
   'none',
   'guest',
@@ -40,7 +40,6 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]
 
-/** Sends one request as somebody. */
 type Send = (request: { method: string; target: string; body?: string }) => Promise<Response>
 
 const policy = {
@@ -82,10 +81,10 @@ const document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string() }))),
 })
 
-/** Every route that is served, with the tool behind it. */
+/** Every served route, with its tool. */
 async function served(): Promise<{ route: string; tool: Tool }[]> {
   const { paths } = document.parse((await askJson(gateway.origin, 'GET', '/api/openapi.json')).body)
-  // Providers are known by their signatures, whatever else they show: webhooks have tests of their own.
+  // Providers authenticate by their signatures, whatever else they send: webhooks have tests of their own.
   const forCallers = Object.entries(paths).filter(([path]) => !path.startsWith('/api/webhooks/'))
   return forCallers.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId }]) => {
@@ -141,7 +140,10 @@ async function expiredToken({ token }: Person): Promise<string> {
     .sign(Buffer.from(SECRET))
 }
 
-/** A key and an agent that end in a moment. A busy machine may not make them before: then they get more time. */
+/**
+ * A key and an agent that expire in a moment. On a busy machine, creating them may take longer: then they are created
+ * again with a longer life.
+ */
 async function soonExpired(owner: Person) {
   for (let lifeMs = 400; ; lifeMs *= 2) {
     const endsAt = Date.now() + lifeMs
@@ -155,7 +157,7 @@ async function soonExpired(owner: Person) {
   }
 }
 
-/** A cast of callers, new for each route: what one route does to a caller must not show in the next row. */
+/** A cast of callers, new for each route, so that one route's effect on a caller does not affect the next row. */
 async function newCast(): Promise<Record<Kind, Send>> {
   const [guest, owner, person, admin, locked] = await Promise.all([
     newGuest(gateway.origin),
@@ -212,7 +214,7 @@ async function newCast(): Promise<Record<Kind, Send>> {
   }
 }
 
-/** What must be answered, as a status and code; undefined where the tool itself has the word. */
+/** The expected status and code; undefined if the tool itself decides. */
 function expectedOf(tool: Tool, kind: Kind): string | undefined {
   if (tool.who === 'public') return undefined
   if (kind === 'none' || /session$/.test(kind)) return '401 unauthenticated'
@@ -223,16 +225,16 @@ function expectedOf(tool: Tool, kind: Kind): string | undefined {
   if (isKey && tool.who !== 'account') return '403 insufficient_scope'
   if (/without scopes$/.test(kind) && tool.scopes.length > 0) return '403 insufficient_scope'
   if (tool.who === 'admin' && kind !== 'admin') return '403 insufficient_scope'
-  // Identity data come from the person alone; a key only reads where the verification stands.
+  // Identity data comes from the person only; a key can only read the status.
   if (isKey && tool.name === 'compliance.kyc') return '403 insufficient_scope'
   if (tool.stepUp !== undefined && kind === 'stale person') return '401 step_up_required'
   return undefined
 }
 
-/** The refusals that say who may: where the tool itself has the word, it never says one of these. */
+/** The authorization failures. A tool that decides itself never answers with one of these. */
 const refusals =
   /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
-/** Sign-in tools that say 401 of what they are given, not of who asks. */
+/** Sign-in tools that answer 401 because of their input, not of the caller. */
 const judgesItsInput = (tool: Tool) => tool.opensSession === true
 
 async function cellOf(response: Response): Promise<string> {
@@ -259,8 +261,8 @@ function requestOf(route: string, tool: Tool) {
     : { method, target, body: JSON.stringify(Object.fromEntries(rest)) }
 }
 
-describe('who may use what', () => {
-  it('is as the registry says, for every route and every credential', { timeout: 900_000 }, async () => {
+describe('access control', () => {
+  it('matches the registry, for every route and every credential', { timeout: 900_000 }, async () => {
     const routes = await served()
     const lines: string[] = []
     const wrong: string[] = []
@@ -273,7 +275,8 @@ describe('who may use what', () => {
         const expected = expectedOf(tool, kind)
         const isWrong =
           expected === undefined ? refusals.test(cell) && !judgesItsInput(tool) : cell !== expected
-        if (isWrong) wrong.push(`${route} as ${kind}: ${cell}, expected ${expected ?? 'the tool’s own word'}`)
+        if (isWrong)
+          wrong.push(`${route} as ${kind}: ${cell}, expected ${expected ?? 'the tool’s own decision'}`)
       }
       lines.push(
         `${route}  (${tool.who}${tool.stepUp !== undefined ? ', step-up' : ''})`,
@@ -284,7 +287,7 @@ describe('who may use what', () => {
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('__snapshots__/access.snap')
   })
 
-  it('is the same at /mcp, which is for keys alone', async () => {
+  it('is equal at /mcp, which accepts keys only', async () => {
     const cast = await newCast()
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
     const statuses = new Map<Kind, string>()
@@ -296,7 +299,7 @@ describe('who may use what', () => {
       expect([kind, statuses.get(kind)]).toEqual([kind, '401 unknown_key'])
     for (const kind of ['none', 'guest', 'person', 'admin', 'forged session'] as const)
       expect([kind, statuses.get(kind)]).toEqual([kind, '401 unauthenticated'])
-    // The protocol wants to be told what the client accepts; what matters is that the key was let in.
+    // The protocol requires an Accept header; this tests only that the key is accepted.
     for (const kind of ['key with all scopes', 'agent without scopes'] as const)
       expect([kind, statuses.get(kind)]).toEqual([kind, '406'])
   })
@@ -345,7 +348,7 @@ async function newApiKeyOf(owner: Person) {
   return { id: String(body.id), isThere }
 }
 
-/** For each route that names an object: makes one and answers its id, and how to see that it is still there. */
+/** For each route that names an object: creates one, with its id and a check that it still exists. */
 const objects: Readonly<
   Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
 > = {
@@ -410,8 +413,8 @@ const objects: Readonly<
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
-    const { body: begun } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
-    const credential = device.create(begun.publicKey)
+    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const credential = device.create(registration.publicKey)
     await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
     const passkeysOf = async () => {
       const { body } = await owner.ask('GET', '/api/security/passkeys')
@@ -426,15 +429,15 @@ const objects: Readonly<
   ),
 }
 
-/** A body that fits, where the route wants one. */
+/** A valid body, if the route needs one. */
 const bodies: Readonly<Record<string, object>> = {
   'PATCH /api/agents/keys/{id}': { name: 'Mine' },
   'PATCH /api/developer/keys/{id}': { status: 'paused' },
   'POST /api/approvals/{id}': { decision: 'reject' },
 }
 
-describe('somebody else’s object', () => {
-  it('is not found, and stays as it is', async () => {
+describe('another account’s object', () => {
+  it('is not found, and stays unchanged', async () => {
     const withObject = tools.filter(
       ({ route, who, pathValues }) =>
         route.includes('{') && (who === 'person' || who === 'account') && pathValues === undefined,

@@ -1,6 +1,6 @@
 /**
- * Bad input over REST and MCP: each gets its problem with its code, and nothing moves. What is wrong with the request itself
- * is told the same way on both; what is wrong with the arguments of a tool is told in its result.
+ * Bad input over REST and MCP: each gets its problem with its code, and no money moves. An error in the request itself
+ * is answered equally on both; an error in a tool's arguments is answered in its result.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -113,7 +113,7 @@ describe('bad arguments', () => {
     ['over 10^12', amountAs('"1000000000000.000001"'), 'amount'],
     ['a missing amount', written.replace('"amount":"1",', ''), 'amount'],
     ['an unknown token', written.replace('"USDC"', '"DAI"'), 'token'],
-    ['no address', written.replace(fine.destination, '0x1234'), 'destination'],
+    ['an invalid address', written.replace(fine.destination, '0x1234'), 'destination'],
     [
       'a wrong checksum',
       written.replace(fine.destination, '0x00000000000000000000000000000000000a11cE'),
@@ -123,7 +123,7 @@ describe('bad arguments', () => {
     ['an empty signature', written.replace('"sandbox"', '""'), 'signature'],
     ['an empty object', '{}', 'destination'],
   ]
-  it.each(rows)('refuses %s alike over REST and MCP', async (_name, argumentsText, path) => {
+  it.each(rows)('refuses %s equally over REST and MCP', async (_name, argumentsText, path) => {
     const overRest = await problemOf(await rest(argumentsText))
     const overMcp = await toolProblemOf(await mcp(toolCall(withKey(argumentsText).replace('{,', '{'))))
     for (const { code, issues = [] } of [overRest, overMcp]) {
@@ -133,7 +133,7 @@ describe('bad arguments', () => {
     expect(overMcp.detail).toBe(overRest.detail)
   })
 
-  it('takes a number with an exponent for what it is', async () => {
+  it('accepts a number with an exponent', async () => {
     const guest = await newGuest(gateway.origin)
     const sent = await fetch(`${gateway.origin}/api/wallets/transfer`, {
       method: 'POST',
@@ -143,7 +143,7 @@ describe('bad arguments', () => {
     expect([sent.status, await sent.json()]).toMatchObject([200, { amount: '1' }])
   })
 
-  it('refuses what passes for a number of ours', async () => {
+  it('refuses values that only resemble our number wrapper', async () => {
     for (const trap of [
       '{"isLosslessNumber":true}',
       '{"isLosslessNumber":true,"value":"5"}',
@@ -176,13 +176,13 @@ describe('bad arguments', () => {
     }
   })
 
-  it('refuses somebody else’s wallet as one that does not exist', async () => {
+  it('refuses another account’s wallet as not found', async () => {
     const { safeAddress } = await read('/api/wallets', { headers: bearer(session) })
     const body = JSON.stringify({ ...fine, safeAddress })
     expect((await problemOf(await rest(body))).code).toBe('not_found')
   })
 
-  it('needs an idempotency_key over MCP', async () => {
+  it('requires an idempotency_key over MCP', async () => {
     const answer = await toolProblemOf(await mcp(toolCall(written)))
     expect(answer).toMatchObject({ code: 'invalid_request', issues: [{ path: 'idempotency_key' }] })
   })
@@ -209,7 +209,7 @@ describe('bad requests', () => {
       (post) => post(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])),
     ],
     [
-      'JSON that is nested too deep',
+      'too deeply nested JSON',
       400,
       'invalid_request',
       (post) => post(`${'['.repeat(100)}${']'.repeat(100)}`),
@@ -235,7 +235,7 @@ describe('bad requests', () => {
       (post, body) => post(body, { ...bearer(demoApiKey), cookie: `bursar_session=${session}` }),
     ],
   ]
-  it.each(both)('refuses %s alike over REST and MCP', async (_name, status, code, send) => {
+  it.each(both)('refuses %s equally over REST and MCP', async (_name, status, code, send) => {
     for (const response of [await send(rest, written), await send(mcp, toolCall(withKey(written)))]) {
       const answer = await problemOf(response)
       expect([answer.status, answer.code]).toEqual([status, code])
@@ -243,7 +243,7 @@ describe('bad requests', () => {
     }
   })
 
-  it('refuses a body that is not JSON by its type', async () => {
+  it('refuses a body with a content type other than JSON', async () => {
     const response = await rest(written, { ...bearer(demoApiKey), 'content-type': 'text/plain' })
     expect((await problemOf(response)).code).toBe('unsupported_media_type')
     expect(
@@ -259,14 +259,14 @@ describe('bad requests', () => {
     },
   )
 
-  it('takes a cookie’s change only from its own origin', async () => {
+  it('accepts a change by cookie only from its own origin', async () => {
     const send = (from: Record<string, string>) => rest('{', { cookie: `bursar_session=${session}`, ...from })
     expect((await problemOf(await send({}))).code).toBe('cross_site_request')
     expect((await problemOf(await send({ origin: 'https://evil.example' }))).code).toBe('cross_site_request')
     expect((await problemOf(await send({ origin: gateway.origin }))).code).toBe('invalid_request')
   })
 
-  it('keeps a session out of /mcp and a key out of a person’s routes', async () => {
+  it('refuses a session at /mcp and a key on a person’s routes', async () => {
     expect((await problemOf(await mcp(toolCall(withKey(written)), bearer(session)))).code).toBe(
       'unauthenticated',
     )
@@ -312,14 +312,14 @@ describe('bad signatures', () => {
       'signature_invalid',
       (request) => ({ ...request, idempotencyKey: 'x', uncovered: ['idempotency-key'] }),
     ],
-    ['of another tag', 'signature_invalid', (request) => ({ ...request, parameters: { tag: 'other' } })],
+    ['with another tag', 'signature_invalid', (request) => ({ ...request, parameters: { tag: 'other' } })],
     [
       'with a short nonce',
       'signature_invalid',
       (request) => ({ ...request, parameters: { nonce: 'short' } }),
     ],
     [
-      'that lives too long',
+      'with too long a lifetime',
       'signature_invalid',
       (request) => ({ ...request, parameters: { expires: new Date(Date.now() + 400_000) } }),
     ],
@@ -351,7 +351,7 @@ describe('bad signatures', () => {
       body: body ?? '',
     })
 
-  it.each(requests)('refuses one %s, alike over REST and MCP', async (_name, code, tamper) => {
+  it.each(requests)('refuses one %s, equally over REST and MCP', async (_name, code, tamper) => {
     for (const [path, body] of paths) {
       const request = tamper({ method: 'POST', url: url(path), body: body() })
       expect((await problemOf(await send(agent, request))).code).toBe(code)
@@ -359,10 +359,10 @@ describe('bad signatures', () => {
   })
 
   it('refuses an unknown key', async () => {
-    const stranger = await newAgent()
+    const unknownAgent = await newAgent()
     for (const [path, body] of paths)
       expect(
-        (await problemOf(await send(stranger, { method: 'POST', url: url(path), body: body() }))).code,
+        (await problemOf(await send(unknownAgent, { method: 'POST', url: url(path), body: body() }))).code,
       ).toBe('unknown_key')
   })
 
@@ -386,7 +386,7 @@ describe('bad signatures', () => {
     )
   })
 
-  it('takes a signature once', async () => {
+  it('accepts a signature once', async () => {
     const headers = await agent.sign({ method: 'GET', url: url('/api/wallets') })
     expect((await fetch(url('/api/wallets'), { headers })).status).toBe(200)
     expect((await problemOf(await fetch(url('/api/wallets'), { headers }))).code).toBe('signature_replayed')
@@ -399,8 +399,8 @@ describe('bad signatures', () => {
   })
 })
 
-describe('after all that', () => {
-  it('nothing has moved', async () => {
+describe('after all bad input', () => {
+  it('no money has moved', async () => {
     const whole = { token: 'USDC', amount: '1000', held: '0', chain: 'base-sepolia' }
     const { usage } = await read('/api/agents/self', { headers: bearer(demoApiKey) })
     expect(usage).toMatchObject({ used: '0', count: 0 })
@@ -410,7 +410,7 @@ describe('after all that', () => {
     }
   })
 
-  it('nothing that was sent is in the log', () => {
+  it('no secret is in the log', () => {
     for (const secret of [session, demoApiKey.slice(12), agent.jwk.x])
       expect(gateway.output().split('Demo API key')[0]).not.toContain(secret)
     expect(gateway.output()).not.toContain('unexpected error')

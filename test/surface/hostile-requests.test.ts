@@ -1,4 +1,4 @@
-/** Requests that no client of ours would send, byte by byte: each is refused with a problem, and the gateway goes on. */
+/** Malformed requests, byte by byte: each is rejected with a problem, and the gateway continues. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { answerIn, sendRaw } from '../http/raw.ts'
@@ -41,7 +41,7 @@ const fine = '{"page":"start","vote":"up"}'
 const many = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => line(index))
 
-/** What is sent, and what is told. */
+/** Raw requests, with the expected answers. */
 const refused: readonly (readonly [
   name: string,
   status: number,
@@ -104,7 +104,7 @@ const refused: readonly (readonly [
     'body_too_large',
     () => `${postStart('Transfer-Encoding: chunked')}11000\r\n${'x'.repeat(0x11000)}\r\n0\r\n\r\n`,
   ],
-  ['a length over 64 KiB that never comes', 413, 'body_too_large', () => postStart('Content-Length: 70000')],
+  ['a declared length over 64 KiB', 413, 'body_too_large', () => postStart('Content-Length: 70000')],
   ['a body longer than its length', 400, 'invalid_request', () => `${postStart('Content-Length: 5')}${fine}`],
   [
     'a length and chunks',
@@ -118,12 +118,12 @@ const refused: readonly (readonly [
     'invalid_request',
     () => `${postStart('Content-Length: 5', 'Content-Length: 6')}${fine}`,
   ],
-  ['a length that is none', 400, 'invalid_request', () => `${postStart('Content-Length: +5')}${fine}`],
-  ['chunks that are none', 400, 'invalid_request', () => `${postStart('Transfer-Encoding: chunked')}zz\r\n`],
+  ['an invalid length', 400, 'invalid_request', () => `${postStart('Content-Length: +5')}${fine}`],
+  ['invalid chunks', 400, 'invalid_request', () => `${postStart('Transfer-Encoding: chunked')}zz\r\n`],
   ['no Host', 400, 'invalid_request', () => 'GET /api/rails HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['two Hosts', 400, 'invalid_request', () => get('/api/rails', 'Host: evil.example')],
   [
-    'a Host that is none',
+    'an invalid Host',
     400,
     'invalid_request',
     () => 'GET /api/rails HTTP/1.1\r\nHost: a b/c?\r\nConnection: close\r\n\r\n',
@@ -136,12 +136,12 @@ const refused: readonly (readonly [
   ['a folded header', 400, 'invalid_request', () => get('/api/rails', 'X-A: a\r\n b')],
   ['a space before a colon', 400, 'invalid_request', () => get('/api/rails', 'X-A : a')],
   ['a method in lower case', 400, 'invalid_request', () => head('get /api/rails HTTP/1.1')],
-  ['a method that nobody knows', 400, 'invalid_request', () => head('BREW /api/rails HTTP/1.1')],
+  ['an unknown method', 400, 'invalid_request', () => head('BREW /api/rails HTTP/1.1')],
   ['TRACE', 405, 'method_not_allowed', () => head('TRACE /api/rails HTTP/1.1', 'Authorization: Bearer x')],
   ['CONNECT', 405, 'method_not_allowed', () => head('CONNECT evil.example:443 HTTP/1.1')],
   ['OPTIONS *', 400, 'invalid_request', () => head('OPTIONS * HTTP/1.1')],
   ['*', 400, 'invalid_request', () => get('*')],
-  ['an absolute target that is none', 400, 'invalid_request', () => get('http://[/api/rails')],
+  ['an invalid absolute target', 400, 'invalid_request', () => get('http://[/api/rails')],
   ['dot segments', 400, 'invalid_request', () => get('/api/docs/../rails')],
   ['dot segments, escaped', 400, 'invalid_request', () => get('/api/%2e%2E/api/rails')],
   ['dot segments behind an escaped slash', 400, 'invalid_request', () => get('/api/x%2f..%2frails')],
@@ -153,7 +153,7 @@ const refused: readonly (readonly [
   ['a slash at the end', 404, 'not_found', () => get('/api/wallets/')],
   ['parameters of a segment', 404, 'not_found', () => get('/api/rails;a=b')],
   ['an escaped slash', 404, 'not_found', () => get('/api%2frails')],
-  ['an escape that is none', 404, 'not_found', () => get('/api/%zz')],
+  ['an invalid escape', 404, 'not_found', () => get('/api/%zz')],
   ['a backslash', 400, 'invalid_request', () => get('/api\\rails')],
   ['capital letters', 404, 'not_found', () => get('/API/rails')],
   [
@@ -169,7 +169,7 @@ const refused: readonly (readonly [
     () => get('http://evil.example/api/rails?token=x'),
   ],
   [
-    'somebody else’s authority without a credential',
+    'a foreign authority without a credential',
     401,
     'unauthenticated',
     () => get('http://evil.example/api/wallets'),
@@ -177,7 +177,7 @@ const refused: readonly (readonly [
 ]
 
 describe('a hostile request', () => {
-  it.each(refused)('with %s is told %i %s', async (_name, status, code, bytes) => {
+  it.each(refused)('with %s gets %i %s', async (_name, status, code, bytes) => {
     const text = await sendRaw(port, bytes())
     expect(text).not.toBeNull()
     const answer = answerIn(text ?? '')
@@ -190,20 +190,20 @@ describe('a hostile request', () => {
     expect(text).not.toMatch(/node_modules|LosslessNumber| at .*:\d+:\d+/)
   })
 
-  it('changes its method by no header', async () => {
+  it('cannot change its method by a header', async () => {
     for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method']) {
       const text = await sendRaw(port, post(fine, `${name}: DELETE`))
       expect(answerIn(text ?? '').status).toBe(200)
     }
   })
 
-  it('is answered in its order where it comes in a row, and the row ends at the first that is none', async () => {
+  it('is answered in order in a pipeline, which ends at the first malformed request', async () => {
     const one = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
     const text = (await sendRaw(port, `${one}${one}GET /healthz\r\n\r\n`)) ?? ''
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400'])
   })
 
-  it('is no other protocol: an upgrade is not made', async () => {
+  it('cannot upgrade to another protocol', async () => {
     const upgrade = head('GET /healthz HTTP/1.1', 'Upgrade: websocket').replace(
       'Connection: close',
       'Connection: Upgrade, close',
@@ -211,7 +211,7 @@ describe('a hostile request', () => {
     expect(answerIn((await sendRaw(port, upgrade)) ?? '').status).toBe(200)
   })
 
-  it('goes without harm where its client leaves in the middle of a body', async () => {
+  it('is harmless when its client disconnects in the middle of a body', async () => {
     await sendRaw(port, `${postStart('Content-Length: 100')}{"page"`, { withinMs: 50 })
     expect(answerIn((await sendRaw(port, post(fine))) ?? '').status).toBe(200)
   })

@@ -15,49 +15,50 @@ const nameOf = (file: string) =>
     .join('.')
 
 describe('the registry', () => {
-  it('misses no file of tools/', () => {
+  it('includes every file of tools/', () => {
     const files = filesBelow('tools').filter((file) => file !== 'tools/index.ts')
     expect(tools.map(({ name }) => name).sort()).toEqual(files.map(nameOf).sort())
   })
 
-  it('gives each route and name once', () => {
+  it('has each route and name once', () => {
     expect(new Set(tools.map(({ route }) => route)).size).toBe(tools.length)
     expect(new Set(tools.map(({ name }) => name)).size).toBe(tools.length)
   })
 
-  it('lets nothing spend without a rail and a scope', () => {
+  it('permits no spending tool without a rail and a scope', () => {
     const loose = tools.filter(
       (tool) => tool.effect === 'spend' && (tool.rail === undefined || tool.scopes.length === 0),
     )
     expect(loose.map(({ name }) => name)).toEqual([])
   })
 
-  it('writes what people and administrators change into the journal', () => {
+  it('records changes by people and administrators in the journal', () => {
     const elsewhere = [
-      // Sealed or erased personal data: an application is no verdict, and what is said of a person must be erasable.
+      // Sealed or erased personal data: an application is not a verdict, and personal statements must be erasable.
       'compliance.kyc',
       'compliance.personal_data.erase',
       'compliance.travel_rule',
-      // Written where the card is made, which a job may do: src/cards/issue-card.ts.
+      // Journaled where the card is created, possibly by a job: src/cards/issue-card.ts.
       'cards.issue',
-      // Something to sign, which grants nothing before it is: what uses it is written.
+      // A text to sign, which grants nothing yet: its use is journaled.
       'agents.keys.challenge',
       'wallets.allowances.intent',
       'wallets.transfer_intent',
-      // Only takes away what expires by itself.
+      // Only removes what expires by itself.
       'auth.sessions.revoke',
-      // A way in, and out, of one's own account: nothing of it changes. A linked identity is always an account of its own.
+      // Sign-in to and sign-out from one's own account, which change nothing. A linked identity is always an account of
+      // its own.
       'auth.guest',
       'auth.identity_provider',
       'auth.logout',
       'auth.otp.start',
       'auth.recovery.start',
-      // A provider's word, or play money.
+      // A provider's statement, or sandbox money.
       'docs.feedback',
       'sandbox.authorizations',
       'sandbox.deposits',
       'sandbox.faucet',
-      // None of these changes what anybody may do; each has a record of its own.
+      // None of these changes a permission; each has a record of its own.
       'banking.create',
       'investing.orders.cancel',
       'swaps.quote',
@@ -70,7 +71,7 @@ describe('the registry', () => {
     expect(silent.map(({ name }) => name).sort()).toEqual(elsewhere.sort())
   })
 
-  it('never makes a tool of sign-in, owner or sandbox operations', () => {
+  it('exposes no sign-in, owner or sandbox operation over MCP', () => {
     const exposed = tools.filter(
       ({ mcp, name }) => mcp && /^(auth|security|agents|sandbox|webhooks)\./.test(name),
     )
@@ -88,7 +89,7 @@ describe('the registry', () => {
   })
 
   it.each(tools.filter(({ example }) => example !== undefined).map((tool) => [tool.name, tool] as const))(
-    'takes the example of %s',
+    'accepts the example of %s',
     (_name, tool) => {
       expect(() => tool.decode(tool.example)).not.toThrow()
     },

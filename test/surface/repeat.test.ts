@@ -1,4 +1,4 @@
-/** A call that is repeated after the world has changed: its first answer stands, and a new call meets the change. */
+/** A repeated call after a change of the world: it gets its first answer, and a new call sees the change. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -23,7 +23,7 @@ let key: string
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => controlPlane.listen(0, '127.0.0.1', resolve))
-  // A server that listens on a port has an address with it.
+  // A listening server has an address object with a port.
   const { port } = controlPlane.address() as AddressInfo
   gateway = await startGateway({ CHAIN: 'simulated', RAIL_CONTROLS_URL: `http://127.0.0.1:${port}/` })
   const credentials = await (await fetch(`${gateway.origin}/sandbox/credentials`)).json()
@@ -49,7 +49,7 @@ const transfer = (idempotencyKey: string) =>
     }),
   })
 
-it('is told its first answer also on a rail that was switched off, where a new call is refused', async () => {
+it('gets its first answer even on a disabled rail, where a new call is refused', async () => {
   const first = await transfer('before')
   expect(first.status).toBe(200)
   isEnabled = false

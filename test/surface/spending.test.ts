@@ -1,4 +1,4 @@
-/** Every operation that spends is under the policy engine: no tool of the registry moves money past it. */
+/** Every spending operation passes the policy engine: no tool of the registry moves money without it. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type SpendCategory, spendPolicy } from '../../policies/policy.ts'
@@ -15,7 +15,7 @@ import { callOf, keyOf, noon, servicesOn } from '../kernel/scene.ts'
 
 const spending = tools.filter(({ effect }) => effect === 'spend')
 
-onBothEngines('every operation that spends', (database) => {
+onBothEngines('every spending operation', (database) => {
   let services: Services
   beforeAll(async () => {
     const { settings } = await servicesOn(database())
@@ -90,9 +90,9 @@ onBothEngines('every operation that spends', (database) => {
       { symbol: 'VTI', side: 'buy', notional: '10', type: 'limit', limitPrice: '1.5' },
       { notional: '10.00', limitPrice: '1.50' },
     ],
-  ])('%s takes an amount that is written with more zeros for the same call', async (name, asked, written) => {
+  ])('%s treats an amount with trailing zeros as the same call', async (name, asked, written) => {
     const tool = spending.find((one) => one.name === name)
-    if (tool === undefined) throw new Error(`there is no ${name}`)
+    if (tool === undefined) throw new Error(`unknown tool ${name}`)
     const principal = await keyWith(['transfer', 'invest'])
     const to = await findWallet(database(), principal.account.id)
     if (to !== undefined) await services.chain.mint([{ token: 'USDC', to, units: 10_000_000n }])
@@ -117,7 +117,7 @@ onBothEngines('every operation that spends', (database) => {
 })
 
 describe('the registry', () => {
-  it('has operations that spend, each with an example', () => {
+  it('has spending operations, each with an example', () => {
     expect(spending.length).toBeGreaterThan(0)
     expect(spending.filter(({ example }) => example === undefined)).toEqual([])
   })

@@ -44,7 +44,7 @@ const failing = (tool: string, message: string): SwapAggregator => ({
   tool,
   quote: () => Promise.reject(new Error(message)),
 })
-/** Answers only to the signal, as a connection that hangs does. */
+/** Ends only on the abort signal, like a hung connection. */
 const hanging = (tool: string): SwapAggregator => ({
   tool,
   quote: (_request, signal) =>
@@ -54,7 +54,7 @@ const hanging = (tool: string): SwapAggregator => ({
 })
 
 describe('a swap quote', () => {
-  it('is never that of who promises nothing, or the moon', async () => {
+  it('never uses an offer of nothing, or an implausibly high one', async () => {
     const wrong = [
       offering('nothing', { amountOut: 0n, amountOutMin: 0n }),
       offering('moon', { amountOut: 10n ** 40n }),
@@ -75,31 +75,34 @@ describe('a swap quote', () => {
     ['a dollar for a dollar', {}, 100_000_000n, 125_010_000n, 125_010_001n],
     ['much for little', {}, 100_000_000n, 100_000_000n, 999_900_000_000n],
     ['a coin for dollars', { toToken: 'WETH' }, 3_400_000_000n, 10n ** 19n, 10n ** 19n + 10n ** 14n],
-  ])('never gives far more than goes in: %s', async (_what, pair, amountIn, believed, dropped) => {
+  ])('never returns far more than its input: %s', async (_what, pair, amountIn, believed, dropped) => {
     const request = requestFor(pair, amountIn)
-    const [honest, liar] = [offering('a', { amountOut: believed }), offering('b', { amountOut: dropped })]
-    const { best, alternatives, failed } = await quoteSwap([liar, honest], request)
+    const [honest, overpricing] = [
+      offering('a', { amountOut: believed }),
+      offering('b', { amountOut: dropped }),
+    ]
+    const { best, alternatives, failed } = await quoteSwap([overpricing, honest], request)
     expect([best.tool, alternatives]).toEqual(['a', []])
     expect(failed).toEqual([{ tool: 'b', reason: 'implausible' }])
   })
 
   it.each([
     ['a duration of 1e300', { durationSec: 1e300 }],
-    ['a duration that is none', { durationSec: Number.NaN }],
+    ['an invalid duration', { durationSec: Number.NaN }],
     ['a negative duration', { durationSec: -1 }],
     ['an impact of 1e300', { priceImpactBps: 1e300 }],
-    ['gas for more than there is', { gasUsdMicros: 10n ** 30n }],
-    ['a worth of more than there is', { outUsdMicros: 10n ** 30n }],
+    ['an impossible gas cost', { gasUsdMicros: 10n ** 30n }],
+    ['an impossible value', { outUsdMicros: 10n ** 30n }],
     [
       'a fee below zero',
       { fees: [{ name: 'x', amount: '1', token: 'USDC', usdMicros: -1n, included: false }] },
     ],
   ])('drops an offer with %s alone', async (_what, changes) => {
-    const [honest, liar] = [
+    const [honest, overpricing] = [
       offering('a', { amountOut: 98_000_000n }),
       offering('b', { amountOut: 99_000_000n, ...changes }),
     ]
-    const { best, failed } = await quoteSwap([liar, honest], requestFor())
+    const { best, failed } = await quoteSwap([overpricing, honest], requestFor())
     expect([best.tool, failed]).toEqual(['a', [{ tool: 'b', reason: 'bad_answer' }]])
   })
 
@@ -120,12 +123,12 @@ describe('a swap quote', () => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(`{"estimate":{${text}}}`),
     )
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     try {
-      const liar = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
+      const overpricing = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
       const { best, failed } = await quoteSwap(
-        [liar, offering('a', { amountOut: 98_000_000n })],
+        [overpricing, offering('a', { amountOut: 98_000_000n })],
         requestFor(),
       )
       expect([best.tool, failed]).toEqual(['a', [{ tool: 'lifi', reason: 'bad_answer' }]])
@@ -134,16 +137,16 @@ describe('a swap quote', () => {
     }
   })
 
-  it('is the one that leaves most after fees and gas, at one price for all', async () => {
+  it('has the highest net amount after fees and gas, at one price for all', async () => {
     const { best, alternatives } = await quoteSwap(
       [
-        // More comes out, but gas and a fee on top eat it up.
+        // A higher gross amount, consumed by gas and a fee on top.
         offering('gas', { amountOut: 100_000_000n, gasUsdMicros: 2_100_000n }),
         offering('fee', {
           amountOut: 100_000_000n,
           fees: [{ name: 'bridge', amount: '1.5', token: 'ETH', usdMicros: 1_500_000n, included: false }],
         }),
-        // Its own price of the token would make it win.
+        // With its own price of the token it would win.
         offering('boast', { amountOut: 98_000_000n, outUsdMicros: 200_000_000n }),
         offering('plain', {
           amountOut: 99_000_000n,
@@ -160,7 +163,7 @@ describe('a swap quote', () => {
     ])
   })
 
-  it('takes the middle of what they say a token is worth, where it is no dollar', async () => {
+  it('uses the median of the vendors’ prices for a token that is not a dollar', async () => {
     const weth = (usd: bigint) => ({ amountOut: 10n ** 18n, outUsdMicros: usd * 1_000_000n })
     const { best, alternatives } = await quoteSwap(
       [
@@ -176,7 +179,7 @@ describe('a swap quote', () => {
     expect(alternatives.at(-1)?.tool).toBe('mid')
   })
 
-  it('prefers the faster of two that leave the same', async () => {
+  it('prefers the faster of two with equal net amounts', async () => {
     const { best } = await quoteSwap(
       [offering('slow', { durationSec: 60 }), offering('fast', { durationSec: 6 })],
       requestFor(),
@@ -184,7 +187,7 @@ describe('a swap quote', () => {
     expect(best.tool).toBe('fast')
   })
 
-  it('is never beaten by an alternative', async () => {
+  it('is never worse than an alternative', async () => {
     const offers = fc.array(
       fc.record({
         amountOut: fc.bigInt({ min: 1n, max: 10n ** 12n }),
@@ -236,12 +239,12 @@ describe('a swap quote', () => {
     expect(await cheapest(20n)).toBe('sandbox-share')
     expect(await cheapest(1_000n)).toBe('sandbox-gas')
     expect(await cheapest(50_000n)).toBe('sandbox-flat')
-    // Where gas is dear, and where the one with a share does not go.
+    // Where gas is expensive, and where the aggregator with a percentage fee has no route.
     expect(await cheapest(1_000n, { fromChain: 'ethereum' })).not.toBe('sandbox-gas')
     expect(await cheapest(20n, { toChain: 'solana' })).toBe('sandbox-gas')
   })
 
-  it('stands where some fail, and says who and why', async () => {
+  it('succeeds when some aggregators fail, and lists them with reasons', async () => {
     const { best, failed } = await quoteSwap(
       [
         failing('broken', 'bad_answer'),
@@ -262,12 +265,12 @@ describe('a swap quote', () => {
     ])
   })
 
-  it('leaves out an offer that fees and gas eat up', async () => {
+  it('omits an offer that fees and gas consume', async () => {
     const eaten = offering('eaten', { amountOut: 1_000_000n, gasUsdMicros: 1_000_001n })
     const { best, alternatives, failed } = await quoteSwap([eaten, offering('good', {})], requestFor())
     expect([best.tool, alternatives]).toEqual(['good', []])
     expect(failed).toEqual([{ tool: 'eaten', reason: 'no_route' }])
-    // It is no failure that passes.
+    // Not a temporary failure.
     await expect(quoteSwap([eaten], requestFor())).rejects.toMatchObject({
       code: 'no_route',
       members: { retryAfter: 60, hint: expect.stringContaining('another amount') },
@@ -278,7 +281,7 @@ describe('a swap quote', () => {
     })
   })
 
-  it('is none where all fail, or nobody is asked', async () => {
+  it('fails when all aggregators fail, or none is configured', async () => {
     await expect(
       quoteSwap([failing('a', 'unavailable'), hanging('b')], requestFor(), 50),
     ).rejects.toMatchObject({
@@ -288,11 +291,11 @@ describe('a swap quote', () => {
     await expect(quoteSwap([], requestFor())).rejects.toMatchObject({ code: 'no_route' })
   })
 
-  it('waits no longer than its deadline, even for one that ignores it', async () => {
+  it('waits at most until its deadline, even for an aggregator that ignores it', async () => {
     const deaf: SwapAggregator = { tool: 'deaf', quote: () => new Promise(() => {}) }
-    const begun = performance.now()
+    const startedAt = performance.now()
     const { failed } = await quoteSwap([deaf, offering('good', {})], requestFor(), 150)
-    expect(performance.now() - begun).toBeLessThan(600)
+    expect(performance.now() - startedAt).toBeLessThan(600)
     expect(failed).toEqual([{ tool: 'deaf', reason: 'timeout' }])
   })
 })
@@ -304,7 +307,7 @@ describe('the breaker', () => {
       (error: Error) => error.message,
     )
 
-  it('opens after five failures in a row, and closes when a question that nobody waits for is answered', async () => {
+  it('opens after five consecutive failures, and closes when a background probe succeeds', async () => {
     const clock = movedClock()
     let isUp = false
     let asked = 0
@@ -323,7 +326,7 @@ describe('the breaker', () => {
     clock.forward(29_999)
     expect(await ask(guarded)).toBe('circuit_open')
     expect(asked).toBe(5)
-    // Half open: one question goes through, and its failure opens it for as long again.
+    // Half open: one call is let through, and its failure opens the breaker for as long again.
     clock.forward(1)
     expect([await ask(guarded), await ask(guarded), asked]).toEqual(['circuit_open', 'circuit_open', 6])
     isUp = true
@@ -333,7 +336,7 @@ describe('the breaker', () => {
     expect([await ask(guarded), asked]).toEqual(['none', 8])
   })
 
-  it('counts failures in a row alone', async () => {
+  it('counts consecutive failures only', async () => {
     let at = 0
     const shaky: SwapAggregator = {
       tool: 'shaky',
@@ -348,12 +351,12 @@ describe('the breaker', () => {
   })
 })
 
-describe('an aggregator that hangs', () => {
+describe('a hung aggregator', () => {
   const server = createServer(() => {})
   let dead: SwapAggregator
   beforeAll(async () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    // A server that listens on a port has an address with it.
+    // A listening server has an address object with a port.
     const { port } = server.address() as AddressInfo
     dead = createLifi({ url: `http://127.0.0.1:${port}`, apiKey: null })
   })
@@ -365,7 +368,7 @@ describe('an aggregator that hangs', () => {
   it('costs nothing after a while: the fiftieth quote takes as long as without it', {
     timeout: 60_000,
   }, async () => {
-    // Each of the others takes as long as a real one at its best.
+    // Each of the others is as fast as a real one at its best.
     const others = createSandboxAggregators().map(
       (each): SwapAggregator => ({
         tool: each.tool,
@@ -377,9 +380,9 @@ describe('an aggregator that hangs', () => {
     )
     const guarded = guardAggregator(dead, { clock: systemClock, log: silentLog })
     const timed = async (aggregators: readonly SwapAggregator[]) => {
-      const begun = performance.now()
+      const startedAt = performance.now()
       await quoteSwap(aggregators, requestFor(), 500)
-      return performance.now() - begun
+      return performance.now() - startedAt
     }
     const times: number[] = []
     for (let at = 0; at < 49; at += 1) times.push(await timed([guarded, ...others]))

@@ -1,4 +1,4 @@
-/** An account with a funded wallet on the simulated chain, and what it takes to send from it. */
+/** An account with a funded wallet on the simulated chain, and the dependencies for sending from it. */
 import { systemClock } from '../../src/base/clock.ts'
 import { newId } from '../../src/base/ids.ts'
 import { silentLog } from '../../src/base/log.ts'
@@ -11,10 +11,10 @@ import { bookDeposit, demoFunds, openWallet } from '../../src/wallets/open-walle
 import type { ReconciliationDependencies } from '../../src/wallets/reconcile/reconcile.ts'
 import type { TransferDependencies, TransferOrder } from '../../src/wallets/transfers/send-transfer.ts'
 
-/** A stranger's address. */
+/** An address outside the gateway. */
 export const stranger = '0x000000000000000000000000000000000000dEaD'
 
-/** What sending needs, on a database and a chain. */
+/** Dependencies of sending, on a database and a chain. */
 export function sendingOn(
   database: Database,
   chain: Chain,
@@ -23,7 +23,7 @@ export function sendingOn(
   return { database, chain, newId, clock: systemClock, log: silentLog, settings }
 }
 
-/** Opens an account whose wallet has the demo funds, on the books and on the chain. */
+/** Opens an account whose wallet has the demo funds, in the ledger and on the chain. */
 export async function openFundedAccount({ database, chain }: TransferDependencies) {
   const at = systemClock()
   const { id: accountId } = await createAccount({ database, newId }, { displayName: 'Test', guest: true, at })
@@ -74,7 +74,7 @@ export async function orderOf(
   }
 }
 
-/** An account's USDC on the books, in smallest units. */
+/** An account's USDC in the ledger, in smallest units. */
 export async function booksOf(
   { database, chain }: TransferDependencies,
   accountId: string,

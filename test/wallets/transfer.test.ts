@@ -41,7 +41,7 @@ onBothEngines('a transfer', (database) => {
     expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
   })
 
-  it('credits a wallet of ours at once, so that chain and books stay equal for both', async () => {
+  it('credits a wallet of the gateway at once, so that chain and books stay equal for both', async () => {
     const [payer, payee] = [await open(), await open()]
     const order = await orderOf(sending, {
       accountId: payer.accountId,
@@ -53,11 +53,11 @@ onBothEngines('a transfer', (database) => {
     expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
   })
 
-  it('gives the money back where the chain refuses it, and tells so again', async () => {
+  it('releases the money when the chain refuses, and returns the same error again', async () => {
     const { accountId, address } = await open()
     const drain = await orderOf(sending, { accountId, units: full })
     await releaseSpend(database(), { decisionId: drain.decisionId, at: systemClock() })
-    // The chain has less than the books say: a drift that must not cost anybody anything.
+    // The chain has less than the books: a drift that must not cost any owner money.
     await chain.submit(transferOf(accountId, stranger, full))
     expect(await chain.balanceOf('USDC', address)).toBe(0n)
     const order = await orderOf(sending, { accountId, units: 5n })
@@ -68,7 +68,7 @@ onBothEngines('a transfer', (database) => {
     })
   })
 
-  it('keeps the money held while it is not known whether the chain took it; resuming it pays once', async () => {
+  it('keeps the money held while the outcome is unknown; resuming pays once', async () => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 11n })
     const lossy: Chain = {
@@ -91,7 +91,7 @@ onBothEngines('a transfer', (database) => {
     expect(await findRepeatedTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
   })
 
-  it('is submitted by whoever resumes it where the chain never heard of it', async () => {
+  it('is submitted by the resuming caller when the chain never received it', async () => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 13n })
     const dead: Chain = {
@@ -106,7 +106,7 @@ onBothEngines('a transfer', (database) => {
     expect(await chain.balanceOf('USDC', address)).toBe(full - 13n)
   })
 
-  it('says settlement_pending where the chain is slow, and confirmed once it is', async () => {
+  it('returns settlement_pending on a slow chain, and confirmed once it is mined', async () => {
     const { accountId } = await open()
     const order = await orderOf(sending, { accountId, units: 17n })
     const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
@@ -119,7 +119,7 @@ onBothEngines('a transfer', (database) => {
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
   })
 
-  it('is given up once its time on the chain is over, and not before', async () => {
+  it('is abandoned once its validity has expired, and not before', async () => {
     const { accountId } = await open()
     const order = await orderOf(sending, { accountId, units: 15n })
     const dead: Chain = { ...chain, submit: () => Promise.reject(new Error('there is no connection')) }
@@ -141,7 +141,7 @@ onBothEngines('a transfer', (database) => {
     })
   })
 
-  it('is never sent once its reservation was given back, and an orphaned reservation is given back', async () => {
+  it('is never sent after its reservation was released, and an orphaned reservation is released', async () => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 19n })
     await releaseOrphans(sending, new Date(systemClock().getTime() + 1))
@@ -153,7 +153,7 @@ onBothEngines('a transfer', (database) => {
     expect(await chain.balanceOf('USDC', address)).toBe(full)
   })
 
-  it('leaves books that balance', async () => {
+  it('leaves balanced books', async () => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 })

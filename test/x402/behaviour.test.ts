@@ -1,6 +1,6 @@
 /**
- * What becomes of a payment, whatever happens on the way: the behaviour table of x402, over real HTTP, with unmodified
- * clients of both generations, on a chain whose blocks can be held back.
+ * The x402 behaviour table: every outcome of a payment, over real HTTP, with unmodified clients of both generations, on
+ * a chain whose blocks can be held back.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.ts'
@@ -27,7 +27,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
   let world: World
   let database: Database
   let shop: Shop
-  /** How far the gateway's clock is ahead. */
+  /** Offset of the gateway's clock, in milliseconds. */
   let aheadMs = 0
   const clock = () => new Date(Date.now() + aheadMs)
   const openAgain = async (parts: Parameters<typeof openShop>[1] = {}) => {
@@ -51,7 +51,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
     await world.chain.close()
   })
 
-  /** A customer whose payment is known, so that it can be sent again. @property sign makes one and sends it not. */
+  /** A customer whose payment is kept for resending. @property sign signs a payment without sending it. */
   const newBuyer = async (generation: 'v1' | 'v2', funds = 3n * PRICE) => {
     let payment: Record<string, string> = {}
     let isHeld = false
@@ -104,7 +104,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
     })
 
-    it('are settled once and answered alike where five senders come at once', async () => {
+    it('are settled once and answered identically when five senders submit one concurrently', async () => {
       const buyer = await newBuyer(generation)
       await buyer.sign()
       shop.deliver = async () => ({ quoteId: 'quote_1', made: performance.now() })
@@ -117,7 +117,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('are settled once where five senders come to two gateways while nothing is mined', async () => {
+    it('are settled once when five senders use two gateways while nothing is mined', async () => {
       const buyer = await newBuyer(generation)
       await buyer.sign()
       const other = await openShop(world.chain, { database, clock })
@@ -136,7 +136,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       await other.close()
     })
 
-    it('are answered again as they were, also after a restart and whatever the rates are', async () => {
+    it('are answered identically when repeated, also after a restart and with other rates', async () => {
       const buyer = await newBuyer(generation)
       const bought = await codeOf(await buyer.buy())
       expect(bought).toMatchObject(paid)
@@ -146,11 +146,11 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('pay for one request alone, however it is written', async () => {
+    it('pay for one request only, in any spelling', async () => {
       const buyer = await newBuyer(generation)
       const bought = await codeOf(await buyer.buy())
-      const asked = new URL(shop.url)
-      const at = (query: string) => buyer.send(`${asked.origin}${path}?${query}`)
+      const requestUrl = new URL(shop.url)
+      const at = (query: string) => buyer.send(`${requestUrl.origin}${path}?${query}`)
       expect(await codeOf(await at('amount=100&to=EUR&from=USD'))).toEqual(bought)
       for (const query of ['from=USD&to=EUR&amount=101', 'from=USD&to=EUR&amount=100&amount=100', ''])
         expect(await codeOf(await at(query))).toMatchObject({
@@ -160,7 +160,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('are taken once under an idempotency key, whichever of them is sent', async () => {
+    it('are accepted once per idempotency key, whichever is sent', async () => {
       const [one, two] = [await newBuyer(generation), await newBuyer(generation)]
       await Promise.all([one.sign(), two.sign()])
       const named =
@@ -178,14 +178,14 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect((await one.spent()) + (await two.spent())).toBe(PRICE)
       const other = await two.send(`${shop.url}&more=1`, named(key))
       expect(await codeOf(other)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
-      // A payment that was taken before is what another key names from then on, and no other payment is taken under it.
+      // A payment accepted earlier is bound to the new key too, and no other payment is accepted under that key.
       const [taken, free] = (await one.spent()) === PRICE ? [one, two] : [two, one]
       expect(await codeOf(await taken.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
       expect(await codeOf(await free.send(shop.url, named(`${key}-2`)))).toEqual(answers[0])
       expect(await free.spent()).toBe(0n)
     })
 
-    it('leave an idempotency key free where they are refused, and hold it while they are pending', async () => {
+    it('leave an idempotency key free when refused, and occupy it while pending', async () => {
       const [poor, buyer] = [await newBuyer(generation, 0n), await newBuyer(generation)]
       await Promise.all([poor.sign(), buyer.sign()])
       const key = { 'idempotency-key': `freed-${generation}` }
@@ -196,7 +196,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       await world.pause()
       const late = await buyer.send(shop.url, named)
       expect(late.status).toBe(503)
-      // Neither another payment nor none gets anywhere while it may have been paid.
+      // Requests with another payment or with none are held until the outcome is known.
       for (const again of [await poor.send(shop.url, named), await named(shop.url)])
         expect([again.status, pendingIdOf(again)]).toEqual([503, pendingIdOf(late)])
       await world.resume()
@@ -204,7 +204,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('are not charged while the facilitator is down, and are taken once it is back', async () => {
+    it('are not charged while the facilitator is down, and are accepted once it is back', async () => {
       const facilitator = await startFacilitator(world.chain)
       await openAgain({ facilitatorUrl: facilitator.url })
       facilitator.mood = 'down'
@@ -222,7 +222,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       await facilitator.close()
     })
 
-    it('are pending where the facilitator was lost after sending, and found on the chain', async () => {
+    it('are pending when the facilitator is lost after sending, and found on the chain', async () => {
       const facilitator = await startFacilitator(world.chain)
       await openAgain({ facilitatorUrl: facilitator.url })
       facilitator.mood = 'lost'
@@ -241,7 +241,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       await facilitator.close()
     })
 
-    it('are pending where the facilitator says nothing, and sent again where nothing came of it', async () => {
+    it('are pending when the facilitator does not answer, and resent if it did nothing', async () => {
       const facilitator = await startFacilitator(world.chain)
       await openAgain({ facilitatorUrl: facilitator.url })
       facilitator.mood = 'silent'
@@ -292,7 +292,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('that nobody sends again are found by the job', async () => {
+    it('that are never resent are found by the job', async () => {
       const buyer = await newBuyer(generation)
       await world.pause()
       const id = pendingIdOf(await buyer.buy())
@@ -306,7 +306,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await trialBalance(database)).toMatchObject({ balanced: true })
     })
 
-    it('that a process had in hand when it died are looked up once it cannot live any more', async () => {
+    it('held by a process that died are looked up once its lease has expired', async () => {
       const buyer = await newBuyer(generation)
       await world.pause()
       const id = pendingIdOf(await buyer.buy())
@@ -340,7 +340,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(0n)
     })
 
-    it('are paid where somebody else has carried the authorization to the chain', async () => {
+    it('are paid when a third party submitted the authorization to the chain', async () => {
       const { signer } = world.chain
       const writeContract: typeof signer.writeContract = async (call) => {
         await signer.writeContract(call)
@@ -352,7 +352,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(PRICE)
     })
 
-    it('are never charged for what cannot be made', async () => {
+    it('are never charged when the sale cannot be delivered', async () => {
       const buyer = await newBuyer(generation)
       shop.deliver = () => Promise.reject(new Failure('rates_unavailable', 'Too old.'))
       expect(await codeOf(await buyer.buy())).toMatchObject({
@@ -362,7 +362,7 @@ describe.each(worlds)('payments on %s', (_world, open) => {
       expect(await buyer.spent()).toBe(0n)
     })
 
-    it('with a forged signature get neither the answer of a paid one nor in its way', async () => {
+    it('with a forged signature neither get the answer of a paid one nor block it', async () => {
       const forging = tamperingFetch((payment) =>
         JSON.parse(JSON.stringify(payment).replace(/"signature":"0x..../, '"signature":"0xabcd')),
       )

@@ -1,4 +1,4 @@
-/** What a version 2 client can bring back: the name of its purchase, and the lock of the offer that it was challenged with. */
+/** Members that a version 2 client can send back: the id of its purchase, and the locked offer of its challenge. */
 import { x402Client } from '@x402/core/client'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment } from '@x402/fetch'
@@ -45,7 +45,10 @@ const bodyOf = async (response: Response) => {
 }
 const rateOf = (rate: string) => async () => ({ rate })
 
-/** A client that is challenged, and pays only once something has happened. @param between the challenge and the payment. */
+/**
+ * A client that pays its challenge only after `between` has run. @param between runs between the challenge and the
+ * payment.
+ */
 async function buySlowly(generation: 'v1' | 'v2', between: () => Promise<void> | void) {
   let isPaid = false
   const customer = await newCustomer(chain, 5n * PRICE, async (input, init) => {
@@ -63,7 +66,7 @@ async function buySlowly(generation: 'v1' | 'v2', between: () => Promise<void> |
 }
 
 describe('a challenge', () => {
-  it('says how the resource is called and hides what it has not sold yet', async () => {
+  it('names the resource and reveals nothing unpaid', async () => {
     shop.deliver = rateOf('0.92317')
     const response = await fetch(shop.url)
     const required = jsonOf(response.headers.get('PAYMENT-REQUIRED') ?? '')
@@ -83,7 +86,7 @@ describe('a challenge', () => {
 })
 
 describe('an offer', () => {
-  it('keeps its price and its rate for whoever gives it back in time', async () => {
+  it('keeps its price and its rate when it is returned in time', async () => {
     shop.deliver = rateOf('1.10')
     const { status, body, spent } = await buySlowly('v2', async () => {
       await openAt(3n * PRICE)
@@ -97,7 +100,7 @@ describe('an offer', () => {
     expect(spent).toBe(PRICE)
   })
 
-  it('is over after a minute: the rate is that of the moment', async () => {
+  it('expires after a minute: the current rate applies', async () => {
     shop.deliver = rateOf('1.10')
     const { status, body } = await buySlowly('v2', () => {
       shop.deliver = rateOf('1.20')
@@ -107,7 +110,7 @@ describe('an offer', () => {
   })
 
   it.each(['v1', 'v2'] as const)(
-    'that is over at another price is challenged afresh, uncharged (%s)',
+    'that expired at another price is challenged afresh, uncharged (%s)',
     async (generation) => {
       const { status, body, spent } = await buySlowly(generation, async () => {
         aheadMs = 60_000
@@ -121,7 +124,7 @@ describe('an offer', () => {
     },
   )
 
-  it('is of one request alone', async () => {
+  it('is valid for one request only', async () => {
     shop.deliver = rateOf('1.10')
     const challenged = await fetch(shop.url)
     shop.deliver = rateOf('1.20')
@@ -141,7 +144,7 @@ describe('an offer', () => {
   })
 })
 
-describe('a named purchase', () => {
+describe('a purchase with an id', () => {
   const buyer = async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     await chain.mint([{ token: 'USDC', to: account.address, units: 3n * PRICE }])
@@ -171,7 +174,7 @@ describe('a named purchase', () => {
     expect(await spent()).toBe(PRICE)
   })
 
-  it('is one purchase where both come at once', async () => {
+  it('is one purchase when two payments arrive concurrently', async () => {
     const { buy, spent } = await buyer()
     const [one, two] = await Promise.all([buy().then(bodyOf), buy().then(bodyOf)])
     expect(one).toMatchObject({ status: 200 })
@@ -179,7 +182,7 @@ describe('a named purchase', () => {
     expect(await spent()).toBe(PRICE)
   })
 
-  it('is of one request, and of one payer', async () => {
+  it('belongs to one request, and to one payer', async () => {
     const [one, other] = [await buyer(), await buyer()]
     expect((await one.buy()).status).toBe(200)
     expect(await bodyOf(await one.buy('&x=1'))).toMatchObject({

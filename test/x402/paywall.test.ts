@@ -30,7 +30,7 @@ const chains: readonly (readonly [string, () => Promise<Chain>])[] = [
   ['the simulated chain', () => createSimulatedChain({ clock: systemClock, log: silentLog })],
 ]
 
-describe.each(chains)('paywall on %s', (_name, open) => {
+describe.each(chains)('the paywall on %s', (_name, open) => {
   let chain: Chain
   let shop: Shop
   beforeAll(async () => {
@@ -43,10 +43,10 @@ describe.each(chains)('paywall on %s', (_name, open) => {
   })
 
   const income = () => chain.balanceOf('USDC', payTo)
-  const asked = (headers: Record<string, string> = {}) => fetch(shop.url, { headers })
+  const requestShop = (headers: Record<string, string> = {}) => fetch(shop.url, { headers })
 
-  it('challenges both generations at once, for the configured resource whatever the Host', async () => {
-    const response = await asked({
+  it('challenges both generations at once, for the configured resource regardless of the Host', async () => {
+    const response = await requestShop({
       Host: 'evil.test',
       'X-Forwarded-Host': 'evil.test',
       'X-Forwarded-Proto': 'http',
@@ -71,7 +71,7 @@ describe.each(chains)('paywall on %s', (_name, open) => {
   })
 
   it('answers a browser with the same challenge', async () => {
-    const response = await asked({ Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' })
+    const response = await requestShop({ Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' })
     expect(response.status).toBe(402)
     expect(response.headers.get('content-type')).toContain('application/json')
   })
@@ -119,7 +119,7 @@ describe.each(chains)('paywall on %s', (_name, open) => {
     expect(await income()).toBe(before + 80_000n)
   })
 
-  it.each(generations)('never charges for what could not be delivered (%s)', async (generation) => {
+  it.each(generations)('never charges for a failed delivery (%s)', async (generation) => {
     const customer = await newCustomer(chain, 10_000n)
     const { deliver } = shop
     shop.deliver = () => Promise.reject(new Failure('rates_unavailable', 'Too old.'))
@@ -183,14 +183,14 @@ describe.each(chains)('paywall on %s', (_name, open) => {
       },
     )
 
-    it('of somebody without money gets a fresh challenge', async () => {
+    it('of a payer without money gets a fresh challenge', async () => {
       const customer = await newCustomer(chain, 9_999n)
       const response = await customer[generation](shop.url)
       expect(response.status).toBe(402)
       expect(await response.json()).toMatchObject({ error: expect.stringContaining('balance') })
     })
 
-    it('with a signature of somebody else gets a fresh challenge', async () => {
+    it('signed by another account gets a fresh challenge', async () => {
       const forge = (payment: unknown) =>
         JSON.parse(JSON.stringify(payment).replace(/"signature":"0x..../, '"signature":"0xabcd'))
       const customer = await newCustomer(chain, 10_000n, tamperingFetch(forge))
@@ -199,13 +199,13 @@ describe.each(chains)('paywall on %s', (_name, open) => {
       expect(await response.json()).toMatchObject({ error: expect.stringContaining('signature') })
     })
 
-    it('is charged once and answered alike, however often it is sent', async () => {
+    it('is charged once and answered identically when repeated', async () => {
       const spy = spyingFetch()
       const customer = await newCustomer(chain, 20_000n, spy.fetch)
       const bought = await customer[generation](shop.url)
       expect(bought.status).toBe(200)
       const sold = await shop.sold()
-      const again = await asked(spy.payment())
+      const again = await requestShop(spy.payment())
       expect(again.status).toBe(200)
       expect(await again.json()).toEqual(await bought.json())
       const receipt = generation === 'v1' ? 'X-PAYMENT-RESPONSE' : 'PAYMENT-RESPONSE'
@@ -231,21 +231,21 @@ describe.each(chains)('paywall on %s', (_name, open) => {
         payload: { signature: '0x' },
       }),
     ],
-  ])('refuses the undecodable %s %s', async (header, value) => {
-    const response = await asked({ [header]: value })
+  ])('rejects the undecodable %s %s', async (header, value) => {
+    const response = await requestShop({ [header]: value })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'invalid_request', issues: [{ path: header }] })
   })
 
-  it('challenges a payment on a chain of another kind afresh', async () => {
+  it('challenges a payment on an unsupported kind of chain afresh', async () => {
     const payment = { x402Version: 1, scheme: 'exact', network: 'solana', payload: { transaction: 'AQ==' } }
-    const response = await asked({ 'X-PAYMENT': base64Of(payment) })
+    const response = await requestShop({ 'X-PAYMENT': base64Of(payment) })
     expect(response.status).toBe(402)
     expect(await response.json()).toMatchObject({ error: 'invalid_network' })
   })
 
-  it('refuses two payments on one request', async () => {
-    const response = await asked({ 'X-PAYMENT': 'e30=', 'PAYMENT-SIGNATURE': 'e30=' })
+  it('rejects two payments on one request', async () => {
+    const response = await requestShop({ 'X-PAYMENT': 'e30=', 'PAYMENT-SIGNATURE': 'e30=' })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'ambiguous_credentials' })
   })

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Attempts, createAttempts } from '../../src/x402/attempt.ts'
 import { type PrivateFacilitator, servePrivately } from '../../src/x402/private-facilitator.ts'
 
-let asked = 0
+let requestCount = 0
 const facilitator: FacilitatorClient = {
   verify: async () => {
-    asked += 1
+    requestCount += 1
     return { isValid: true }
   },
   settle: () => Promise.reject(new Error('secret of the inside')),
@@ -30,20 +30,20 @@ describe('the private facilitator', () => {
   const post = (route: string, headers: Record<string, string>) =>
     fetch(`${listener.url}${route}`, { method: 'POST', headers, body })
 
-  it('listens on the loopback only', () => {
+  it('listens on loopback only', () => {
     expect(listener.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
   it.each([{}, { authorization: 'Bearer ' }, { authorization: `Bearer ${'a'.repeat(43)}` }])(
-    'does nothing for whoever comes with %j',
+    'rejects requests with %j',
     async (headers) => {
       for (const route of ['/verify', '/settle', '/supported', '/'])
         expect((await post(route, headers)).status).toBe(401)
-      expect(asked).toBe(0)
+      expect(requestCount).toBe(0)
     },
   )
 
-  it('serves an attempt of this process, and says nothing of what fails', async () => {
+  it('serves an open attempt of this process, and hides failure details', async () => {
     const verified = await within(() => post('/verify', listener.headers()))
     expect(await verified.json()).toEqual({ isValid: true })
     const failed = await within(() => post('/settle', listener.headers()))
@@ -51,7 +51,7 @@ describe('the private facilitator', () => {
     expect(await failed.text()).not.toContain('secret')
   })
 
-  it('serves no attempt that is over', async () => {
+  it('rejects an attempt that has ended', async () => {
     let headers: Record<string, string> = {}
     await within(async () => {
       headers = listener.headers()

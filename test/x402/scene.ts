@@ -19,14 +19,14 @@ import { openPglite } from '../../src/storage/pglite.ts'
 import { createPaywall, type PaywallParts } from '../../src/x402/paywall.ts'
 
 export const path = '/api/x402/fx'
-/** Not where the server listens: what is said of the resource must come from the configuration. */
+/** Differs from the server's address: the resource URL must come from the configuration. */
 export const origin = 'https://gateway.test'
 export const payTo = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-/** What seals the offers of every shop here. */
+/** Seals the offers of every shop here. */
 export const dataKey = Buffer.alloc(32, 7)
 const price = { asset: 'USDC', units: 10_000n } as const
 
-/** An open shop. @property sold how much was metered: one for each settled payment. */
+/** An open shop. @property sold number of metered sales: one per settled payment. */
 export interface Shop {
   readonly url: string
   readonly sold: () => Promise<number>
@@ -114,7 +114,7 @@ export interface Customer {
   readonly v2: typeof fetch
 }
 
-/** A customer with this much USDC. @param through what their clients send requests with. */
+/** A customer with this much USDC. @param through the fetch that their clients use. */
 export async function newCustomer(
   chain: Chain,
   units: bigint,
@@ -142,7 +142,7 @@ export function tamperingFetch(change: (payment: unknown) => unknown): typeof fe
   }
 }
 
-/** A fetch that changes the challenges that pass through it, so that a client signs for something else. */
+/** A fetch that changes the challenges that pass through it, so that a client signs other terms. */
 export function misleadingFetch(change: (text: string) => string): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init)
@@ -156,7 +156,7 @@ export function misleadingFetch(change: (text: string) => string): typeof fetch 
   }
 }
 
-/** A fetch that keeps the payment that passes through it. @property payment the last one, as a header. */
+/** A fetch that records payments. @property payment the last one, as a header. */
 export function spyingFetch(): { fetch: typeof fetch; payment: () => Record<string, string> } {
   let payment: Record<string, string> = {}
   return {
@@ -172,7 +172,7 @@ export function spyingFetch(): { fetch: typeof fetch; payment: () => Record<stri
   }
 }
 
-/** USDC on Base: the clients pay only tokens that they know. */
+/** USDC on Base: the clients pay only in tokens of their built-in list. */
 export const baseUsdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 
 export const textOf = (encoded: string): string => Buffer.from(encoded, 'base64').toString('utf8')

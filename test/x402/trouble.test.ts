@@ -39,7 +39,7 @@ const shopWith = (signer: Partial<EvmSigner>) => () =>
   openShop({ ...chain, signer: { ...chain.signer, ...signer } })
 
 describe.each(generations)('a %s payment, when the chain', (generation) => {
-  it('cannot be asked, is not charged and told to come back', async () => {
+  it('is unreachable, is not charged and gets a retry time', async () => {
     const readContract = () => Promise.reject(lost('HttpRequestError', 'ECONNREFUSED'))
     const { status, body, left } = await buy(generation, shopWith({ readContract }))
     expect({ status, body }).toMatchObject({
@@ -49,14 +49,14 @@ describe.each(generations)('a %s payment, when the chain', (generation) => {
     expect(left).toBe(10_000n)
   })
 
-  it('cannot be sent to, is not charged and told to come back', async () => {
+  it('rejects connections while sending, is not charged and gets a retry time', async () => {
     const writeContract = () => Promise.reject(lost('HttpRequestError', 'ECONNREFUSED'))
     const { status, body, left } = await buy(generation, shopWith({ writeContract }))
     expect({ status, body }).toMatchObject({ status: 503, body: { code: 'facilitator_unavailable' } })
     expect(left).toBe(10_000n)
   })
 
-  it('was lost while sending, is pending and never challenged afresh', async () => {
+  it('is lost while sending, is pending and never challenged afresh', async () => {
     const writeContract: EvmSigner['writeContract'] = async (call) => {
       await chain.signer.writeContract(call)
       throw lost('TimeoutError')
@@ -85,7 +85,7 @@ describe.each(generations)('a %s payment, when the chain', (generation) => {
   })
 })
 
-describe.each(generations)('a %s payment over a facilitator elsewhere', (generation) => {
+describe.each(generations)('a %s payment over a remote facilitator', (generation) => {
   const open = (facilitatorUrl: string) => () => openShop(chain, { facilitatorUrl })
 
   async function facilitator(settle?: () => Response) {
@@ -107,19 +107,19 @@ describe.each(generations)('a %s payment over a facilitator elsewhere', (generat
     return { url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(resolve)) }
   }
 
-  it('is settled there', async () => {
+  it('is settled by the facilitator', async () => {
     const remote = await facilitator()
     expect(await buy(generation, open(remote.url))).toMatchObject({ status: 200, left: 0n })
     await remote.close()
   })
 
-  it('is not charged where nobody listens; the challenge needs nobody', async () => {
+  it('is not charged while the facilitator is down; challenges do not need it', async () => {
     const { status, body, left } = await buy(generation, open('http://127.0.0.1:1'))
     expect({ status, body }).toMatchObject({ status: 503, body: { code: 'facilitator_unavailable' } })
     expect(left).toBe(10_000n)
   })
 
-  it('is pending where settling was asked for and not answered', async () => {
+  it('is pending when the settle request gets no answer', async () => {
     const remote = await facilitator(() => new Response('bad gateway', { status: 502 }))
     const { status, body } = await buy(generation, open(remote.url))
     expect({ status, body }).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
@@ -127,12 +127,12 @@ describe.each(generations)('a %s payment over a facilitator elsewhere', (generat
   })
 
   it.each([
-    ['nobody knows why', { errorReason: 'unexpected_settle_error', transaction: '' }],
+    ['for an unknown reason', { errorReason: 'unexpected_settle_error', transaction: '' }],
     [
-      'it names a transaction that is not mined',
+      'with an unmined transaction',
       { errorReason: 'invalid_transaction_state', transaction: `0x${'ab'.repeat(32)}` },
     ],
-  ])('is pending where settling failed and %s', async (_why, failure) => {
+  ])('is pending when settling failed and %s', async (_why, failure) => {
     const remote = await facilitator(() =>
       Response.json({ success: false, network: 'base-sepolia', ...failure }),
     )
@@ -141,7 +141,7 @@ describe.each(generations)('a %s payment over a facilitator elsewhere', (generat
     await remote.close()
   })
 
-  it('is challenged afresh where settling was refused', async () => {
+  it('is challenged afresh when settling was refused', async () => {
     const refusal = {
       success: false,
       errorReason: 'insufficient_funds',

@@ -1,4 +1,4 @@
-/** Chains and a facilitator that can be held up, for what happens in between. */
+/** Chains and a facilitator that can be paused, to test the states in between. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { x402Facilitator } from '@x402/core/facilitator'
@@ -13,15 +13,15 @@ import { createSimulatedChain } from '../../src/providers/chain/simulated/simula
 import type { Chain, ContractCall, Hex } from '../../src/providers/chain.ts'
 import { listen } from './scene.ts'
 
-/** A chain whose blocks can be held back. @property sent how many payments were broadcast by us. */
+/** A chain whose blocks can be held back. @property sent number of payments that the gateway broadcast. */
 export interface World {
   readonly chain: Chain
   readonly sent: () => number
-  /** Whether a hash is known before the block: the development node's relayer tells it only then. */
+  /** False if the hash is known only with the block, as with the development node's relayer. */
   readonly isHashKnown: boolean
-  /** What is sent from now on is taken and not mined. */
+  /** Accepts transactions without mining them from now on. */
   pause(): Promise<void>
-  /** Mines what waits, and everything after it at once. */
+  /** Mines pending transactions, and later ones at once. */
   resume(): Promise<void>
 }
 
@@ -33,7 +33,6 @@ export function hasAnvil(): boolean {
   }
 }
 
-/** Counts what is broadcast. */
 function counting(chain: Chain): { chain: Chain; sent: () => number } {
   let sent = 0
   const writeContract = async (call: ContractCall) => {
@@ -44,7 +43,7 @@ function counting(chain: Chain): { chain: Chain; sent: () => number } {
   return { chain: { ...chain, signer: { ...chain.signer, writeContract } }, sent: () => sent }
 }
 
-/** A real chain, told by its own RPC to stop mining. */
+/** A real chain, whose mining is paused by its own RPC. */
 export async function anvilWorld(): Promise<World> {
   const { chain, sent } = counting(await startAnvilChain({ log: silentLog, binary: process.env.ANVIL_BIN }))
   const rpc = async (method: string, params: unknown[] = []) => {
@@ -67,7 +66,7 @@ export async function anvilWorld(): Promise<World> {
   }
 }
 
-/** The simulated chain, with a pool before it. */
+/** The simulated chain with a mempool in front. */
 export async function simulatedWorld(): Promise<World> {
   const inner = await createSimulatedChain({ clock: systemClock, log: silentLog })
   const pool = new Map<Hex, ContractCall>()
@@ -101,7 +100,7 @@ export async function simulatedWorld(): Promise<World> {
     resume: async () => {
       isPaused = false
       for (const [hash, call] of pool) {
-        // Whoever comes second finds the authorization spent, as on any chain.
+        // The second submission finds the authorization spent, as on any chain.
         await inner.signer.writeContract(call).catch(() => {})
         mined.add(hash)
         pool.delete(hash)
@@ -110,10 +109,13 @@ export async function simulatedWorld(): Promise<World> {
   }
 }
 
-/** How a facilitator behaves. `lost`: it settles, and its answer never arrives. `slow`: it settles, and answers after a long time. `silent`: it verifies, and says nothing of settling, which it does not do. */
+/**
+ * Behaviour of a facilitator. `lost`: settles, and drops its answer. `slow`: settles, and answers after a long time.
+ * `silent`: verifies, and neither settles nor answers a settle request.
+ */
 type Mood = 'up' | 'down' | 'lost' | 'slow' | 'silent'
 
-/** A facilitator elsewhere, in any mood. @property settled how often it was asked to settle. */
+/** A remote facilitator with a settable behaviour. @property settled number of settle requests. */
 export interface RemoteFacilitator {
   readonly url: string
   readonly settled: () => number

@@ -1,10 +1,10 @@
-/** How long what the authorization server gives out lives, in the words of its library. */
+/** Lifetimes of codes, tokens and grants, in the settings of the OAuth library. */
 import { errors, interactionPolicy } from 'oidc-provider'
 import { expect, it } from 'vitest'
 import { oauthConfiguration } from '../../../src/http/authorization-server/configuration.ts'
 import { tokenJwkOf } from '../../../src/identity/oauth/oauth-tokens.ts'
 
-it('gives codes a minute, access tokens ten, and no grant more than a year however often it is refreshed', async () => {
+it('gives codes a minute, access tokens ten, and no grant more than a year despite refreshes', async () => {
   const configuration = oauthConfiguration({
     origin: 'https://bursar.example',
     consentPath: '/oauth/consent',

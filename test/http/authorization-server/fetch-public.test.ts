@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fetchPublic, isPublicAddress } from '../../../src/http/authorization-server/fetch-public.ts'
 
-describe('documents that clients name', () => {
+describe('client metadata documents', () => {
   it.each([
     ['127.0.0.1', false],
     ['10.1.2.3', false],
@@ -32,11 +32,11 @@ describe('documents that clients name', () => {
     'https://[::1]/client.json',
     'https://2130706433/client.json',
     'file:///etc/passwd',
-  ])('are not asked for at %s', async (url) => {
+  ])('are not fetched from %s', async (url) => {
     await expect(fetchPublic(url)).rejects.toThrow('only https')
   })
 
-  it('are not asked for at a name that leads to a neighbour', async () => {
+  it('are not fetched from a name that resolves to a private address', async () => {
     await expect(fetchPublic('https://localhost/client.json')).rejects.toThrow('not on the public internet')
   })
 })

@@ -1,11 +1,11 @@
-/** Look-ups of strangers' names, against a name server that answers some and is silent about others. */
+/** Look-ups of untrusted host names, against a name server that answers some and ignores others. */
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createResolver } from '../../../src/http/authorization-server/resolve-client-host.ts'
 
-/** Answers A questions for names that begin with "known", and nothing else. */
+/** Answers A questions for names that begin with "known", and ignores all others. */
 function answerTo(question: Buffer): Buffer | null {
   const name = question.subarray(12).toString('latin1')
   const type = question.readUInt16BE(question.indexOf(0, 12) + 1)
@@ -16,12 +16,12 @@ function answerTo(question: Buffer): Buffer | null {
   header.writeUInt16BE(isAddress ? 1 : 0, 6)
   header.writeUInt16BE(0, 8)
   header.writeUInt16BE(0, 10)
-  const asked = question.subarray(12, question.indexOf(0, 12) + 5)
+  const questionSection = question.subarray(12, question.indexOf(0, 12) + 5)
   const record = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 93, 184, 216, 34])
-  return Buffer.concat([header, asked, ...(isAddress ? [record] : [])])
+  return Buffer.concat([header, questionSection, ...(isAddress ? [record] : [])])
 }
 
-describe('look-ups of strangers’ host names', () => {
+describe('look-ups of untrusted host names', () => {
   let socket: Socket
   let servers: string[]
   beforeAll(async () => {
@@ -36,25 +36,25 @@ describe('look-ups of strangers’ host names', () => {
   })
   afterAll(() => socket.close())
 
-  it('answer what the name server knows', async () => {
+  it('return the name server’s answer', async () => {
     expect(await createResolver({ servers })('known.example.com')).toEqual([
       { address: '93.184.216.34', family: 4 },
     ])
   })
 
-  it('end within their time, and leave our own look-ups alone meanwhile', async () => {
+  it('time out, and do not delay our own look-ups meanwhile', async () => {
     const resolve = createResolver({ servers, timeoutMs: 600, maxAtOnce: 100 })
     const startedAt = performance.now()
-    const strangers = Promise.allSettled(
+    const lookups = Promise.allSettled(
       Array.from({ length: 50 }, (_, index) => resolve(`silent-${index}.example.com`)),
     )
     await lookup('localhost')
     expect(performance.now() - startedAt).toBeLessThan(500)
-    expect((await strangers).every(({ status }) => status === 'rejected')).toBe(true)
+    expect((await lookups).every(({ status }) => status === 'rejected')).toBe(true)
     expect(performance.now() - startedAt).toBeLessThan(1_500)
   })
 
-  it('run a few at once, and the next when one of them has ended', async () => {
+  it('run a few at once, and start the next when one ends', async () => {
     const resolve = createResolver({ servers, timeoutMs: 300, maxAtOnce: 2 })
     const silent = [resolve('silent-1.example.com'), resolve('silent-2.example.com')]
     await expect(resolve('known.example.com')).rejects.toThrow('too many host names')
@@ -62,7 +62,7 @@ describe('look-ups of strangers’ host names', () => {
     expect(await resolve('known.example.com')).toHaveLength(1)
   })
 
-  it.each(['localhost', 'localhost.', 'postgres'])('refuse the single label %s', async (host) => {
+  it.each(['localhost', 'localhost.', 'postgres'])('reject the single label %s', async (host) => {
     await expect(createResolver({ servers })(host)).rejects.toThrow('not on the public internet')
   })
 })

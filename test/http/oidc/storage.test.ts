@@ -1,4 +1,7 @@
-/** What an OpenID provider keeps: found until it ends, consumed once, gone with its grant; the same on both engines. */
+/**
+ * Storage of an OpenID provider: records are found until they expire, consumed once, and deleted with their grant;
+ * equal on both engines.
+ */
 import { beforeEach, expect, it } from 'vitest'
 import { createOpenIdStorage } from '../../../src/http/oidc/storage.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -13,7 +16,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     await database().kysely.deleteFrom('openid_record').execute()
   })
 
-  it('finds what was put in, as it was, under its own model', async () => {
+  it('finds a record unchanged, under its own model', async () => {
     const payload = {
       accountId: 'a',
       iat: 1_763_640_000,
@@ -27,7 +30,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     expect(await storage('Grant').find('one')).toBeUndefined()
   })
 
-  it('forgets what has ended, and keeps what has no end', async () => {
+  it('drops expired records, and keeps those without an expiry', async () => {
     await storage('Session').upsert('short', { uid: 'u' }, 60)
     await storage('Client').upsert('long', { clientId: 'c' })
     now = later(59)
@@ -39,7 +42,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     expect(await storage('Client').find('long')).toEqual({ clientId: 'c' })
   })
 
-  it('puts the newest in place of the old, with its new end', async () => {
+  it('replaces a record and its expiry', async () => {
     await storage('Session').upsert('one', { uid: 'u', accountId: 'a' }, 60)
     await storage('Session').upsert('one', { uid: 'v', accountId: 'b' }, 120)
     now = later(90)
@@ -48,7 +51,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     expect(await storage('Session').findByUid('v')).toMatchObject({ accountId: 'b' })
   })
 
-  it('consumes once, however many try at the same moment', async () => {
+  it('consumes a record once under concurrent attempts', async () => {
     const codes = storage('AuthorizationCode')
     await codes.upsert('code', { grantId: 'g' }, 60)
     const tries = await Promise.allSettled([1, 2, 3, 4].map(() => codes.consume('code')))
@@ -59,7 +62,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     expect(await codes.find('code')).toEqual({ grantId: 'g', consumed: noon.getTime() / 1000 })
   })
 
-  it('keeps a consumed record consumed when it is put in again', async () => {
+  it('keeps a consumed record consumed when it is stored again', async () => {
     const codes = storage('AuthorizationCode')
     await codes.upsert('code', { grantId: 'g' }, 60)
     await codes.consume('code')
@@ -67,7 +70,7 @@ onBothEngines('the storage of an OpenID provider', (database) => {
     expect(await codes.find('code')).toMatchObject({ consumed: noon.getTime() / 1000 })
   })
 
-  it('drops a record alone, and all of a model that a grant gave', async () => {
+  it('deletes one record, or all of a model that belong to a grant', async () => {
     const [codes, tokens] = [storage('AuthorizationCode'), storage('AccessToken')]
     await codes.upsert('one', { grantId: 'g' }, 60)
     await tokens.upsert('one', { grantId: 'g' }, 60)

@@ -73,7 +73,7 @@ const described = (of: typeof tools = tools) => {
   return { written, parsed: document.parse(written) }
 }
 
-/** Where a tool is served. */
+/** Paths at which a tool is served, with their operation ids. */
 const served = (tool: (typeof tools)[number]) =>
   pathsOf(tool, { identityProviders: providers }).map((path) => ({
     ...path,
@@ -102,7 +102,7 @@ function resolve(root: unknown, ref: string): unknown {
 }
 
 describe('the OpenAPI document', () => {
-  it('has every tool at its route, under its name, once', () => {
+  it('lists every tool at its route, under its name, once', () => {
     const { paths } = described().parsed
     const found = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
@@ -122,7 +122,7 @@ describe('the OpenAPI document', () => {
     )
   })
 
-  it('points at nothing that is not there', () => {
+  it('has no dangling references', () => {
     const { written } = described()
     const refs = refsIn(written)
     expect(refs.length).toBeGreaterThan(10)
@@ -133,7 +133,7 @@ describe('the OpenAPI document', () => {
         expect(Object.keys(components.securitySchemes)).toContain(name)
   })
 
-  it('names for every operation what it can fail with, by status and code', () => {
+  it('lists every failure of each operation, by status and code', () => {
     const { paths } = described().parsed
     for (const [tool, { method, at }] of tools.flatMap((tool) =>
       served(tool).map((path) => [tool, path] as const),
@@ -148,7 +148,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  it('tells of a path parameter in the path, and not again in the body', () => {
+  it('describes a path parameter in the path, and not again in the body', () => {
     const rename = defineTool({
       name: 'notes.rename',
       title: 'Rename',

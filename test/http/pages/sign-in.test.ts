@@ -1,4 +1,4 @@
-/** The sign-in page as it is served: its headers, what it loads, and what each deployment shows on it. */
+/** The served sign-in page: its headers, its assets, and its variants by deployment. */
 
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ describe('the sign-in page', () => {
   const get = (path: string, init: RequestInit = {}) =>
     fetch(`http://localhost:${new URL(gateway.origin).port}${path}`, { redirect: 'manual', ...init })
 
-  it('runs and asks nothing but ours, is framed and stored by nobody, and tells nobody its address', async () => {
+  it('loads nothing from elsewhere, is never framed or stored, and leaks no referrer', async () => {
     const { headers, status } = await get('/sign-in', { headers: { 'x-request-id': 'page-1' } })
     expect(status).toBe(200)
     expect(headers.get('content-type')).toMatch(/^text\/html; charset=utf-8/i)
@@ -35,7 +35,7 @@ describe('the sign-in page', () => {
     expect(headers.get('x-request-id')).toBe('page-1')
   })
 
-  it('loads a stylesheet, a script and the WebAuthn library, all of them from us', async () => {
+  it('loads a stylesheet, a script and the WebAuthn library, all from our origin', async () => {
     const text = await (await get('/sign-in')).text()
     expect(text).toMatch(/^<!doctype html><html lang="en">/)
     const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path ?? '')
@@ -71,7 +71,7 @@ describe('the sign-in page', () => {
     expect(known.size).toBeGreaterThan(8)
   })
 
-  it('is a route like any other', async () => {
+  it('is routed like any other path', async () => {
     for (const path of ['/sign-in', '/assets/sign-in.js']) {
       const other = await get(path, { method: 'POST' })
       expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET'])
@@ -81,11 +81,11 @@ describe('the sign-in page', () => {
     expect([leaking.status, await leaking.json()]).toMatchObject([400, { code: 'credential_in_query' }])
     for (const path of ['/assets/nothing.js', '/sign-in/nobody', '/sign-in/__proto__'])
       expect((await get(path)).status).toBe(404)
-    // A path with a second meaning is no path at all.
+    // An encoded slash is rejected: decoders disagree on its meaning.
     expect((await get('/assets/..%2fapp.js')).status).toBe(400)
   })
 
-  it('knows who is signed in without being asked', async () => {
+  it('embeds the signed-in account without another request', async () => {
     const guest = await get('/api/auth/guest', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -96,7 +96,7 @@ describe('the sign-in page', () => {
     expect(await (await get('/sign-in')).text()).toContain('data-page="sign-in"')
   })
 
-  it('says why a session does not hold, and takes its cookie away', async () => {
+  it('explains why a session is invalid, and clears its cookie', async () => {
     const refused = await get('/sign-in', { headers: { cookie: 'bursar_session=nothing' } })
     const text = await refused.text()
     expect(text).toContain('Please sign in again.')
@@ -105,7 +105,7 @@ describe('the sign-in page', () => {
     expect((await get('/sign-in')).headers.get('set-cookie')).toBeNull()
   })
 
-  it('puts what is typed into no address, whether or not its script runs', async () => {
+  it('puts no form input into a URL, with or without its script', async () => {
     const text = await (await get('/sign-in')).text()
     const forms = [...text.matchAll(/<form [^>]*>/g)].map(([form]) => form)
     expect(forms.length).toBeGreaterThan(10)
@@ -164,7 +164,7 @@ describe('a deployment’s sign-in page', () => {
     metricsToken: null,
   }
 
-  it('shows the ways in that there are, and no others', async () => {
+  it('offers exactly the available sign-in methods', async () => {
     const bare = await (await pageOf({})).text()
     expect(bare).toContain('Sign in with a passkey')
     for (const absent of ['one-time code', 'Continue with', 'guest', 'outbox'])
@@ -188,7 +188,7 @@ describe('a deployment’s sign-in page', () => {
       expect(rich).toContain(present)
   })
 
-  it('speaks of no channel that there is not', async () => {
+  it('mentions no unavailable channel', async () => {
     const mail = await (await pageOf({ channels: ['email'] })).text()
     expect(mail).toContain('E-mail address')
     expect(mail).not.toMatch(/phone/i)
@@ -199,7 +199,7 @@ describe('a deployment’s sign-in page', () => {
     expect(await (await pageOf({})).text()).toContain('Recover with a passkey')
   })
 
-  it('has a page for each provider to come back to', async () => {
+  it('has a callback page for each provider', async () => {
     const response = await pageOf({ providers: ['google'] }, `${origin}/sign-in/google?code=a&state=b`)
     expect(response.headers.get('referrer-policy')).toBe('no-referrer')
     const text = await response.text()
@@ -207,7 +207,7 @@ describe('a deployment’s sign-in page', () => {
     expect(text).not.toContain('code=a')
   })
 
-  it('stays where it is behind a proxy, and at a real domain', async () => {
+  it('stays on its address behind a proxy, and at a real domain', async () => {
     const local = { webOrigins: ['http://localhost:8787', 'http://127.0.0.1:8787'] }
     const at = 'http://127.0.0.1:8787/sign-in'
     expect((await pageOf(local, at)).status).toBe(302)

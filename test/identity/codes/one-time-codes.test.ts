@@ -23,7 +23,7 @@ import {
 const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
 
 onBothEngines('a one-time code', (database) => {
-  it('signs a new mailbox in to a new account with a wallet, and from then on to the same', async () => {
+  it('signs a new mailbox in to a new account with a wallet, and later to the same', async () => {
     const { start, verify } = await codeScene(database())
     const mailbox = newMailbox()
     const first = await verify(await start(mailbox))
@@ -40,7 +40,7 @@ onBothEngines('a one-time code', (database) => {
     expect(again.account.id).toBe(first.account.id)
   })
 
-  it('knows a phone number however it is written', async () => {
+  it('recognizes a phone number in any notation', async () => {
     const { start, verify, sent } = await codeScene(database())
     const first = await verify(await start('+49 1512 3456789'))
     expect(first.account.displayName).toBe('+49•••89')
@@ -55,7 +55,7 @@ onBothEngines('a one-time code', (database) => {
     expect(methods).toEqual([{ method: 'sms' }, { method: 'sms' }])
   })
 
-  it('says what it is for and how long, never in the subject, and binds an SMS to our pages', async () => {
+  it('states its purpose and lifetime, never in the subject, and binds an SMS to our pages', async () => {
     const { start, sent } = await codeScene(database())
     const { code } = await start(newMailbox())
     await start('+4915123456780')
@@ -68,7 +68,7 @@ onBothEngines('a one-time code', (database) => {
     expect(sms?.text.length).toBeLessThanOrEqual(160)
   })
 
-  it('is gone after five wrong tries, even for who knows it', async () => {
+  it('is invalid after five wrong tries, even when it is entered correctly', async () => {
     const { start, verify } = await codeScene(database())
     const given = await start(newMailbox())
     for (let wrong = 0; wrong < 5; wrong += 1)
@@ -76,7 +76,7 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(given)).rejects.toMatchObject(refused)
   })
 
-  it('is compared five times at most, however many guess at once', async () => {
+  it('is compared at most five times under concurrent guesses', async () => {
     const { start, verify, person } = await codeScene(database())
     const mailbox = newMailbox()
     await person(mailbox)
@@ -92,7 +92,7 @@ onBothEngines('a one-time code', (database) => {
     expect(tries).toBe(5)
   })
 
-  it('lets one in where it is shown twice at once', async () => {
+  it('signs in once when it is submitted twice concurrently', async () => {
     const { start, verify } = await codeScene(database())
     const given = await start(newMailbox())
     const outcomes = await Promise.allSettled([verify(given), verify(given), verify(given)])
@@ -100,7 +100,7 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(given)).rejects.toMatchObject(refused)
   })
 
-  it('ends with the next one, also where two are asked for at once', async () => {
+  it('is replaced by the next one, also under concurrent requests', async () => {
     const { start, verify } = await codeScene(database())
     const mailbox = newMailbox()
     const old = await start(mailbox)
@@ -120,7 +120,7 @@ onBothEngines('a one-time code', (database) => {
     expect(open).toHaveLength(1)
   })
 
-  it('ends after ten minutes, to the second', async () => {
+  it('expires after ten minutes, to the second', async () => {
     const { start, verify } = await codeScene(database())
     const [one, other] = [await start(newMailbox()), await start(newMailbox())]
     expect(one.answer.expiresAt).toBe(inSeconds(600).toISOString())
@@ -128,7 +128,7 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(other, { now: inSeconds(600) })).rejects.toMatchObject(refused)
   })
 
-  it('of one challenge, kind or destination is none of another', async () => {
+  it('is bound to its challenge, kind and destination', async () => {
     const { start, verify, complete } = await codeScene(database())
     const [one, other] = [await start(newMailbox()), await start(newMailbox())]
     if (one.code === other.code) return
@@ -140,7 +140,7 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(one)).resolves.toBeDefined()
   })
 
-  it('locks no account, however many wrong codes strangers show', async () => {
+  it('never locks an account by wrong codes from unauthenticated callers', async () => {
     const { start, verify, person } = await codeScene(database())
     const mailbox = newMailbox()
     const { id } = await person(mailbox)
@@ -154,18 +154,18 @@ onBothEngines('a one-time code', (database) => {
     await expect(verify(await start(mailbox))).resolves.toMatchObject({ account: { id } })
   })
 
-  it('tells nobody who has an account: same answers, same messages, same limits', async () => {
+  it('does not reveal whether an account exists: same answers, same messages, same limits', async () => {
     const { start, verify, person, sent } = await codeScene(database(), { rateLimits: limitsOf() })
     const [known, unknown] = [newMailbox(), newMailbox()]
     await person(known)
-    const told = async (mailbox: string) => {
+    const answersFor = async (mailbox: string) => {
       const given = await start(mailbox)
       const wrong = await verify({ ...given, code: otherThan(given.code) }).catch((error: unknown) => error)
       const soon = await start(mailbox).catch((error: unknown) => error)
       const { challengeId: _, ...answer } = given.answer
       return { answer, wrong, soon }
     }
-    expect(await told(known)).toEqual(await told(unknown))
+    expect(await answersFor(known)).toEqual(await answersFor(unknown))
     const [one, other] = sent
     expect(sent).toHaveLength(2)
     expect({ ...one, destination: '', code: '', text: one?.text.slice(6) }).toEqual({
@@ -176,8 +176,8 @@ onBothEngines('a one-time code', (database) => {
     })
   })
 
-  it('asks the database the same for a wrong code, whoever it is for', async () => {
-    const asked: string[] = []
+  it('runs the same database queries for a wrong code, for any destination', async () => {
+    const statementLog: string[] = []
     const watched: Database = {
       ...database(),
       transaction: (work) =>
@@ -186,7 +186,7 @@ onBothEngines('a one-time code', (database) => {
             ...connection,
             kysely: connection.kysely.withPlugin({
               transformQuery: ({ node }) => {
-                asked.push(node.kind)
+                statementLog.push(node.kind)
                 return node
               },
               transformResult: async ({ result }) => result,
@@ -200,16 +200,16 @@ onBothEngines('a one-time code', (database) => {
     await person(known)
     const queriesFor = async (mailbox: string) => {
       const given = await start(mailbox)
-      asked.length = 0
+      statementLog.length = 0
       await expect(guess.verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
-      return [...asked]
+      return [...statementLog]
     }
     const queries = await queriesFor(known)
     expect(queries.length).toBeGreaterThan(0)
     expect(await queriesFor(unknown)).toEqual(queries)
   })
 
-  it('is stored nowhere, and neither is where it went, but for the sandbox’s outbox', async () => {
+  it('is never stored in the clear, and neither is its destination, except in the sandbox’s outbox', async () => {
     const messages = createOutboxMessages({ database: database(), newId })
     const { start, verify, recover } = await codeScene(database(), { messages })
     const [mailbox, phone] = [newMailbox(), '+4915123456781']
@@ -242,7 +242,7 @@ onBothEngines('a one-time code', (database) => {
     })
   })
 
-  it('that could not be sent is told so, and the next one is good', async () => {
+  it('reports a failed delivery, and the next code works', async () => {
     const down = await codeScene(database(), {
       messages: { channels: ['email'], send: () => Promise.reject(new Error('down')) },
     })
@@ -254,7 +254,7 @@ onBothEngines('a one-time code', (database) => {
 })
 
 onBothEngines('a destination', (database) => {
-  it('is added to who is signed in and asks for it, and signs in there', async () => {
+  it('adds its address to the signed-in account that requests it, and signs in there', async () => {
     const { start, verify } = await codeScene(database())
     const mailbox = newMailbox()
     const ada = await newPerson(database())
@@ -276,7 +276,7 @@ onBothEngines('a destination', (database) => {
     expect(account.id).not.toBe(planted.account.id)
   })
 
-  it('is added without a session by nobody, and uses no try up', async () => {
+  it('cannot be added without a session, which uses up no try', async () => {
     const { start, verify } = await codeScene(database())
     const given = await start(newMailbox())
     for (let tries = 0; tries < 6; tries += 1)
@@ -284,7 +284,7 @@ onBothEngines('a destination', (database) => {
     await expect(verify(given)).resolves.toBeDefined()
   })
 
-  it('of another account stays there, and still signs in there by the same code', async () => {
+  it('stays with another account that has it, and still signs in there by the same code', async () => {
     const { start, verify, person } = await codeScene(database())
     const mailbox = newMailbox()
     const owner = await person(mailbox)
@@ -294,7 +294,7 @@ onBothEngines('a destination', (database) => {
     expect((await verify(given)).account.id).toBe(owner.id)
   })
 
-  it('is not added to a guest', async () => {
+  it('cannot be added to a guest', async () => {
     const { start, verify } = await codeScene(database())
     const ada = await newPerson(database())
     const guest = await createAccount(
@@ -306,7 +306,7 @@ onBothEngines('a destination', (database) => {
     ).rejects.toMatchObject({ code: 'conflict', members: { hint: expect.any(String) } })
   })
 
-  it('is added only with a fresh second factor where one is enrolled', async () => {
+  it('can be added only with a fresh second factor if one is enrolled', async () => {
     const { start, verify } = await codeScene(database())
     const given = await start(newMailbox())
     const ada = await newPerson(database())
@@ -322,7 +322,7 @@ onBothEngines('a destination', (database) => {
 })
 
 onBothEngines('asking for a code', (database) => {
-  it('is refused within 60 s, with the seconds to wait, and not after', async () => {
+  it('is rejected within 60 s, with the seconds to wait, and not after', async () => {
     const { start } = await codeScene(database(), { rateLimits: limitsOf() })
     const mailbox = newMailbox()
     expect((await start(mailbox)).answer.resendAfter).toBe(60)
@@ -334,7 +334,7 @@ onBothEngines('asking for a code', (database) => {
     await expect(start(mailbox, inSeconds(60))).resolves.toBeDefined()
   })
 
-  it('is refused the sixth time in an hour, and told so beforehand', async () => {
+  it('is rejected the sixth time in an hour, and states the limit beforehand', async () => {
     const { start } = await codeScene(database(), { rateLimits: limitsOf() })
     const mailbox = newMailbox()
     const waits: number[] = []
@@ -350,7 +350,7 @@ onBothEngines('asking for a code', (database) => {
     await expect(start(mailbox, inSeconds(3600))).resolves.toBeDefined()
   })
 
-  it('is capped for each country and in all', async () => {
+  it('is capped per country and in total', async () => {
     const rateLimits = limitsOf({
       otp_country: { count: 2, seconds: 86_400 },
       otp_total: { count: 4, seconds: 86_400 },
@@ -365,7 +365,7 @@ onBothEngines('asking for a code', (database) => {
     expect(sent).toHaveLength(4)
   })
 
-  it('cannot keep a cap closed past its UTC day, however stubborn', async () => {
+  it('cannot keep a cap exhausted past its UTC day by repeated attempts', async () => {
     const rateLimits = limitsOf({
       otp_country: { count: 1, seconds: 86_400 },
       otp_total: { count: 2, seconds: 86_400 },
@@ -390,7 +390,7 @@ onBothEngines('asking for a code', (database) => {
     await expect(start(mailbox, midnight)).resolves.toBeDefined()
   })
 
-  it('sends nothing where the limits cannot be read', async () => {
+  it('sends nothing while the limits are unavailable', async () => {
     const rateLimiter = createRedisRateLimiter('redis://127.0.0.1:9')
     const { start, sent } = await codeScene(database(), { rateLimits: generous, rateLimiter })
     await expect(start(newMailbox())).rejects.toMatchObject({ code: 'provider_unavailable' })
@@ -406,7 +406,7 @@ onBothEngines('asking for a code', (database) => {
     'ada@example.com, eve@example.com',
     `${'a'.repeat(250)}@example.com`,
     '"ada eve"@example.com',
-  ])('is refused for the mailbox %j', async (destination) => {
+  ])('is rejected for the mailbox %j', async (destination) => {
     const { start, sent } = await codeScene(database())
     await expect(start(destination)).rejects.toMatchObject({
       code: 'invalid_request',
@@ -423,7 +423,7 @@ onBothEngines('asking for a code', (database) => {
     '+1234567890123456789',
     '+49 1512 3456789 ext. 5',
     '+abc',
-  ])('is refused for the phone number %j', async (destination) => {
+  ])('is rejected for the phone number %j', async (destination) => {
     const { start, sent } = await codeScene(database())
     await expect(start(destination)).rejects.toMatchObject({
       code: 'invalid_request',
@@ -432,7 +432,7 @@ onBothEngines('asking for a code', (database) => {
     expect(sent).toEqual([])
   })
 
-  it('is refused by a channel that is not offered', async () => {
+  it('is rejected for an unavailable channel', async () => {
     const { start } = await codeScene(database(), { messages: { channels: ['email'], send: async () => {} } })
     await expect(start('+4915123456789')).rejects.toMatchObject({
       code: 'invalid_request',
@@ -442,7 +442,7 @@ onBothEngines('asking for a code', (database) => {
 })
 
 describe('a destination’s hash', () => {
-  it('belongs to the deployment’s key and the channel', async () => {
+  it('depends on the deployment’s key and the channel', async () => {
     const mail = { channel: 'email', destination: 'Ada@Example.com ' } as const
     const [one, same, other] = await Promise.all([
       destinationOf({ dataKey: Buffer.from('one') }, mail),

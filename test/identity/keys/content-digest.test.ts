@@ -15,12 +15,12 @@ const withoutLineFeed = {
 }
 
 describe('Content-Digest', () => {
-  it('is made as the RFCs publish it', () => {
+  it('equals the RFCs’ examples', () => {
     expect(contentDigest(published.body)).toBe(published.sha256)
     expect(contentDigest(withoutLineFeed.body)).toBe(withoutLineFeed.sha256)
   })
 
-  it('fits the bytes that it was published for, and no others', () => {
+  it('verifies the example’s bytes, and no others', () => {
     expect(fitsDigest(published.sha256, published.body)).toBe(true)
     expect(fitsDigest(published.sha256, withoutLineFeed.body)).toBe(false)
     for (const header of [withoutLineFeed.sha256, withoutLineFeed.sha512]) {
@@ -29,7 +29,7 @@ describe('Content-Digest', () => {
     }
   })
 
-  it('fits where every digest that we know fits', () => {
+  it('verifies if every supported digest does', () => {
     const { body, sha256, sha512 } = withoutLineFeed
     expect(fitsDigest(`${sha256}, ${sha512}`, body)).toBe(true)
     expect(fitsDigest(`${sha256}, unixsum=:AAA=:`, body)).toBe(true)
@@ -37,12 +37,12 @@ describe('Content-Digest', () => {
     expect(fitsDigest(`${published.sha256}, ${sha512}`, body)).toBe(false)
   })
 
-  it('of a name that comes twice is the last one', () => {
+  it('uses the last of two values with one name', () => {
     const { body, sha256 } = withoutLineFeed
     expect(fitsDigest(`${sha256}, ${published.sha256}`, body)).toBe(false)
   })
 
-  it('of nothing is that of no bytes', () => {
+  it('of an empty body is that of no bytes', () => {
     expect(contentDigest(new Uint8Array())).toBe('sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:')
   })
 
@@ -58,11 +58,11 @@ describe('Content-Digest', () => {
     'SHA-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:',
     'sha-256=X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=',
     '\u0000',
-  ])('fits nothing as %j', (header) => {
+  ])('does not verify as %j', (header) => {
     expect(fitsDigest(header, withoutLineFeed.body)).toBe(false)
   })
 
-  it('fits a view of a larger buffer by its own bytes alone', () => {
+  it('covers only its own part of a larger buffer', () => {
     const large = Buffer.from('xx{"hello": "world"}xx')
     expect(contentDigest(large.subarray(2, -2))).toBe(withoutLineFeed.sha256)
     expect(fitsDigest(withoutLineFeed.sha256, large.subarray(2, -2))).toBe(true)

@@ -9,7 +9,7 @@ const { privateKey } = generateKeyPairSync('ed25519')
 const publicKey = privateKey.export({ format: 'jwk' }).x ?? ''
 const signed = (text: string) => sign(null, Buffer.from(text), privateKey).toString('base64url')
 
-it('takes a proof over the account’s own challenge until it expires', () => {
+it('accepts a proof over the account’s own challenge until it expires', () => {
   const { challenge, expiresAt } = keyChallenge(secret, 'acct_1', at)
   const proof = signed(challenge)
   for (const minutes of [0, 4, 9])
@@ -17,7 +17,7 @@ it('takes a proof over the account’s own challenge until it expires', () => {
   expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof, at: expiresAt })).toBe(false)
 })
 
-it('refuses another account’s challenge, another key and anything else that is signed', () => {
+it('rejects another account’s challenge, another key and any other signed text', () => {
   const { challenge } = keyChallenge(secret, 'acct_1', at)
   const other = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }).x ?? ''
   expect(provesKey(secret, { accountId: 'acct_2', publicKey, proof: signed(challenge), at })).toBe(false)

@@ -39,12 +39,12 @@ const rawOf = (
   fields: Object.entries(headers).map(([name, value]) => ({ name, value })),
 })
 
-describe('a request that we sign', () => {
+describe('a request signed by our client', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
 
-  /** What an independent verifier says of it. */
-  const holds = (method: string, target: string, headers: Record<string, string>) =>
+  /** Verdict of an independent verifier. */
+  const verifies = (method: string, target: string, headers: Record<string, string>) =>
     httpbis.verifyMessage(
       {
         keyLookup: async ({ keyid }) =>
@@ -63,9 +63,9 @@ describe('a request that we sign', () => {
       { keyId, privateKey },
       { origin, method: 'GET', target, body: null, at },
     )
-    expect(await holds('GET', target, headers)).toBe(true)
-    expect(await holds('POST', target, headers)).toBe(false)
-    expect(await holds('GET', `${target}x`, headers)).toBe(false)
+    expect(await verifies('GET', target, headers)).toBe(true)
+    expect(await verifies('POST', target, headers)).toBe(false)
+    expect(await verifies('GET', `${target}x`, headers)).toBe(false)
   })
 
   it.each(targets)('is verified with its body and idempotency key: POST %s', async (target) => {
@@ -76,10 +76,10 @@ describe('a request that we sign', () => {
     )
     expect(headers['content-digest']).toBe(contentDigest(body))
     expect(headers['signature-input']).toMatch(/"content-digest" "idempotency-key"\)/)
-    expect(await holds('POST', target, headers)).toBe(true)
-    expect(await holds('POST', target, { ...headers, 'idempotency-key': 'invoice-18' })).toBe(false)
+    expect(await verifies('POST', target, headers)).toBe(true)
+    expect(await verifies('POST', target, { ...headers, 'idempotency-key': 'invoice-18' })).toBe(false)
     expect(
-      await holds('POST', target, { ...headers, 'content-digest': contentDigest(Buffer.from('x')) }),
+      await verifies('POST', target, { ...headers, 'content-digest': contentDigest(Buffer.from('x')) }),
     ).toBe(false)
   })
 })
@@ -108,7 +108,7 @@ onBothEngines('a signed request', (database) => {
     agent = await newAgent()
     await register(agent.jwk.x)
   })
-  const ask = (raw: RawRequest, now = noon) =>
+  const authenticate = (raw: RawRequest, now = noon) =>
     authenticateSignature({ database: database(), origin }, raw, now)
   const sign = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     agent.sign({
@@ -121,19 +121,19 @@ onBothEngines('a signed request', (database) => {
   const signPost = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     sign({ method: 'POST', body: body.toString(), ...request }, parameters)
 
-  it.each(targets)('by an independent library is taken: GET and POST %s', async (target) => {
+  it.each(targets)('by an independent library is accepted: GET and POST %s', async (target) => {
     const url = `${origin}${target}`
-    expect(await ask(rawOf(await sign({ url }), { target }))).toMatchObject({
+    expect(await authenticate(rawOf(await sign({ url }), { target }))).toMatchObject({
       kind: 'key',
       account: { id: person.account.id },
       key: { thumbprint: agent.keyId, kind: 'agent' },
     })
     expect(
-      await ask(rawOf(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
+      await authenticate(rawOf(await signPost({ url, idempotencyKey: 'a b' }), { ...post, target })),
     ).toMatchObject({ kind: 'key' })
   })
 
-  it.each(targets)('by ourselves is taken: %s', async (target) => {
+  it.each(targets)('by our client is accepted: %s', async (target) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const keyId = thumbprintOf(privateKey.export({ format: 'jwk' }).x ?? '')
     await register(privateKey.export({ format: 'jwk' }).x ?? '')
@@ -141,17 +141,17 @@ onBothEngines('a signed request', (database) => {
       { keyId, privateKey },
       { origin, method: 'PUT', target, body, at: noon },
     )
-    expect(await ask(rawOf(headers, { method: 'PUT', target, body }))).toMatchObject({
+    expect(await authenticate(rawOf(headers, { method: 'PUT', target, body }))).toMatchObject({
       key: { thumbprint: keyId },
     })
   })
 
-  it('is taken without alg, and with whatever else it covers', async () => {
+  it('is accepted without alg, and with additional covered components', async () => {
     const headers = { ...(await signPost()), 'user-agent': 'curl/8' }
-    expect(await ask(rawOf(headers, post))).toMatchObject({ kind: 'key' })
+    expect(await authenticate(rawOf(headers, post))).toMatchObject({ kind: 'key' })
   })
 
-  it('is not moved to another target, however alike', async () => {
+  it('is not valid for another target, however similar', async () => {
     for (const [signed, sent] of [
       ['/api/wallets?a=b', '/api/wallets?a=c'],
       ['/api/wallets?a=b', '/api/wallets'],
@@ -166,50 +166,52 @@ onBothEngines('a signed request', (database) => {
       ['/api/wallets', '/api/wallets#x'],
     ] as const)
       await expect(
-        sign({ url: `${origin}${signed}` }).then((headers) => ask(rawOf(headers, { target: sent }))),
+        sign({ url: `${origin}${signed}` }).then((headers) => authenticate(rawOf(headers, { target: sent }))),
         `${signed} → ${sent}`,
       ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('holds for the configured origin alone', async () => {
+  it('is valid for the configured origin only', async () => {
     for (const elsewhere of [
       'https://evil.example',
       'https://bursar.example:8443',
       'https://bursar.example.evil.example',
     ])
-      await expect(ask(rawOf(await sign({ url: `${elsewhere}/api/wallets` })))).rejects.toMatchObject({
+      await expect(
+        authenticate(rawOf(await sign({ url: `${elsewhere}/api/wallets` }))),
+      ).rejects.toMatchObject({
         code: 'signature_invalid',
       })
     const spoofed = { ...(await sign({ url: 'https://evil.example/api/wallets' })), host: 'evil.example' }
-    await expect(ask(rawOf(spoofed))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(rawOf(spoofed))).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
   it.each(['@method', '@authority', '@path', '@query', 'content-digest', 'idempotency-key'])(
-    'is refused where it does not cover %s',
+    'is rejected without coverage of %s',
     async (name) => {
       const headers = await signPost({ idempotencyKey: 'once', uncovered: [name] })
-      await expect(ask(rawOf(headers, post))).rejects.toMatchObject({ code: 'signature_invalid' })
+      await expect(authenticate(rawOf(headers, post))).rejects.toMatchObject({ code: 'signature_invalid' })
     },
   )
 
-  it('is refused with a body or an idempotency key that came later', async () => {
-    await expect(ask(rawOf(await sign({ method: 'POST' }), post))).rejects.toMatchObject({
+  it('is rejected with a body or an idempotency key added later', async () => {
+    await expect(authenticate(rawOf(await sign({ method: 'POST' }), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
     const later = { ...(await signPost()), 'idempotency-key': 'another' }
-    await expect(ask(rawOf(later, post))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(rawOf(later, post))).rejects.toMatchObject({ code: 'signature_invalid' })
     const digested = { ...(await sign()), 'content-digest': contentDigest(new Uint8Array()) }
-    await expect(ask(rawOf(digested))).rejects.toMatchObject({ code: 'signature_invalid' })
+    await expect(authenticate(rawOf(digested))).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('is refused with another body than its digest’s', async () => {
+  it('is rejected with a body that does not match its digest', async () => {
     await expect(
-      ask(rawOf(await signPost(), { ...post, body: Buffer.from('{"amount":"9"}') })),
+      authenticate(rawOf(await signPost(), { ...post, body: Buffer.from('{"amount":"9"}') })),
     ).rejects.toMatchObject({
       code: 'digest_mismatch',
     })
     await expect(
-      ask(rawOf({ ...(await signPost()), 'content-digest': 'sha-256=:AAAA:' }, post)),
+      authenticate(rawOf({ ...(await signPost()), 'content-digest': 'sha-256=:AAAA:' }, post)),
     ).rejects.toMatchObject({
       code: 'digest_mismatch',
     })
@@ -220,19 +222,19 @@ onBothEngines('a signed request', (database) => {
     ['a nonce of 15 bytes', { nonce: 'x'.repeat(15) }],
     ['a nonce of 257 bytes', { nonce: 'x'.repeat(257) }],
     ['a life of 301 s', { expires: inSeconds(301) }],
-    ['a life of no time', { expires: noon }],
+    ['a lifetime of zero', { expires: noon }],
     ['an end before its beginning', { expires: inSeconds(-1) }],
     ['another algorithm', { alg: 'hmac-sha256' }],
-    ['an algorithm that is none', { alg: 'none' }],
-  ])('is refused with %s', async (_name, parameters) => {
-    await expect(ask(rawOf(await signPost({}, parameters), post))).rejects.toMatchObject({
+    ['an unknown algorithm', { alg: 'none' }],
+  ])('is rejected with %s', async (_name, parameters) => {
+    await expect(authenticate(rawOf(await signPost({}, parameters), post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
   })
 
-  it('holds to the second, with 30 s of skew either way', async () => {
+  it('expires to the second, with 30 s of skew either way', async () => {
     const at = async (created: number, expires: number) =>
-      ask(rawOf(await sign({}, { created: inSeconds(created), expires: inSeconds(expires) })))
+      authenticate(rawOf(await sign({}, { created: inSeconds(created), expires: inSeconds(expires) })))
     await expect(at(30, 60)).resolves.toMatchObject({ kind: 'key' })
     await expect(at(31, 60)).rejects.toMatchObject({ code: 'signature_expired' })
     await expect(at(-100, -30)).resolves.toMatchObject({ kind: 'key' })
@@ -240,10 +242,10 @@ onBothEngines('a signed request', (database) => {
     await expect(at(-270, 30)).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is refused where it was changed', async () => {
+  it('is rejected after any change', async () => {
     const headers = await signPost()
     const changed = (name: string, change: (value: string) => string) =>
-      ask(rawOf({ ...headers, [name]: change(headers[name] ?? '') }, post))
+      authenticate(rawOf({ ...headers, [name]: change(headers[name] ?? '') }, post))
     const tampered: [name: string, change: (value: string) => string][] = [
       [
         'signature',
@@ -271,86 +273,96 @@ onBothEngines('a signed request', (database) => {
       await expect(changed(name, change), `${name}: ${change('x')}`).rejects.toMatchObject({
         code: 'signature_invalid',
       })
-    await expect(ask(rawOf(headers, post))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(rawOf(headers, post))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is refused with half of its headers, or with two signatures', async () => {
+  it('is rejected with half of its headers, or with two signatures', async () => {
     const { signature = '', 'signature-input': input = '', ...rest } = await signPost()
-    await expect(ask(rawOf({ ...rest, signature }, post))).rejects.toMatchObject({
+    await expect(authenticate(rawOf({ ...rest, signature }, post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
-    await expect(ask(rawOf({ ...rest, 'signature-input': input }, post))).rejects.toMatchObject({
+    await expect(authenticate(rawOf({ ...rest, 'signature-input': input }, post))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
     const two = (text: string) => `${text}, ${text.replace(/^\w+/, 'second')}`
     await expect(
-      ask(rawOf({ ...rest, signature: two(signature), 'signature-input': two(input) }, post)),
+      authenticate(rawOf({ ...rest, signature: two(signature), 'signature-input': two(input) }, post)),
     ).rejects.toMatchObject({ code: 'signature_invalid' })
   })
 
-  it('is refused of an unknown key, before and after it was revoked', async () => {
-    const stranger = await newAgent()
-    const headers = await stranger.sign({
+  it('is rejected for an unknown key, before and after it was revoked', async () => {
+    const unknownAgent = await newAgent()
+    const headers = await unknownAgent.sign({
       method: 'GET',
       url: `${origin}/api/wallets`,
       parameters: { created: noon, expires: inSeconds(60) },
     })
-    await expect(ask(rawOf(headers))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(rawOf(headers))).rejects.toMatchObject({ code: 'unknown_key' })
     await database()
       .kysely.updateTable('access_key')
       .set({ status: 'revoked' })
       .where('thumbprint', '=', agent.keyId)
       .execute()
-    await expect(ask(rawOf(await sign()))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(rawOf(await sign()))).rejects.toMatchObject({ code: 'unknown_key' })
   })
 
-  it('is refused of a key that has expired, from that very moment', async () => {
+  it('is rejected for a key from the moment of its expiry', async () => {
     agent = await newAgent()
     await register(agent.jwk.x, inSeconds(1))
-    await expect(ask(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
-    await expect(ask(rawOf(await sign()), inSeconds(1))).rejects.toMatchObject({ code: 'unknown_key' })
+    await expect(authenticate(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(rawOf(await sign()), inSeconds(1))).rejects.toMatchObject({
+      code: 'unknown_key',
+    })
   })
 
-  it('is refused of a locked owner’s key', async () => {
+  it('is rejected for a locked owner’s key', async () => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')
-    await expect(ask(rawOf(await sign()))).rejects.toMatchObject({ code: 'account_locked' })
+    await expect(authenticate(rawOf(await sign()))).rejects.toMatchObject({ code: 'account_locked' })
     await lock('active')
-    await expect(ask(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(rawOf(await sign()))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('is taken once, however many come at once', async () => {
+  it('is accepted once under concurrent submissions', async () => {
     const headers = await signPost()
-    const asked = await Promise.allSettled(Array.from({ length: 10 }, () => ask(rawOf(headers, post))))
-    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    for (const outcome of asked.filter(({ status }) => status === 'rejected'))
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 10 }, () => authenticate(rawOf(headers, post))),
+    )
+    expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const outcome of attempts.filter(({ status }) => status === 'rejected'))
       expect(outcome).toMatchObject({ reason: { code: 'signature_replayed' } })
   })
 
-  it('spends no nonce where it was refused', async () => {
+  it('spends no nonce when it is rejected', async () => {
     const nonce = 'a nonce of sixteen'
-    await expect(ask(rawOf(await sign({}, { nonce, tag: 'other' })))).rejects.toMatchObject({
+    await expect(authenticate(rawOf(await sign({}, { nonce, tag: 'other' })))).rejects.toMatchObject({
       code: 'signature_invalid',
     })
-    await expect(ask(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
-    await expect(ask(rawOf(await sign({}, { nonce })))).rejects.toMatchObject({ code: 'signature_replayed' })
+    await expect(authenticate(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(rawOf(await sign({}, { nonce })))).rejects.toMatchObject({
+      code: 'signature_replayed',
+    })
   })
 
-  it('shares its nonce with no other key', async () => {
+  it('has a nonce of its own key: another key may use the same one', async () => {
     const nonce = 'a nonce that two keys use'
-    await ask(rawOf(await sign({}, { nonce })))
+    await authenticate(rawOf(await sign({}, { nonce })))
     agent = await newAgent()
     await register(agent.jwk.x)
-    await expect(ask(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
+    await expect(authenticate(rawOf(await sign({}, { nonce })))).resolves.toMatchObject({ kind: 'key' })
   })
 
-  it('has a nonce that is remembered as long as it could be used again', async () => {
+  it('has its nonce stored for as long as it could be replayed', async () => {
     const headers = await sign({}, { expires: inSeconds(60) })
-    await ask(rawOf(headers))
+    await authenticate(rawOf(headers))
     await sweepNonces(database(), inSeconds(90))
-    await expect(ask(rawOf(headers), inSeconds(90))).rejects.toMatchObject({ code: 'signature_replayed' })
+    await expect(authenticate(rawOf(headers), inSeconds(90))).rejects.toMatchObject({
+      code: 'signature_replayed',
+    })
     expect(await sweepNonces(database(), inSeconds(661))).toBeGreaterThan(0n)
-    await expect(ask(rawOf(headers), inSeconds(92))).rejects.toMatchObject({ code: 'signature_expired' })
+    await expect(authenticate(rawOf(headers), inSeconds(92))).rejects.toMatchObject({
+      code: 'signature_expired',
+    })
   })
 })

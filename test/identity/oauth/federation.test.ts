@@ -1,4 +1,4 @@
-/** Signing in with identity providers: who is joined to which account, and what a state is good for. On both engines. */
+/** Sign-in with identity providers: account matching, and the lifetime of a state. On both engines. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
@@ -21,7 +21,7 @@ const session = z.strictObject({
   expiresAt: z.string(),
 })
 
-/** A provider in memory, which takes any code and says who `says` is. */
+/** An in-memory provider that accepts any code and returns the identity in `says`. */
 function scriptedProvider(issuer: string) {
   const seen: { secrets: SignInSecrets; redirectUri: string }[] = []
   const script: { says: Omit<ProvidedIdentity, 'issuer'> | Failure } = {
@@ -74,25 +74,25 @@ onBothEngines('federation', (database) => {
   const refusal = (code: string) => ({ name: 'Failure', code })
 
   describe('a sign-in', () => {
-    it('sends the person to the provider and back to the provider’s own page', async () => {
+    it('redirects to the provider, which redirects to its callback page', async () => {
       const { authorizationUrl, state } = await begin()
       expect(authorizationUrl).toBe(`https://google.example/auth?state=${state}`)
       await finish(state)
-      const [asked, answered] = google.seen
-      expect(answered).toEqual(asked)
-      expect(asked?.redirectUri).toBe(`${origin}/sign-in/google`)
-      const { secrets } = asked ?? {}
+      const [sent, answered] = google.seen
+      expect(answered).toEqual(sent)
+      expect(sent?.redirectUri).toBe(`${origin}/sign-in/google`)
+      const { secrets } = sent ?? {}
       for (const secret of Object.values(secrets ?? {})) expect(secret).toMatch(/^[\w-]{43}$/)
       expect(new Set(Object.values(secrets ?? {})).size).toBe(3)
     })
 
-    it('keeps no state that could be used by whoever reads it', async () => {
+    it('stores no state in a form that a reader could use', async () => {
       const { state } = await begin()
       const rows = await database().kysely.selectFrom('challenge').selectAll().execute()
       expect(JSON.stringify(rows)).not.toContain(state)
     })
 
-    it('opens nothing where the provider is out of order', async () => {
+    it('opens no session while the provider is unavailable', async () => {
       const before = await database().kysely.selectFrom('challenge').select('id').execute()
       const broken = {
         ...services,
@@ -115,7 +115,7 @@ onBothEngines('federation', (database) => {
       )
     })
 
-    it('gives a new person an account and a wallet, under the provider’s name for them', async () => {
+    it('gives a new person an account and a wallet, with the provider’s name for them', async () => {
       const { account } = await signIn()
       expect(account.displayName).toBe('Ada')
       const wallet = await database()
@@ -132,14 +132,14 @@ onBothEngines('federation', (database) => {
       expect(row?.method).toBe('identity_provider')
     })
 
-    it('calls a person without a name a person', async () => {
+    it('uses the name Person for a person without one', async () => {
       google.script.says = { subject: 'nameless', displayName: null }
       expect((await signIn()).account.displayName).toBe('Person')
     })
   })
 
   describe('an account', () => {
-    it('is found by issuer and subject, whatever the person is called by now', async () => {
+    it('is found by issuer and subject, despite a changed name', async () => {
       const first = await signIn()
       google.script.says = { subject: 'ada', displayName: 'Countess Lovelace' }
       const second = await signIn()
@@ -147,21 +147,21 @@ onBothEngines('federation', (database) => {
       expect(second.sessionToken).not.toBe(first.sessionToken)
     })
 
-    it('is another one for another subject, and for the same subject of another issuer', async () => {
+    it('differs by subject, and by issuer for the same subject', async () => {
       const ids = [(await signIn()).account.id, (await signIn('apple')).account.id]
       google.script.says = { subject: 'bob', displayName: 'Ada' }
       ids.push((await signIn()).account.id)
       expect(new Set(ids).size).toBe(3)
     })
 
-    it('is one, however many first sign-ins come at once', async () => {
+    it('is one under concurrent first sign-ins', async () => {
       const states = await Promise.all(Array.from({ length: 6 }, () => begin()))
       const sessions = await Promise.all(states.map(({ state }) => finish(state)))
       expect(new Set(sessions.map(({ account }) => account.id)).size).toBe(1)
       expect(await accounts()).toBe(1)
     })
 
-    it('that is locked stays locked', async () => {
+    it('stays locked', async () => {
       const { account } = await signIn()
       await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
       await expect(signIn()).rejects.toMatchObject(refusal('account_locked'))
@@ -171,19 +171,19 @@ onBothEngines('federation', (database) => {
   describe('a state', () => {
     const refused = refusal('unauthenticated')
 
-    it('is good once', async () => {
+    it('is valid once', async () => {
       const { state } = await begin()
       await finish(state)
       await expect(finish(state)).rejects.toMatchObject(refused)
     })
 
-    it('is good once, even at the same moment', async () => {
+    it('is valid once under concurrent use', async () => {
       const { state } = await begin()
       const tries = await Promise.allSettled([1, 2, 3].map(() => finish(state)))
       expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     })
 
-    it('is spent by an answer that the provider refuses', async () => {
+    it('is spent by an answer that the provider rejects', async () => {
       const { state } = await begin()
       google.script.says = new Failure('unauthenticated', 'No.')
       await expect(finish(state)).rejects.toMatchObject(refused)
@@ -192,7 +192,7 @@ onBothEngines('federation', (database) => {
       expect(await accounts()).toBe(0)
     })
 
-    it('is no good at another provider, and then at none', async () => {
+    it('is invalid at another provider, and spent by the attempt', async () => {
       const { state } = await begin('google')
       await expect(finish(state, 'apple')).rejects.toMatchObject(refused)
       await expect(finish(state, 'google')).rejects.toMatchObject(refused)
@@ -200,7 +200,7 @@ onBothEngines('federation', (database) => {
       expect(apple.seen).toHaveLength(0)
     })
 
-    it('ends after ten minutes', async () => {
+    it('expires after ten minutes', async () => {
       const [early, late] = [await begin(), await begin()]
       now = new Date(noon.getTime() + 10 * 60_000 - 1)
       await finish(early.state)
@@ -208,17 +208,17 @@ onBothEngines('federation', (database) => {
       await expect(finish(late.state)).rejects.toMatchObject(refused)
     })
 
-    it('cannot be made up', async () => {
+    it('cannot be invented', async () => {
       await expect(finish('made-up')).rejects.toMatchObject(refused)
     })
   })
 
-  it('knows no other provider', async () => {
+  it('rejects an unknown provider', async () => {
     await expect(call({ provider: 'nosuch' })).rejects.toMatchObject(refusal('not_found'))
   })
 
   it.each([{ code: 'x' }, { state: 'x' }, { iss: 'https://x.example' }, { code: 'x', iss: 'x' }])(
-    'refuses half an answer: %o',
+    'rejects an incomplete answer: %o',
     async (half) => {
       await expect(call({ provider: 'google', ...half })).rejects.toMatchObject(refusal('invalid_request'))
     },

@@ -1,4 +1,4 @@
-/** Access tokens: what is taken at `/mcp`, and what only looks like it. */
+/** Access tokens: accepted at `/mcp`, and rejected look-alikes. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { beforeEach, expect, it } from 'vitest'
@@ -37,7 +37,7 @@ onBothEngines('an access token', (database) => {
     })
   })
 
-  /** A token as the authorization server signs it, but for what is changed. */
+  /** A token signed as the authorization server does, with overridden members. */
   const signed = ({
     claims = {},
     header = {},
@@ -59,15 +59,15 @@ onBothEngines('an access token', (database) => {
     })
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', ...header })
       .sign(key)
-  const ask = (token: string, at = noon) =>
+  const authenticate = (token: string, at = noon) =>
     authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
   const refused = (token: string, at = noon) =>
-    expect(ask(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
 
-  it('acts for its grant, with the scopes that both have, until it ends', async () => {
+  it('acts for its grant, with the intersection of their scopes, until it expires', async () => {
     const token = await signed({})
     for (const at of [noon, minutesLater(9)])
-      expect(await ask(token, at)).toMatchObject({
+      expect(await authenticate(token, at)).toMatchObject({
         kind: 'key',
         account: { id: accountId },
         key: { id: keyId, scopes: ['wallets:read'] },
@@ -75,14 +75,14 @@ onBothEngines('an access token', (database) => {
     await refused(token, minutesLater(10))
   })
 
-  it('is refused where somebody else signed it, whatever keys it brings along or names', async () => {
+  it('is rejected with another signer, whatever keys it embeds or names', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const jwk = publicKey.export({ format: 'jwk' })
     for (const header of [{}, { jwk }, { jku: 'https://evil.example/jwks' }, { kid: 'evil' }])
       await refused(await signed({ key: privateKey, header }))
   })
 
-  it('is refused with alg none, and with our public key taken for a secret', async () => {
+  it('is rejected with alg none, and with our public key as an HMAC secret', async () => {
     const [, body = '', signature = ''] = (await signed({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
     for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await refused(token)
@@ -95,23 +95,23 @@ onBothEngines('an access token', (database) => {
     ['another resource', { aud: `${origin}/api` }],
     ['no resource', { aud: undefined }],
     ['another issuer', { iss: 'https://evil.example/oauth' }],
-    ['no end', { exp: undefined }],
+    ['no expiry', { exp: undefined }],
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
     ['no client', { client_id: undefined }],
-  ])('is refused with %s', async (_name, claims) => {
+  ])('is rejected with %s', async (_name, claims) => {
     await refused(await signed({ claims }))
   })
 
   it.each(['JWT', 'id_token+jwt', 'bursar-session+jwt', undefined])(
-    'is refused with the type %s',
+    'is rejected with the type %s',
     async (typ) => {
       await refused(await signed({ header: { typ } }))
     },
   )
 
-  it('is refused where it names another account than its grant’s', async () => {
+  it('is rejected if it names another account than its grant’s', async () => {
     const other = await newPerson(database())
-    await expect(ask(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
+    await expect(authenticate(await signed({ claims: { sub: other.account.id } }))).rejects.toMatchObject({
       code: 'unknown_key',
     })
   })

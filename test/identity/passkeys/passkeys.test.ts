@@ -32,7 +32,7 @@ onBothEngines('signing in with a passkey', (database) => {
     ;({ device, call, begin, register, login, asPerson, passkeysOf } = passkeyScene(services))
   })
 
-  it('needs no name: the passkey says whose it is', async () => {
+  it('needs no name: the passkey identifies its account', async () => {
     const { account } = await register()
     const { publicKey } = await begin('login')
     expect(publicKey).toMatchObject({ rpId: 'bursar.example', userVerification: 'required' })
@@ -43,7 +43,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect(passkeys).toMatchObject([{ lastUsedAt: noon.toISOString() }])
   })
 
-  it('takes the challenge’s id, and no other’s', async () => {
+  it('accepts only the challenge’s own id', async () => {
     await register()
     const [mine, other] = [await begin('login'), await begin('login')]
     const credential = device.get(mine.publicKey)
@@ -53,12 +53,12 @@ onBothEngines('signing in with a passkey', (database) => {
     expect((await login()).account.displayName).toBe('Grace')
   })
 
-  it('answers every failure alike', async () => {
+  it('returns one failure for every kind of error', async () => {
     await register()
     const refusals: unknown[] = []
     const attempt = async (credential: Credential, now = noon, through = services) => {
       const refused = await refusalOf(call({ action: 'login', credential }, stranger, now, through))
-      // Whatever was wrong, the challenge is spent.
+      // Every failure spends the challenge.
       await expect(call({ action: 'login', credential }, stranger, noon, services)).rejects.toMatchObject(
         notAccepted,
       )
@@ -93,7 +93,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect(refusals[0]).toMatchObject({ status: 401, code: 'unauthenticated', hint: expect.any(String) })
   })
 
-  it('refuses a passkey of our domain that another relying party made', async () => {
+  it('rejects a passkey of our domain that another relying party created', async () => {
     const app = 'https://app.bursar.example'
     const { settings } = services
     const through = { ...services, settings: { ...settings, webOrigins: [app] } }
@@ -105,7 +105,7 @@ onBothEngines('signing in with a passkey', (database) => {
     )
   })
 
-  it('refuses a counter that goes back: there is a copy of the passkey', async () => {
+  it('rejects a counter that goes back, which indicates a copy of the passkey', async () => {
     await register()
     const [first, second] = [await begin('login'), await begin('login')]
     const older = device.get(first.publicKey)
@@ -114,11 +114,11 @@ onBothEngines('signing in with a passkey', (database) => {
     await expect(call({ action: 'login', credential: older })).rejects.toMatchObject(notAccepted)
   })
 
-  it('lets one of two uses of the same counter in, however close they are', async () => {
+  it('accepts one of two concurrent uses of the same counter', async () => {
     const { account } = await register()
-    const thief = device.clone()
+    const clonedDevice = device.clone()
     const [mine, theirs] = [await begin('login'), await begin('login')]
-    const credentials = [device.get(mine.publicKey), thief.get(theirs.publicKey)]
+    const credentials = [device.get(mine.publicKey), clonedDevice.get(theirs.publicKey)]
     const attempts = await Promise.allSettled(
       credentials.map((credential) => call({ action: 'login', credential })),
     )
@@ -131,7 +131,7 @@ onBothEngines('signing in with a passkey', (database) => {
     expect(counter).toBe(1n)
   })
 
-  it('tells of a lock only after the passkey held, and spends the challenge', async () => {
+  it('reveals a lock only after the passkey verified, and spends the challenge', async () => {
     const { account } = await register()
     await lockAccount(database(), { accountId: account.id, reason: 'person', at: noon })
     const { publicKey } = await begin('login')
@@ -147,7 +147,7 @@ onBothEngines('signing in with a passkey', (database) => {
     await expect(call({ action: 'login', credential: counted })).rejects.toMatchObject(notAccepted)
   })
 
-  it('is open to recovery, which asks only whose passkey it is', async () => {
+  it('can be used for recovery, which only identifies its account', async () => {
     const { account } = await register()
     const { publicKey } = await loginOptions({ ...services, newId }, noon)
     const credential = authenticationResponse.parse(device.get(publicKey))
@@ -157,7 +157,7 @@ onBothEngines('signing in with a passkey', (database) => {
     await expect(assertPasskey(services, { credential, now: noon })).rejects.toMatchObject(notAccepted)
   })
 
-  it('refuses what has not the shape of a credential', async () => {
+  it('rejects malformed credentials', async () => {
     const { publicKey } = await begin('register')
     const made = device.create(publicKey)
     const clientData = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')

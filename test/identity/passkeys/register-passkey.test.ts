@@ -31,7 +31,7 @@ onBothEngines('registering a passkey', (database) => {
     ;({ device, call, begin, register, login, asPerson } = passkeyScene(services))
   })
 
-  it('makes an account with a wallet and signs it in', async () => {
+  it('creates an account with a wallet and signs it in', async () => {
     const { account, sessionToken } = await register()
     expect(account).toMatchObject({ displayName: 'Grace', guest: false, role: 'user' })
     const person = await asPerson(sessionToken)
@@ -40,7 +40,7 @@ onBothEngines('registering a passkey', (database) => {
     expect(await countPasskeys(database(), account.id)).toBe(1)
   })
 
-  it('calls a person what they said at either half, and Person where they said nothing', async () => {
+  it('uses the name given in either step, and Person without one', async () => {
     const nameAfter = async (first: object, second: object) => {
       const { publicKey } = challenge.parse(await call({ action: 'register', ...first }))
       const credential = newAuthenticator(origin).create(publicKey)
@@ -54,7 +54,7 @@ onBothEngines('registering a passkey', (database) => {
       await expect(nameAfter({ displayName }, {})).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('asks for what a passkey must be', async () => {
+  it('requests the required passkey properties', async () => {
     const { publicKey } = await begin('register')
     expect(publicKey).toMatchObject({
       rp: { id: 'bursar.example' },
@@ -66,7 +66,7 @@ onBothEngines('registering a passkey', (database) => {
     expect(algorithms.map(({ alg }) => alg)).toEqual([-7, -8, -257])
   })
 
-  it('adds a passkey to the account that is signed in, never the same one twice', async () => {
+  it('adds a passkey to the signed-in account, never the same one twice', async () => {
     const first = await register()
     const person = await asPerson(first.sessionToken)
     const other = newAuthenticator(origin)
@@ -80,10 +80,11 @@ onBothEngines('registering a passkey', (database) => {
     expect(() => device.create(publicKey)).toThrow()
   })
 
-  it('refuses a credential that is registered already, and makes no account for it', async () => {
+  it('rejects a credential that is registered already, without creating an account', async () => {
     const made = device.create((await begin('register')).publicKey)
     const { account } = session.parse(await call({ action: 'register', credential: made }))
-    // No attestation binds a new credential to its challenge: anybody can send a known one along with a fresh challenge.
+    // No attestation binds a new credential to its challenge: anybody can send a known one along with a fresh
+    // challenge.
     const { clientDataJSON } = newAuthenticator(origin).create((await begin('register')).publicKey).response
     const copy = answer(made, { clientDataJSON })
     const before = await countAccounts()
@@ -95,7 +96,7 @@ onBothEngines('registering a passkey', (database) => {
   const countAccounts = async () =>
     (await database().kysely.selectFrom('account').select('id').execute()).length
 
-  it('binds both halves to the same session', async () => {
+  it('binds both steps to the same session', async () => {
     const ada = await newPerson(database())
     const eve = await newPerson(database())
     for (const [opener, closer] of [
@@ -120,7 +121,7 @@ onBothEngines('registering a passkey', (database) => {
     await expect(begin('register', fresh)).resolves.toMatchObject({ challengeId: expect.any(String) })
   })
 
-  it('refuses an answer that is late, used, of another page or of another relying party', async () => {
+  it('rejects an answer that is late, used, of another page or of another relying party', async () => {
     const late = await begin('register')
     const made = device.create(late.publicKey)
     await expect(
@@ -139,7 +140,7 @@ onBothEngines('registering a passkey', (database) => {
     await expect(call({ action: 'register', credential: other })).rejects.toMatchObject(notRegistered)
   })
 
-  it('reads no attestation that comes with certificates', async () => {
+  it('reads no attestation with certificates', async () => {
     const { publicKey } = await begin('register')
     const made = device.create(publicKey)
     const text = z.object({ attestationObject: z.string() }).parse(made.response).attestationObject

@@ -27,7 +27,7 @@ onBothEngines('a session', (database) => {
       .sessionToken
     sid = claimsOf(token).sid
   })
-  const ask = (given: string, now = noon, through = settings) =>
+  const authenticate = (given: string, now = noon, through = settings) =>
     authenticateSession(
       { database: database(), settings: through },
       { token: given, tokenHolder: 'client' },
@@ -37,9 +37,9 @@ onBothEngines('a session', (database) => {
     JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString())
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const refused = (given: string, now = noon) =>
-    expect(ask(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
+    expect(authenticate(given, now)).rejects.toMatchObject({ code: 'unauthenticated' })
 
-  /** A token as we would sign it, but for what is changed. */
+  /** A token signed with our secret, with overridden members. */
   const forged = ({
     claims = {},
     header = {},
@@ -53,8 +53,8 @@ onBothEngines('a session', (database) => {
       .setProtectedHeader({ alg: 'HS256', typ: 'bursar-session+jwt', ...header })
       .sign(createSecretKey(key))
 
-  it('is the person’s, with role and state as they are now', async () => {
-    await expect(ask(token)).resolves.toMatchObject({
+  it('identifies the person, with their current role and state', async () => {
+    await expect(authenticate(token)).resolves.toMatchObject({
       principal: {
         kind: 'session',
         account: { id: person.account.id, role: 'user' },
@@ -67,16 +67,16 @@ onBothEngines('a session', (database) => {
       .set({ role: 'admin' })
       .where('id', '=', person.account.id)
       .execute()
-    await expect(ask(token)).resolves.toMatchObject({ principal: { account: { role: 'admin' } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { account: { role: 'admin' } } })
   })
 
-  it('is taken where only what does not matter differs', async () => {
-    await expect(forged({}).then((given) => ask(given))).resolves.toMatchObject({
+  it('is accepted with irrelevant differences', async () => {
+    await expect(forged({}).then((given) => authenticate(given))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
   })
 
-  it('is refused where it was signed by somebody else', async () => {
+  it('is rejected with another signer', async () => {
     await refused(await forged({ key: Buffer.from('another secret of the same length') }))
     await refused(await forged({ key: Buffer.from('x') }))
     const { privateKey } = generateKeyPairSync('ed25519')
@@ -86,7 +86,7 @@ onBothEngines('a session', (database) => {
     await refused(signed)
   })
 
-  it('is refused with alg none, another algorithm or another typ', async () => {
+  it('is rejected with alg none, another algorithm or another typ', async () => {
     const [, payload = '', signature = ''] = token.split('.')
     for (const alg of ['none', 'None', 'NONE'])
       for (const end of ['', signature])
@@ -101,19 +101,19 @@ onBothEngines('a session', (database) => {
     ['no issuer', { iss: undefined }],
     ['another audience', { aud: 'https://evil.example' }],
     ['no audience', { aud: undefined }],
-    ['no end', { exp: undefined }],
-    ['an end that is no time', { exp: 'never' }],
+    ['no expiry', { exp: undefined }],
+    ['a non-numeric expiry', { exp: 'never' }],
     ['no subject', { sub: undefined }],
     ['no session', { sid: undefined }],
-    ['a session that is no text', { sid: 5 }],
-    ['a session that is not', { sid: 'sess_00000000000000000000000000' }],
+    ['a non-text session', { sid: 5 }],
+    ['an unknown session', { sid: 'sess_00000000000000000000000000' }],
     ['another account', { sub: 'acct_00000000000000000000000000' }],
     ['a beginning to come', { nbf: noon.getTime() / 1000 + 60 }],
-  ])('is refused with %s', async (_name, claims) => {
+  ])('is rejected with %s', async (_name, claims) => {
     await refused(await forged({ claims }))
   })
 
-  it('is refused where it was changed, cut or is something else', async () => {
+  it('is rejected if it was changed, truncated or is not a token', async () => {
     const [header = '', , signature = ''] = token.split('.')
     const other = await newPerson(database())
     await refused(`${header}.${encoded({ ...claimsOf(token), sub: other.account.id })}.${signature}`)
@@ -130,32 +130,34 @@ onBothEngines('a session', (database) => {
       await refused(given)
   })
 
-  it('is not valid at another gateway with the same secret', async () => {
-    await expect(ask(token, noon, { ...settings, origin: 'https://other.example' })).rejects.toMatchObject({
+  it('is invalid at another gateway with the same secret', async () => {
+    await expect(
+      authenticate(token, noon, { ...settings, origin: 'https://other.example' }),
+    ).rejects.toMatchObject({
       code: 'unauthenticated',
     })
   })
 
-  it('ends with its token after 15 minutes, to the second', async () => {
-    await expect(ask(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
+  it('expires with its token after 15 minutes, to the second', async () => {
+    await expect(authenticate(token, new Date(inMinutes(15).getTime() - 1000))).resolves.toMatchObject({
       principal: { session: { id: sid } },
     })
     await refused(token, inMinutes(15))
   })
 
-  it('is renewed where under half of the token is left, and the new token holds for another 15 minutes', async () => {
-    expect((await ask(token, inMinutes(7.5))).renewed).toBeNull()
-    const { renewed } = await ask(token, inMinutes(7.6))
+  it('is renewed in the second half of its token’s life, and the new token is valid for another 15 minutes', async () => {
+    expect((await authenticate(token, inMinutes(7.5))).renewed).toBeNull()
+    const { renewed } = await authenticate(token, inMinutes(7.6))
     expect(renewed?.expiresAt).toEqual(inMinutes(22.6))
-    const later = await ask(renewed?.sessionToken ?? '', inMinutes(22))
+    const later = await authenticate(renewed?.sessionToken ?? '', inMinutes(22))
     expect(later.principal.session.id).toBe(sid)
   })
 
   it('is never renewed past its 12 hours', async () => {
     let current = token
     for (let minutes = 10; minutes < 12 * 60; minutes += 10)
-      current = (await ask(current, inMinutes(minutes))).renewed?.sessionToken ?? current
-    const last = await ask(current, inMinutes(12 * 60 - 1))
+      current = (await authenticate(current, inMinutes(minutes))).renewed?.sessionToken ?? current
+    const last = await authenticate(current, inMinutes(12 * 60 - 1))
     expect(last.renewed?.expiresAt).toEqual(inMinutes(12 * 60))
     await refused(last.renewed?.sessionToken ?? '', inMinutes(12 * 60))
     const [kept] = await database()
@@ -166,7 +168,7 @@ onBothEngines('a session', (database) => {
     expect(kept?.expires_at).toEqual(inMinutes(12 * 60))
   })
 
-  it('ends at once where its row is revoked, has expired or is gone', async () => {
+  it('ends at once when its row is revoked, expired or deleted', async () => {
     const change = (set: { revoked_at: Date | null; expires_at: Date }) =>
       database().kysely.updateTable('session').set(set).where('id', '=', sid).execute()
     await change({ revoked_at: noon, expires_at: inMinutes(60) })
@@ -174,17 +176,17 @@ onBothEngines('a session', (database) => {
     await change({ revoked_at: null, expires_at: noon })
     await refused(token)
     await change({ revoked_at: null, expires_at: inMinutes(60) })
-    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
     await database().kysely.deleteFrom('session').where('id', '=', sid).execute()
     await refused(token)
   })
 
-  it('is answered 423 while the account is locked', async () => {
+  it('gets 423 while the account is locked', async () => {
     const lock = (status: 'locked' | 'active') =>
       database().kysely.updateTable('account').set({ status }).where('id', '=', person.account.id).execute()
     await lock('locked')
-    await expect(ask(token)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
+    await expect(authenticate(token)).rejects.toMatchObject({ code: 'account_locked', status: 423 })
     await lock('active')
-    await expect(ask(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
+    await expect(authenticate(token)).resolves.toMatchObject({ principal: { session: { id: sid } } })
   })
 })

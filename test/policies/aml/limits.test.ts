@@ -5,7 +5,7 @@ import { defaultVelocity } from '../../../policies/aml/velocity.ts'
 import { defaultThresholds } from '../../../policies/travel-rule.ts'
 
 describe('the limits of a deployment', () => {
-  it('are read from the texts of its configuration', () => {
+  it('are parsed from the configuration’s texts', () => {
     expect(velocityOf('50000/86400, 10000/600/10')).toEqual(defaultVelocity)
     expect(velocityOf('0.50/1')).toEqual([{ seconds: 1, maxUsdMicros: 500_000n, minCount: 1 }])
     expect(velocityOf('999999999999/9999999/99999')).toEqual([
@@ -19,7 +19,7 @@ describe('the limits of a deployment', () => {
     expect(thresholdsOf('default:1000,US:3000,EU:0')).toEqual(defaultThresholds)
   })
 
-  it('keep the law’s thresholds where they name none', () => {
+  it('default to the legal thresholds', () => {
     const thresholds = thresholdsOf('CH:0')
     expect(thresholds?.get('CH')).toBe(0n)
     expect(thresholds?.get('US')).toBe(3_000_000_000n)
@@ -46,7 +46,7 @@ describe('the limits of a deployment', () => {
     '1000000000000/60',
     '1/10000000',
     '1/60/100000',
-  ])('are no velocity in "%s"', (text) => expect(velocityOf(text)).toBeUndefined())
+  ])('reject the velocity "%s"', (text) => expect(velocityOf(text)).toBeUndefined())
   it.each([
     '',
     '1/60/80',
@@ -64,7 +64,7 @@ describe('the limits of a deployment', () => {
     '1x/6/8',
     '3/6x/8',
     '3/60/80x',
-  ])('are no structuring in "%s"', (text) => expect(structuringOf(text)).toBeUndefined())
+  ])('reject the structuring "%s"', (text) => expect(structuringOf(text)).toBeUndefined())
   it.each([
     '',
     '1000',
@@ -80,5 +80,5 @@ describe('the limits of a deployment', () => {
     'US:',
     'USdefault:1',
     'US:1000000000000',
-  ])('are no thresholds in "%s"', (text) => expect(thresholdsOf(text)).toBeUndefined())
+  ])('reject the thresholds "%s"', (text) => expect(thresholdsOf(text)).toBeUndefined())
 })

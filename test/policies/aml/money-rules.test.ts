@@ -1,4 +1,4 @@
-/** Which AML windows a transfer is judged by and counted in, and the missing Travel Rule data: rules about money. */
+/** The AML windows in which a transfer is judged and counted, and missing Travel Rule data. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { outflowWindows } from '../../../policies/aml/outflow-windows.ts'
@@ -17,8 +17,8 @@ const windowsOf = (micros: bigint, changes: { isOwnWallet?: boolean; isOnRecord?
     { usdMicros: micros, amount: micros, isOwnWallet: false, isOnRecord: false, ...changes },
     rules,
   )
-const structuringOf = (...asked: Parameters<typeof windowsOf>) =>
-  windowsOf(...asked).find(({ rule }) => rule === 'structuring')
+const structuringOf = (...args: Parameters<typeof windowsOf>) =>
+  windowsOf(...args).find(({ rule }) => rule === 'structuring')
 
 describe('velocity', () => {
   it('counts and judges every transfer, however small', () => {
@@ -30,7 +30,7 @@ describe('velocity', () => {
 })
 
 describe('structuring', () => {
-  it('looks at 80 % of the threshold and more, and not at the threshold itself', () => {
+  it('covers 80 % of the threshold and more, below the threshold itself', () => {
     expect(
       [usd(800) - 1n, usd(800), usd(1_000) - 1n, usd(1_000)].map(
         (amount) => structuringOf(amount) !== undefined,
@@ -39,13 +39,13 @@ describe('structuring', () => {
     expect(structuringOf(usd(900))).toMatchObject({ seconds: 86_400, minCount: 3, maxUsdMicros: null })
   })
 
-  it('counts what says who is paid without judging it, and nothing that stays within the gateway', () => {
+  it('counts transfers with a recorded beneficiary without judging them, and ignores internal ones', () => {
     expect(structuringOf(usd(900))?.isJudged).toBe(true)
     expect(structuringOf(usd(900), { isOnRecord: true })?.isJudged).toBe(false)
     expect(structuringOf(usd(900), { isOwnWallet: true })).toBeUndefined()
   })
 
-  it('has nothing to look at where every transfer carries data', () => {
+  it('has no window when every transfer needs data', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: usd(200_000) }), (amount) => {
         expect(isInBand(amount, bandBelow(0n, defaultStructuring))).toBe(false)
@@ -54,7 +54,7 @@ describe('structuring', () => {
   })
 })
 
-it('wants a review of a transfer without the data that it needs, and of no other', () => {
+it('requires a review of a transfer that lacks required data, and of no other', () => {
   const judge = (isRequired: boolean, isOnRecord: boolean) => screenTravelRule({ isRequired, isOnRecord })
   expect(judge(true, false)).toEqual({ result: 'review', lists: ['travel_rule'] })
   expect([judge(true, true), judge(false, false), judge(false, true)].map(({ result }) => result)).toEqual([

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { canOpenVirtualAccounts } from '../../../policies/banking/kyc-gate.ts'
 
-it('lets anybody bank in the sandbox, and in production whoever is identified', () => {
+it('admits every level in the sandbox, and identified persons in production', () => {
   const levels = ['none', 'basic', 'full']
   expect(levels.map((kycLevel) => canOpenVirtualAccounts({ mode: 'sandbox', kycLevel }))).toEqual([
     true,

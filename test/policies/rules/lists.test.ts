@@ -6,7 +6,7 @@ import type { SpendFacts } from '../../../policies/spend.ts'
 const now = new Date('2026-11-20T12:00:00.000Z')
 const [ada, ben, eve] = ['a', 'b', 'e'].map((digit) => `0x${digit.repeat(40)}`)
 
-/** The three rules that read an allow list and a deny list: what they list, and a spend of each. */
+/** The three rules with an allow list and a deny list: their entries, and a spend of each. */
 const rules = [
   {
     rule: 'counterparty',
@@ -46,32 +46,32 @@ describe.each(rules)(
       { rule, limit, used: null, requested, remaining: null, resetsAt: null },
     ]
 
-    it('allow only what the allow list names, and say what it names', () => {
+    it('allow only the entries of the allow list, and report it', () => {
       expect(judge({ allow: [first, second] }, first)).toEqual([])
       expect(judge({ allow: [first, second] }, second)).toEqual([])
       expect(judge({ allow: [first, second] }, third)).toEqual(violation(`${first},${second}`, third))
       expect(judge({ allow: [] }, first)).toEqual(violation('', first))
     })
 
-    it('deny what the deny list names and nothing else, and say what that was', () => {
+    it('deny the entries of the deny list only, and report the entry', () => {
       expect(judge({ deny: [second, third] }, third)).toEqual(violation(`not ${third}`, third))
       expect(judge({ deny: [second, third] }, first)).toEqual([])
     })
 
-    it('deny what both lists name', () => {
+    it('deny an entry of both lists', () => {
       expect(judge({ allow: [first, second], deny: [second] }, second)).toEqual(
         violation(`not ${second}`, second),
       )
       expect(judge({ allow: [first], deny: [second] }, third)).toEqual(violation(first, third))
     })
 
-    it('deny what is not known wherever a list names anything', () => {
+    it('deny an unknown value whenever a list has entries', () => {
       expect(judge({ allow: [first, second] }, null)).toEqual(violation(`${first},${second}`, null))
       expect(judge({ deny: [first] }, null)).toEqual(violation(null, null))
       expect(judge({ allow: [first], deny: [second] }, null)).toEqual(violation(first, null))
     })
 
-    it('say nothing where there are none', () => {
+    it('deny nothing when there are none', () => {
       for (const lists of [undefined, {}, { deny: [] }])
         for (const named of [first, null]) expect(judge(lists, named)).toEqual([])
     })

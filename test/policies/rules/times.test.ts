@@ -12,7 +12,7 @@ const spend = {
   symbol: null,
 } as const
 
-/** What a policy that binds spends to times says at a moment. 2026-11-20 is a Friday. */
+/** Time violations of a policy at a moment. 2026-11-20 is a Friday. */
 const judge = (times: object, at: string) => {
   const limits = {
     perTransaction: { max: '1' },
@@ -21,9 +21,9 @@ const judge = (times: object, at: string) => {
   }
   return evaluate(spendPolicy.parse({ ...limits, ...times }), spend, new Date(at))
 }
-const said = { used: null, remaining: null }
+const uncounted = { used: null, remaining: null }
 
-describe('the times of a policy', () => {
+describe('the time rules of a policy', () => {
   const morning = { days: ['fri'], start: '08:00', end: '10:00', tz: 'UTC' }
   const evening = { days: ['fri', 'sat'], start: '20:00', end: '22:00', tz: 'UTC' }
 
@@ -33,10 +33,10 @@ describe('the times of a policy', () => {
     expect(judge({}, '2026-11-20T12:00:00Z')).toEqual([])
   })
 
-  it('refuse a spend between them, naming all of them and the one that opens next', () => {
+  it('deny a spend between them, with all windows and the next opening', () => {
     expect(judge({ timeWindows: [morning, evening] }, '2026-11-20T12:00:00Z')).toEqual([
       {
-        ...said,
+        ...uncounted,
         rule: 'time_window',
         limit: 'fri 08:00-10:00 UTC; fri,sat 20:00-22:00 UTC',
         requested: '2026-11-20T12:00:00.000Z',
@@ -45,20 +45,20 @@ describe('the times of a policy', () => {
     ])
   })
 
-  it('never open without a window, nor at a moment that cannot be read', () => {
+  it('deny always without a window, and at an invalid time', () => {
     expect(judge({ timeWindows: [] }, '2026-11-20T12:00:00Z')).toEqual([
-      { ...said, rule: 'time_window', limit: '', requested: '2026-11-20T12:00:00.000Z', resetsAt: null },
+      { ...uncounted, rule: 'time_window', limit: '', requested: '2026-11-20T12:00:00.000Z', resetsAt: null },
     ])
     expect(judge({ timeWindows: [morning] }, 'never')).toEqual([
-      { ...said, rule: 'time_window', limit: 'fri 08:00-10:00 UTC', requested: null, resetsAt: null },
+      { ...uncounted, rule: 'time_window', limit: 'fri 08:00-10:00 UTC', requested: null, resetsAt: null },
     ])
   })
 
-  it('say from when and until when a policy is valid', () => {
+  it('report a policy’s start and end of validity', () => {
     const [notBefore, expiresAt] = ['2026-11-20T12:00:00Z', '2026-11-21T12:00:00Z']
     expect(judge({ notBefore }, '2026-11-20T11:00:00Z')).toEqual([
       {
-        ...said,
+        ...uncounted,
         rule: 'not_yet_valid',
         limit: notBefore,
         requested: '2026-11-20T11:00:00.000Z',
@@ -66,7 +66,13 @@ describe('the times of a policy', () => {
       },
     ])
     expect(judge({ expiresAt }, '2026-11-21T12:00:00Z')).toEqual([
-      { ...said, rule: 'expired', limit: expiresAt, requested: '2026-11-21T12:00:00.000Z', resetsAt: null },
+      {
+        ...uncounted,
+        rule: 'expired',
+        limit: expiresAt,
+        requested: '2026-11-21T12:00:00.000Z',
+        resetsAt: null,
+      },
     ])
     expect(judge({ notBefore, expiresAt }, 'never').map(({ rule, requested }) => [rule, requested])).toEqual([
       ['not_yet_valid', null],

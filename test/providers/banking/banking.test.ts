@@ -10,7 +10,7 @@ import { signBankingWebhook, verifyBankingWebhook } from '../../../src/providers
 
 const noon = new Date('2026-11-20T12:00:00.000Z')
 
-/** The example that the provider publishes. */
+/** The provider's published example. */
 const published = {
   key: createPublicKey(
     '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtqsEE4eI7EmzhcquGJXt\nLX9PMK0UH6Kl1WIR21sv8HtueG8BuvvpP3MiN7ltzmIhS8KaynCjN4l+620PnXeu\nxWG+CSnEdkinL9hCqbEid5vv9zl0j9LWiJx3FkKHqADU7cgm46aa8dKUdIQYF2X+\nO7WmyLkC4wUM/mWhBPMsIQBznashRMZxx7XJjsVp27ACUE4eNIjEXbVYN6U8jSbU\nhG++CfL8xXu+GHDqKmFE6Po6HnuURvLFVnCtE3mXXBcVFlPy+octfx8nOMLT3X8O\n9UehIigJ34o2yMm/Fq3HUJzg2BsiAiGgtr0vmeoV9Q7upSNj9TuOumAzZFi4pYA+\nqwIDAQAB\n-----END PUBLIC KEY-----\n',
@@ -35,7 +35,7 @@ const holds = (signature: string | undefined, body: string, now: Date, key = pub
 }
 
 describe('the banking provider’s signature', () => {
-  it('holds for the published example, and for nothing else', () => {
+  it('verifies for the published example, and for nothing else', () => {
     const { signature, at } = published
     expect(bodies.filter((body) => holds(signature, body, at))).toHaveLength(1)
     expect(bodies.some((body) => holds(signature.replace('411204', '411205'), body, at))).toBe(false)
@@ -47,7 +47,7 @@ describe('the banking provider’s signature', () => {
     ).toEqual(Array(5).fill(false))
   })
 
-  it('is over the digest of the digest, and lasts ten minutes', () => {
+  it('covers the digest of the digest, and is valid for ten minutes', () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const ours = signBankingWebhook('{}', { key: privateKey, at: noon })
     const digest = createHash('sha256').update(`${noon.getTime()}.{}`).digest()
@@ -68,7 +68,7 @@ describe('the sandbox’s bank', () => {
     return z.looseObject({}).catchall(z.any()).parse(instructions)
   }
 
-  it('makes routing numbers, IBANs, account numbers and IFSCs whose check digits are right', async () => {
+  it('makes routing numbers, IBANs, account numbers and IFSCs with valid check digits', async () => {
     for (let times = 0; times < 50; times += 1) {
       const usd = await open('USD')
       const weighted = [...String(usd.routingNumber)].map(
@@ -135,7 +135,7 @@ describe('Bridge', () => {
   }
   const bridge = () => createBridgeBanking({ url, apiKey: 'secret', webhookKeys: [], log: silentLog })
 
-  it('opens an account for a customer, each by an idempotency key', async () => {
+  it('opens an account for a customer, each with an idempotency key', async () => {
     expect(await bridge().open(order)).toEqual({
       providerId: 'va_provider',
       customer: 'customer_1',
@@ -158,7 +158,7 @@ describe('Bridge', () => {
     expect(requests.at(-1)?.path).toBe('/v0/customers/customer_7/virtual_accounts')
   })
 
-  it('says so where the provider does not open it, and never verifies without a key', async () => {
+  it('reports a refused opening, and never verifies without a key', async () => {
     await expect(bridge().open({ ...order, currency: 'INR' })).rejects.toMatchObject({
       code: 'provider_unavailable',
     })
@@ -176,7 +176,7 @@ describe('Bridge', () => {
     [{}],
     [{ event_id: 'e', event_category: 'transfer', event_type: 'created' }],
     [{ event_id: 1, event_category: 'transfer', event_type: 'created', event_object_id: 'x' }],
-  ])('refuses an event without what every event has: %j', (event) => {
+  ])('rejects an event without a required member: %j', (event) => {
     expect(() => bridge().read(event)).toThrow()
   })
 })

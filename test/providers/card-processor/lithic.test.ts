@@ -47,7 +47,7 @@ const lithic = (apiKey: string | null = 'secret') =>
   createLithicProcessor({ url, apiKey, secretsAt: () => [], log: silentLog })
 
 describe('Lithic', () => {
-  it('issues a card by its own shape, once an idempotency key', async () => {
+  it('issues a card in its own format, once per idempotency key', async () => {
     answer = {
       status: 200,
       body: { token: 'tok', last_four: '4242', exp_month: '06', exp_year: '2030', pan: '4' },
@@ -73,7 +73,7 @@ describe('Lithic', () => {
     await expect(lithic(null).issue(card)).rejects.toMatchObject({ code: 'provider_unavailable' })
   })
 
-  it('reads an authorization request, whatever else is in it', () => {
+  it('reads an authorization request, ignoring unknown members', () => {
     expect(lithic().read(request)).toEqual({
       kind: 'authorization',
       token: request.token,
@@ -87,7 +87,7 @@ describe('Lithic', () => {
     })
   })
 
-  it('tells requests apart by everything in them, and not by the order of their members', () => {
+  it('distinguishes requests by every member, regardless of member order', () => {
     const fingerprintOf = (message: object) => {
       const read = lithic().read(message)
       return read.kind === 'authorization' ? read.fingerprint : null
@@ -105,13 +105,13 @@ describe('Lithic', () => {
     ['ICC', 'POS', 'chip'],
     ['ICC', 'ATM', 'atm'],
     ['SOMETHING_NEW', 'POS', null],
-  ])('takes %s at %s for %s', (pan, type, channel) => {
+  ])('reads %s at %s as %s', (pan, type, channel) => {
     expect(lithic().read({ ...request, pos: { entry_mode: { pan }, terminal: { type } } })).toMatchObject({
       channel,
     })
   })
 
-  it('reads what became of a transaction: only what moved money', () => {
+  it('reads a transaction’s events: only those that moved money', () => {
     const events = [
       { token: 'a', type: 'AUTHORIZATION', amount: 1250, result: 'APPROVED' },
       { token: 'b', type: 'AUTHORIZATION_REVERSAL', amount: -250, result: 'APPROVED' },
@@ -124,14 +124,14 @@ describe('Lithic', () => {
       { token: 'i', type: 'CLEARING', amount: 600, result: 'APPROVED', effective_polarity: 'DEBIT' },
       { token: 'j', type: 'RETURN_REVERSAL', amount: 300, result: 'APPROVED' },
     ]
-    const told = {
+    const transaction = {
       event_type: 'card_transaction.updated',
       token: 't',
       card_token: 'card',
       status: 'SETTLED',
       events,
     }
-    expect(lithic().read(told)).toMatchObject({
+    expect(lithic().read(transaction)).toMatchObject({
       status: 'settled',
       wasAuthorized: true,
       events: [
@@ -146,7 +146,7 @@ describe('Lithic', () => {
     })
   })
 
-  it('answers in codes that the processor knows, and APPROVED for approvals alone', () => {
+  it('answers with codes that the processor knows, and APPROVED for approvals alone', () => {
     const known = ['CARD_PAUSED', 'INSUFFICIENT_FUNDS', 'UNAUTHORIZED_MERCHANT', 'VELOCITY_EXCEEDED']
     for (const reason of cardReasons.filter((each) => each !== 'approved'))
       expect(known).toContain(lithic().answer({ token: 't', reason, asked: 1n, approved: 0n }).result)

@@ -5,7 +5,7 @@ import { signWebhook, verifyWebhook } from '../../../src/providers/card-processo
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const other = `whsec_${Buffer.from('another secret of the same kind').toString('base64')}`
-/** The example that the libraries of the standard publish. */
+/** The published example of the standard's libraries. */
 const published = {
   id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
   timestamp: 1614265330,
@@ -21,14 +21,14 @@ function deliveryOf(changes: Partial<Record<'id' | 'timestamp' | 'signature' | '
 }
 
 describe('a standard webhook', () => {
-  it('verifies by the published example, and signs the same', () => {
+  it('verifies the published example, and signs it identically', () => {
     expect(verifyWebhook(deliveryOf(), [secret], at)).toBe(published.id)
     expect(signWebhook({ id: published.id, body: published.body, at }, secret)['webhook-signature']).toBe(
       published.signature,
     )
   })
 
-  it('holds by any of several signatures and secrets', () => {
+  it('verifies with any of several signatures and secrets', () => {
     const key = Buffer.from(other.slice(6), 'base64')
     const mac = createHmac('sha256', key).update(`${published.id}.${published.timestamp}.${published.body}`)
     const signature = `v1a,xxxx v1,AAAA v1,${mac.digest('base64')}`
@@ -44,11 +44,11 @@ describe('a standard webhook', () => {
     ['a short signature', { signature: 'v1,AAAA' }],
     ['no timestamp', { timestamp: '' }],
     ['an odd timestamp', { timestamp: '1614265330.5' }],
-  ])('refuses %s', (_name, changes) => {
+  ])('rejects %s', (_name, changes) => {
     expect(() => verifyWebhook(deliveryOf(changes), [secret], at)).toThrow()
   })
 
-  it('refuses five minutes and a second, early or late, and without any secret', () => {
+  it('rejects five minutes and a second, early or late, and every delivery without a secret', () => {
     const shifted = (seconds: number) => new Date(at.getTime() + seconds * 1000)
     expect(verifyWebhook(deliveryOf(), [secret], shifted(300))).toBe(published.id)
     expect(() => verifyWebhook(deliveryOf(), [secret], shifted(301))).toThrow(/timestamp/)
@@ -56,7 +56,7 @@ describe('a standard webhook', () => {
     expect(() => verifyWebhook(deliveryOf(), [], at)).toThrow(/does not verify/)
   })
 
-  it('takes the secret before for a day after the rotation', () => {
+  it('accepts the previous secret for a day after the rotation', () => {
     const cards = {
       url: '',
       apiKey: null,

@@ -29,7 +29,7 @@ onBothEngines('an administrator', (database) => {
     person = await newSignedIn(services)
   })
 
-  it('locks an account with its sessions and keys, for the very next request', async () => {
+  it('locks an account with its sessions and keys, from the next request', async () => {
     const { body } = await person.call(createKey, { name: 'x', scopes: [] })
     await expect(admin.call(lock, { id: person.accountId })).resolves.toMatchObject({
       body: { id: person.accountId, status: 'locked' },
@@ -45,19 +45,19 @@ onBothEngines('an administrator', (database) => {
     await expect((await signInAgain(services, person.accountId)).call(session, {})).resolves.toBeDefined()
   })
 
-  it('is told where there is no such account', async () => {
+  it('gets not_found for an unknown account', async () => {
     for (const tool of [lock, unlock])
       await expect(admin.call(tool, { id: 'acct_00000000000000000000000000' })).rejects.toEqual(
         refusal('not_found'),
       )
   })
 
-  it('is nobody who is not', async () => {
+  it('must have the admin role', async () => {
     for (const tool of [lock, unlock, controlsGet, controlsSet])
       await expect(person.call(tool, tool.example)).rejects.toEqual(refusal('insufficient_scope'))
   })
 
-  it('stops being one with the very next request', async () => {
+  it('loses access from the next request after a demotion', async () => {
     await database()
       .kysely.updateTable('account')
       .set({ role: 'user' })
@@ -66,7 +66,7 @@ onBothEngines('an administrator', (database) => {
     await expect(admin.call(controlsGet, {})).rejects.toEqual(refusal('insufficient_scope'))
   })
 
-  it('is never a guest, whatever the account’s row says', async () => {
+  it('is never a guest, whatever the account’s row contains', async () => {
     const guest = await newSignedIn(services, { guest: true })
     await expect(guest.call(sandboxAdmin, {})).rejects.toEqual(refusal('conflict'))
     await database()
@@ -79,7 +79,7 @@ onBothEngines('an administrator', (database) => {
     expect(await roleIn(settings, guest)).toBe('user')
   })
 
-  it('is in production the configuration’s founder alone, whatever the rows say', async () => {
+  it('is in production only the founder from the configuration, whatever the rows contain', async () => {
     const production = { ...services.settings, mode: 'production' as const }
     expect(await roleIn(production, admin)).toBe('user')
     expect(await roleIn({ ...production, founderAccount: person.accountId }, admin)).toBe('user')

@@ -29,9 +29,9 @@ onBothEngines('a name on the sanctions list', (database) => {
   let id: string
   const levelOf = async ({ accountId }: SignedIn) => (await findAccount(database(), accountId))?.kycLevel
   const listed = async () => JSON.stringify((await admin.call(list, {})).body)
-  const say = async (who: SignedIn, input: object) => (await who.call(kyc, input)).body
-  const decideOn = async (decision: string, who = admin) =>
-    (await who.call(decide, { id, decision, reason })).body
+  const apply = async (caller: SignedIn, input: object) => (await caller.call(kyc, input)).body
+  const decideOn = async (decision: string, caller = admin) =>
+    (await caller.call(decide, { id, decision, reason })).body
 
   beforeAll(async () => {
     const sandbox = await servicesOn(database())
@@ -45,12 +45,12 @@ onBothEngines('a name on the sanctions list', (database) => {
     admin = await newSignedIn(services)
     await admin.call(sandboxAdmin, {})
     person = await newSignedIn(services)
-    const told = await say(person, { applicant })
-    expect(told).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
-    id = String(told.id)
+    const application = await apply(person, { applicant })
+    expect(application).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
+    id = String(application.id)
   })
 
-  it('waits, with what the list says, for an administrator; approved, the review goes on', async () => {
+  it('waits for an administrator, with the list entry; once approved, the review continues', async () => {
     const { body } = await admin.call(list, { limit: 1 })
     expect(body.applications).toEqual([
       {
@@ -76,15 +76,15 @@ onBothEngines('a name on the sanctions list', (database) => {
     await expect(decideOn('reject')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('is rejected for good, once, however many decide', async () => {
+  it('is rejected permanently, once, under concurrent decisions', async () => {
     const decided = await Promise.allSettled([1, 2, 3].map(() => decideOn('reject')))
     expect(decided.filter(({ status }) => status === 'fulfilled').length).toBe(1)
-    expect(await say(person, { applicant })).toMatchObject({ id, status: 'rejected' })
+    expect(await apply(person, { applicant })).toMatchObject({ id, status: 'rejected' })
     expect(await levelOf(person)).toBe('none')
     await expect(decideOn('approve')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it('is carried to a reviewer that does not answer at once', async () => {
+  it('is forwarded to an asynchronous reviewer', async () => {
     const down = async () => {
       throw new Failure('provider_unavailable', 'Down.')
     }
@@ -96,7 +96,7 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('basic')
   })
 
-  it('is decided on by no applicant themselves, and by nobody who is no administrator', async () => {
+  it('cannot be decided by the applicant, nor by a non-administrator', async () => {
     await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'insufficient_scope' })
     await person.call(sandboxAdmin, {})
     await expect(decideOn('approve', person)).rejects.toMatchObject({ code: 'conflict' })
@@ -106,30 +106,30 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
-  it('holds at every level and whatever is said next, until somebody decides', async () => {
+  it('applies at every level and to later applications, until it is decided', async () => {
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { level: 'full', applicant: { ...applicant, lastName: 'Bianchi' }, documents }
-    expect(await say(person, clean)).toMatchObject({ id, status: 'pending' })
+    expect(await apply(person, clean)).toMatchObject({ id, status: 'pending' })
     await person.call(erase, {})
     for (const other of [clean, { ...clean, level: 'basic' }, {}])
-      expect(await say(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
+      expect(await apply(person, other)).toMatchObject({ id, status: 'pending', level: 'basic' })
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
     expect(await levelOf(person)).toBe('none')
     await decideOn('reject')
     for (const level of ['basic', 'full'])
-      expect(await say(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
+      expect(await apply(person, { ...clean, level })).toMatchObject({ id, status: 'rejected' })
     expect(await levelOf(person)).toBe('none')
   })
 
   it.each([
     ['approve', 'approved', 'full'],
     ['reject', 'rejected', 'none'],
-  ])('keeps what was under review already waiting: %s', async (decision, status, level) => {
+  ])('blocks earlier applications under review: %s', async (decision, status, level) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const other = { level: 'full', applicant: { ...applicant, lastName: 'Pending' }, documents }
-    const { id: otherId } = await say(person, other)
-    id = String((await say(person, { applicant })).id)
+    const { id: otherId } = await apply(person, other)
+    id = String((await apply(person, { applicant })).id)
     const identityReview = {
       ...services.identityReview,
       read: async () => ({ status: 'approved', labels: [] }) as const,
@@ -143,21 +143,21 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe('none')
     await decideOn(decision)
     await settle(120)
-    expect(await say(person, { level: 'full' })).toMatchObject({ id: otherId, status })
+    expect(await apply(person, { level: 'full' })).toMatchObject({ id: otherId, status })
     expect(await levelOf(person)).toBe(level)
   })
 
   it.each([
     ['approve', 'full'],
     ['reject', 'none'],
-  ])('said after an approval takes the level away: %s', async (decision, level) => {
+  ])('submitted after an approval revokes the level: %s', async (decision, level) => {
     person = await newSignedIn(services)
     const documents = [{ type: 'passport', country: 'IT', reference: 'doc_1' }]
     const clean = { ...applicant, lastName: 'Bianchi' }
-    const { id: approvedId } = await say(person, { applicant: clean })
-    await say(person, { level: 'full', applicant: clean, documents })
+    const { id: approvedId } = await apply(person, { applicant: clean })
+    await apply(person, { level: 'full', applicant: clean, documents })
     expect(await levelOf(person)).toBe('full')
-    const hit = await say(person, { applicant })
+    const hit = await apply(person, { applicant })
     expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(hit.id).not.toBe(approvedId)
     expect(await levelOf(person)).toBe('none')
@@ -167,17 +167,17 @@ onBothEngines('a name on the sanctions list', (database) => {
     expect(await levelOf(person)).toBe(level)
   })
 
-  it('that was erased is said again once it is cleared, and its clearance holds for no other name', async () => {
+  it('can be resubmitted after erasure and clearance; its clearance covers no other name', async () => {
     await person.call(erase, {})
     expect(await listed()).toContain(
       `"id":"${id}","accountId":"${person.accountId}","level":"basic","applicant":null`,
     )
     expect(await decideOn('approve')).toEqual({ id, status: 'retry' })
-    const again = await say(person, { applicant: { ...applicant, dateOfBirth: '1950-01-01' } })
+    const again = await apply(person, { applicant: { ...applicant, dateOfBirth: '1950-01-01' } })
     expect(again).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
     expect(again.id).not.toBe(id)
     await settleReviews({ ...services, clock: later }, new AbortController().signal)
     expect(await levelOf(person)).toBe('none')
-    expect(await say(person, {})).toMatchObject({ id: again.id, status: 'pending' })
+    expect(await apply(person, {})).toMatchObject({ id: again.id, status: 'pending' })
   })
 })

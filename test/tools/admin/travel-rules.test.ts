@@ -18,8 +18,8 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
   let id: string
   const said = { beneficiary: { name: 'Roman Semenov', vasp: 'Some Exchange' } }
   const listed = async () => (await admin.call(list, {})).body.records
-  const decideOn = async (decision: string, who: SignedIn = admin) =>
-    (await who.call(decide, { id, decision, reason })).body
+  const decideOn = async (decision: string, caller: SignedIn = admin) =>
+    (await caller.call(decide, { id, decision, reason })).body
 
   beforeAll(async () => {
     services = await servicesOn(database())
@@ -33,7 +33,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
     id = String(recorded.id)
   })
 
-  it('waits for an administrator; approved, the destination is paid again, and the names hold for it', async () => {
+  it('waits for an administrator; once approved, the destination can be paid, and its names stay cleared', async () => {
     expect(await listed()).toContainEqual({
       id,
       accountId: payer.accountId,
@@ -50,7 +50,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
       status: 'required',
     })
     await payer.send({ amount: '1500' })
-    // Another name, and the same one elsewhere, are looked at again.
+    // Another name, and the same name for another destination, are reviewed again.
     for (const members of [
       { beneficiary: { name: 'Roman Semënov' } },
       { ...said, destination: `0x${'c2'.repeat(20)}` },
@@ -58,7 +58,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
       expect(await payer.disclose(members)).toMatchObject({ status: 'declined' })
   })
 
-  it('that is rejected, or erased, holds for good; nobody decides twice', async () => {
+  it('stays blocked when rejected or erased, and is decided once', async () => {
     await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
     expect(await listed()).toContainEqual(expect.objectContaining({ id, names: null, hits: [] }))
     await decideOn('reject')
@@ -67,7 +67,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
     await expect(payer.send({ amount: '5' })).rejects.toMatchObject(reviewFor('named_party'))
   })
 
-  it('is decided on by nobody who sent it, and by no one who is no administrator', async () => {
+  it('cannot be decided by its sender, nor by a non-administrator', async () => {
     await expect(decideOn('approve', payer)).rejects.toMatchObject({ code: 'insufficient_scope' })
     await database()
       .kysely.updateTable('account')

@@ -32,12 +32,12 @@ const violation = {
 onBothEngines('GET /api/agents/decisions', (database) => {
   let services: Services
   let owner: SignedIn
-  let stranger: SignedIn
+  let outsider: SignedIn
   let keyId: string
   beforeAll(async () => {
     services = await servicesOn(database())
     owner = await newSignedIn(services)
-    stranger = await newSignedIn(services)
+    outsider = await newSignedIn(services)
     keyId = String((await owner.call(keysCreate, { name: 'Key', scopes: [] })).body.id)
     const insert = async (accountId: string, key: string | null, verdict: 'allow' | 'deny', facts: Json) => {
       const id = newId('dec', new Date(noon.getTime() + sequence++))
@@ -85,12 +85,12 @@ onBothEngines('GET /api/agents/decisions', (database) => {
       found: { note: 'kept' },
     })
     await insert(owner.accountId, keyId, 'allow', { usdMicros: 'null', amount: 5 })
-    await insert(stranger.accountId, null, 'allow', {})
+    await insert(outsider.accountId, null, 'allow', {})
   })
   const list = async (input: unknown, person = owner) =>
     answer.parse((await person.call(decisions, input)).body)
 
-  it('shows the account’s own decisions, newest first, whatever their facts say', async () => {
+  it('shows the account’s own decisions, newest first, regardless of their facts', async () => {
     const { decisions: shown, nextCursor } = await list({})
     expect(nextCursor).toBeNull()
     expect(shown).toMatchObject([
@@ -113,10 +113,10 @@ onBothEngines('GET /api/agents/decisions', (database) => {
       },
       { agentId: null, verdict: 'allow', asset: null },
     ])
-    expect((await list({}, stranger)).decisions).toHaveLength(1)
+    expect((await list({}, outsider)).decisions).toHaveLength(1)
   })
 
-  it('goes by key and by verdict, in pages', async () => {
+  it('filters by key and by verdict, in pages', async () => {
     expect((await list({ keyId })).decisions).toHaveLength(2)
     expect((await list({ keyId, verdict: 'deny' })).decisions).toMatchObject([{ amount: '9' }])
     expect((await list({ verdict: 'approval_required' })).decisions).toEqual([])
@@ -128,7 +128,7 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     )
   })
 
-  it('gives the same receipt before and after it is sealed, then with its place in the chain', async () => {
+  it('returns the same receipt before and after sealing, then with its place in the chain', async () => {
     const before = (await list({})).decisions
     await createSealRound(services)(never)
     const after = (await list({})).decisions
@@ -141,10 +141,10 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     expect(Buffer.from(payload).toString()).not.toContain('kept')
   })
 
-  it('finds no key of somebody else, and still those of a revoked one', async () => {
+  it('finds no decision of a foreign key, and still those of a revoked own one', async () => {
     for (const id of [newId('key', noon), 'key_x'])
       await expect(owner.call(decisions, { keyId: id })).rejects.toMatchObject({ code: 'not_found' })
-    await expect(stranger.call(decisions, { keyId })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(decisions, { keyId })).rejects.toMatchObject({ code: 'not_found' })
     await owner.call(keysRevoke, { id: keyId })
     expect((await list({ keyId })).decisions).toHaveLength(2)
   })

@@ -36,10 +36,11 @@ onBothEngines('an owner’s agents', (database) => {
     scopes: ['wallets:read', 'wallets:transfer'],
     policy,
   })
-  const change = (members: object, who = owner, at = noon) => who.call(update, { id, ...members }, { at })
+  const change = (members: object, caller = owner, at = noon) =>
+    caller.call(update, { id, ...members }, { at })
   const spend = async (amount: string) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     const principal = { kind: 'key' as const, ...found }
     return run(transfer, callOf(services, principal), {
       destination: `0x${'1'.repeat(40)}`,
@@ -71,8 +72,8 @@ onBothEngines('an owner’s agents', (database) => {
       expiresAt: null,
     })
     expect((await owner.call(list, {})).body).toEqual({ keys: [body], nextCursor: null })
-    const stranger = await newSignedIn(services)
-    expect((await stranger.call(list, {})).body).toEqual({ keys: [], nextCursor: null })
+    const outsider = await newSignedIn(services)
+    expect((await outsider.call(list, {})).body).toEqual({ keys: [], nextCursor: null })
     for (const [tool, input] of [
       [get, { id }],
       [usage, { id }],
@@ -80,10 +81,10 @@ onBothEngines('an owner’s agents', (database) => {
       [remove, { id }],
       [update, { id, name: 'Mine' }],
     ] as const)
-      await expect(stranger.call(tool, input)).rejects.toEqual(refusal('not_found'))
+      await expect(outsider.call(tool, input)).rejects.toEqual(refusal('not_found'))
   })
 
-  it('are tightened for the very next spend, and keep what they used', async () => {
+  it('are tightened from the next spend, and keep their usage', async () => {
     await spend('4')
     const { body } = await change({ policy: { ...policy, dailyBudget: { max: '5' } } })
     expect(body).toMatchObject({ policyVersion: 2, usage: { used: '4', remaining: '1' } })
@@ -98,7 +99,7 @@ onBothEngines('an owner’s agents', (database) => {
     expect((await change({ name: 'Bot' })).body).toMatchObject({ name: 'Bot', policyVersion: 1 })
   })
 
-  it('are loosened with a fresh second factor alone, by every way to loosen', async () => {
+  it('are loosened only with a fresh second factor, in every respect', async () => {
     const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
     await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
@@ -127,7 +128,7 @@ onBothEngines('an owner’s agents', (database) => {
     }
   })
 
-  it('are stopped at once, and resumed', async () => {
+  it('are paused at once, and resumed', async () => {
     expect((await owner.call(pause, { id })).body).toMatchObject({ status: 'paused', policyVersion: 1 })
     await expect(spend('1')).rejects.toMatchObject({
       code: 'policy_denied',
@@ -139,7 +140,7 @@ onBothEngines('an owner’s agents', (database) => {
     await expect(spend('1')).resolves.toBeDefined()
   })
 
-  it('are revoked for good', async () => {
+  it('are revoked permanently', async () => {
     await expect(owner.call(remove, { id })).resolves.toMatchObject({ body: { revoked: true } })
     expect(await findKey(database(), { id })).toBeUndefined()
     for (const [tool, input] of [
@@ -155,7 +156,7 @@ onBothEngines('an owner’s agents', (database) => {
     expect((await owner.call(list, {})).body).toEqual({ keys: [], nextCursor: null })
   })
 
-  it('never come to spend without a policy, nor to an end that is past', async () => {
+  it('cannot get a spending scope without a policy, nor an expiry in the past', async () => {
     for (const wrong of [
       { policy: null },
       {},
@@ -169,7 +170,7 @@ onBothEngines('an owner’s agents', (database) => {
     })
   })
 
-  it('tell what they used on which day', async () => {
+  it('report their usage by day', async () => {
     await spend('3')
     await database()
       .kysely.insertInto('budget_usage')

@@ -54,7 +54,7 @@ onBothEngines('an approval', (database) => {
 
   const asKey = async (id = keyId) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key' as const, ...found }
   }
   const spend = async (amount: string, how: { idempotencyKey?: string; at?: Date; to?: string } = {}) =>
@@ -66,7 +66,7 @@ onBothEngines('an approval', (database) => {
       }),
       { destination: how.to ?? payee, amount, signature: 'sandbox' },
     )
-  const asked = async (promise: Promise<unknown>) => {
+  const approvalRequired = async (promise: Promise<unknown>) => {
     const refusal = await promise.then(
       () => ({ code: 'allowed' }),
       (error: unknown) => error,
@@ -82,9 +82,9 @@ onBothEngines('an approval', (database) => {
   const available = async () =>
     (await balances(database(), owner.accountId)).find(({ asset }) => asset === 'USDC')?.available
 
-  it('is asked above the amount alone, holds and counts nothing, and names where to look', async () => {
+  it('is required above the amount only, holds and counts nothing, and names its URL', async () => {
     await expect(spend('10')).resolves.toBeDefined()
-    const { approvalId, approvalUrl } = await asked(spend('10.01'))
+    const { approvalId, approvalUrl } = await approvalRequired(spend('10.01'))
     expect(approvalUrl).toBe(`https://bursar.example/approvals/${approvalId}`)
     expect(await available()).toBe(990_000_000n)
     const { body } = await owner.call(list, { status: 'pending' })
@@ -103,9 +103,9 @@ onBothEngines('an approval', (database) => {
     })
   })
 
-  it('runs exactly that call once, and the agent gets its answer by its key or by polling', async () => {
-    const { approvalId } = await asked(spend('20', { idempotencyKey: 'invoice-1' }))
-    const again = await asked(spend('20', { idempotencyKey: 'invoice-1' }))
+  it('runs exactly that call once, and the agent gets the result by its key or by polling', async () => {
+    const { approvalId } = await approvalRequired(spend('20', { idempotencyKey: 'invoice-1' }))
+    const again = await approvalRequired(spend('20', { idempotencyKey: 'invoice-1' }))
     expect(again.approvalId).toBe(approvalId)
     const { body } = await approve(approvalId)
     expect(body).toMatchObject({ status: 'approved', problem: null, answer: { amount: '20', token: 'USDC' } })
@@ -120,26 +120,30 @@ onBothEngines('an approval', (database) => {
     expect(await available()).toBe(980_000_000n)
   })
 
-  it('is one for the same call without an idempotency key, and another for another call', async () => {
-    const first = await asked(spend('20'))
-    expect((await asked(spend('20'))).approvalId).toBe(first.approvalId)
-    expect((await asked(spend('21'))).approvalId).not.toBe(first.approvalId)
-    expect((await asked(spend('20', { to: `0x${'2'.repeat(40)}` }))).approvalId).not.toBe(first.approvalId)
-    expect((await asked(spend('20', { idempotencyKey: 'b' }))).approvalId).not.toBe(first.approvalId)
+  it('is shared by equal calls without an idempotency key, and separate for another call', async () => {
+    const first = await approvalRequired(spend('20'))
+    expect((await approvalRequired(spend('20'))).approvalId).toBe(first.approvalId)
+    expect((await approvalRequired(spend('21'))).approvalId).not.toBe(first.approvalId)
+    expect((await approvalRequired(spend('20', { to: `0x${'2'.repeat(40)}` }))).approvalId).not.toBe(
+      first.approvalId,
+    )
+    expect((await approvalRequired(spend('20', { idempotencyKey: 'b' }))).approvalId).not.toBe(
+      first.approvalId,
+    )
     await approve(first.approvalId)
     expect(await available()).toBe(980_000_000n)
-    expect((await asked(spend('20'))).approvalId).not.toBe(first.approvalId)
+    expect((await approvalRequired(spend('20'))).approvalId).not.toBe(first.approvalId)
   })
 
-  it('moves the money once when two approve at once', async () => {
-    const { approvalId } = await asked(spend('20', { idempotencyKey: 'twice' }))
+  it('moves the money once under two concurrent approvals', async () => {
+    const { approvalId } = await approvalRequired(spend('20', { idempotencyKey: 'twice' }))
     await Promise.allSettled(Array.from({ length: 6 }, () => approve(approvalId)))
     await expect(approve(approvalId)).resolves.toMatchObject({ body: { status: 'approved' } })
     expect(await available()).toBe(980_000_000n)
   })
 
-  it('is rejected without a second factor, for good', async () => {
-    const { approvalId } = await asked(spend('20', { idempotencyKey: 'no' }))
+  it('is rejected without a second factor, permanently', async () => {
+    const { approvalId } = await approvalRequired(spend('20', { idempotencyKey: 'no' }))
     const reject = () => owner.call(decide, { id: approvalId, decision: 'reject' })
     await expect(reject()).resolves.toMatchObject({ body: { status: 'rejected', answer: null } })
     await expect(reject()).resolves.toMatchObject({ body: { status: 'rejected' } })
@@ -147,21 +151,21 @@ onBothEngines('an approval', (database) => {
       code: 'conflict',
       members: { reason: 'rejected' },
     })
-    expect(await asked(spend('20', { idempotencyKey: 'no' }))).toMatchObject({
+    expect(await approvalRequired(spend('20', { idempotencyKey: 'no' }))).toMatchObject({
       approvalId,
       reason: 'rejected',
     })
     expect(await available()).toBe(1_000_000_000n)
   })
 
-  it('ends when nobody decides in time', async () => {
-    const { approvalId } = await asked(spend('20', { idempotencyKey: 'late' }))
+  it('expires without a decision', async () => {
+    const { approvalId } = await approvalRequired(spend('20', { idempotencyKey: 'late' }))
     await expect(approve(approvalId, after(600))).rejects.toMatchObject({
       code: 'conflict',
       members: { reason: 'expired' },
     })
-    const told = await asked(spend('20', { idempotencyKey: 'late', at: after(601) }))
-    expect(told).toMatchObject({ approvalId, reason: 'expired' })
+    const expired = await approvalRequired(spend('20', { idempotencyKey: 'late', at: after(601) }))
+    expect(expired).toMatchObject({ approvalId, reason: 'expired' })
     const { body } = await owner.call(list, { status: 'expired' }, { at: after(600) })
     expect(body).toMatchObject({ approvals: [{ approvalId, status: 'expired' }] })
   })
@@ -179,12 +183,12 @@ onBothEngines('an approval', (database) => {
     ],
     ['a key that was revoked', () => owner.call(remove, { id: keyId }), { code: 'unknown_key' }],
     [
-      'money that is gone',
+      'spent money',
       () => owner.call(transfer, { destination: payee, amount: '990', signature: 'sandbox' }),
       { code: 'insufficient_funds' },
     ],
-  ] as const)('is judged again when it runs: %s', async (_name, meanwhile, problem) => {
-    const { approvalId } = await asked(spend('20', { idempotencyKey: 'judged' }))
+  ] as const)('is evaluated again when it runs: %s', async (_name, meanwhile, problem) => {
+    const { approvalId } = await approvalRequired(spend('20', { idempotencyKey: 'judged' }))
     await meanwhile()
     const before = await available()
     const { body } = await approve(approvalId)
@@ -192,8 +196,11 @@ onBothEngines('an approval', (database) => {
     expect(await available()).toBe(before)
   })
 
-  it('is finished by a job where the process that ran it is gone, and not begun after its time', async () => {
-    const [kept, late] = [await asked(spend('20', { idempotencyKey: 'kept' })), await asked(spend('21'))]
+  it('is finished by a job when its process died, and not started after its expiry', async () => {
+    const [kept, late] = [
+      await approvalRequired(spend('20', { idempotencyKey: 'kept' })),
+      await approvalRequired(spend('21')),
+    ]
     const approved = { status: 'approved' as const, decided_at: noon }
     await database()
       .kysely.updateTable('approval')
@@ -233,8 +240,8 @@ onBothEngines('an approval', (database) => {
   })
 
   it('counts in the budget when it runs', async () => {
-    const { approvalId } = await asked(spend('50', { idempotencyKey: 'one' }))
-    const second = await asked(spend('50', { idempotencyKey: 'two' }))
+    const { approvalId } = await approvalRequired(spend('50', { idempotencyKey: 'one' }))
+    const second = await approvalRequired(spend('50', { idempotencyKey: 'two' }))
     await spend('10', { idempotencyKey: 'small' })
     await expect(approve(approvalId)).resolves.toMatchObject({ body: { problem: null } })
     await expect(approve(second.approvalId)).resolves.toMatchObject({
@@ -246,7 +253,7 @@ onBothEngines('an approval', (database) => {
     await expect(spend('50', { idempotencyKey: 'two' })).rejects.toMatchObject({ code: 'policy_denied' })
   })
 
-  it('is not asked for what is denied anyway', async () => {
+  it('is not requested for a call that is denied anyway', async () => {
     await expect(spend('51')).rejects.toMatchObject({ code: 'policy_denied' })
     const { body } = await owner.call(list, {})
     expect(body).toMatchObject({ approvals: [] })
@@ -256,19 +263,19 @@ onBothEngines('an approval', (database) => {
     const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
     await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
-    const { approvalId } = await asked(spend('20'))
+    const { approvalId } = await approvalRequired(spend('20'))
     await expect(stale.call(decide, { id: approvalId, decision: 'approve' })).rejects.toMatchObject({
       code: 'step_up_required',
     })
     await expect(approve(approvalId)).resolves.toBeDefined()
   })
 
-  it('is nothing for strangers, other keys, or a key to decide', async () => {
-    const { approvalId: id } = await asked(spend('20'))
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(get, { id })).rejects.toMatchObject({ code: 'not_found' })
+  it('is hidden from other accounts and other keys, and cannot be decided by a key', async () => {
+    const { approvalId: id } = await approvalRequired(spend('20'))
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(get, { id })).rejects.toMatchObject({ code: 'not_found' })
     for (const decision of ['approve', 'reject'])
-      await expect(stranger.call(decide, { id, decision })).rejects.toMatchObject({ code: 'not_found' })
+      await expect(outsider.call(decide, { id, decision })).rejects.toMatchObject({ code: 'not_found' })
     const other = String((await owner.call(createKey, await registration())).body.agentId)
     await expect(run(get, callOf(services, await asKey(other)), { id })).rejects.toMatchObject({
       code: 'not_found',

@@ -19,7 +19,8 @@ onBothEngines('sessions', (database) => {
   let services: Services
   let person: SignedIn
   const refused = expect.objectContaining({ code: 'unauthenticated' })
-  const sessionsOf = async (who: SignedIn, input = {}) => listed.parse((await who.call(list, input)).body)
+  const sessionsOf = async (caller: SignedIn, input = {}) =>
+    listed.parse((await caller.call(list, input)).body)
 
   beforeAll(async () => {
     services = await servicesOn(database())
@@ -28,7 +29,7 @@ onBothEngines('sessions', (database) => {
     person = await newSignedIn(services)
   })
 
-  it('tell whose they are, with a token that was renewed', async () => {
+  it('return their account, with a renewed token', async () => {
     const { body } = await person.call(session, {}, { at: after(60) })
     expect(body).toMatchObject({
       account: { id: person.accountId, role: 'user', guest: false, displayName: 'Ada', mfaEnrolled: false },
@@ -38,7 +39,7 @@ onBothEngines('sessions', (database) => {
     expect(renewed.token).not.toBe(person.token)
   })
 
-  it('are listed newest first, page by page, those of others never', async () => {
+  it('are listed newest first, page by page, without those of other accounts', async () => {
     const others = await Promise.all([1, 2, 3].map((n) => signInAgain(services, person.accountId, after(n))))
     await newSignedIn(services)
     const { sessions } = await sessionsOf(person)
@@ -69,7 +70,7 @@ onBothEngines('sessions', (database) => {
     await expect(person.call(list, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('end for good by signing out, others go on', async () => {
+  it('end permanently at sign-out, without affecting others', async () => {
     const other = await signInAgain(services, person.accountId)
     await expect(person.call(logout, {})).resolves.toMatchObject({ body: { revoked: true } })
     await expect(person.call(session, {})).rejects.toEqual(refused)
@@ -77,27 +78,27 @@ onBothEngines('sessions', (database) => {
     expect((await sessionsOf(other)).sessions).toHaveLength(1)
   })
 
-  it('are ended one by one by their owner alone', async () => {
+  it('are ended individually by their owner alone', async () => {
     const other = await signInAgain(services, person.accountId)
-    const stranger = await newSignedIn(services)
+    const outsider = await newSignedIn(services)
     const id = (await sessionsOf(other)).sessions.find(({ current }) => current)?.id
-    await expect(stranger.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(other.call(session, {})).resolves.toBeDefined()
     await expect(person.call(revoke, { id })).resolves.toMatchObject({ body: { revoked: true } })
     await expect(other.call(session, {})).rejects.toEqual(refused)
     await expect(person.call(revoke, { id })).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  it('are ended all but the one that asks, and nobody else’s', async () => {
+  it('are ended except the current one, without affecting other accounts', async () => {
     const others = [
       await signInAgain(services, person.accountId),
       await signInAgain(services, person.accountId),
     ]
-    const stranger = await newSignedIn(services)
+    const outsider = await newSignedIn(services)
     for (let times = 0; times < 2; times += 1)
       await expect(person.call(revoke, { id: 'others' })).resolves.toMatchObject({ body: { revoked: true } })
     for (const other of others) await expect(other.call(session, {})).rejects.toEqual(refused)
-    await expect(stranger.call(session, {})).resolves.toBeDefined()
+    await expect(outsider.call(session, {})).resolves.toBeDefined()
     expect((await sessionsOf(person)).sessions).toMatchObject([{ current: true }])
   })
 })

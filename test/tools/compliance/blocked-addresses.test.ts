@@ -14,7 +14,7 @@ const second = '0x000000000000000000000000000000000000dEaD'
 onBothEngines('an owner’s blocked addresses', (database) => {
   let services: Services
   let owner: Payer
-  const blocked = async (who: Payer = owner) => (await who.call(get, {})).body
+  const blocked = async (caller: Payer = owner) => (await caller.call(get, {})).body
   const refused = { code: 'aml_blocked', members: { screening: { result: 'blocked', lists: ['owner'] } } }
   beforeAll(async () => {
     services = await servicesOn(database())
@@ -23,7 +23,7 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     owner = await newPayer(services)
   })
 
-  it('are never paid from the next transfer on, by this account alone, whatever their case', async () => {
+  it('cannot be paid from the next transfer on, by this account alone, in any letter case', async () => {
     expect(await blocked()).toEqual({ addresses: [] })
     await owner.send({ amount: '1' })
     const { body } = await owner.call(set, {
@@ -38,14 +38,14 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     await other.send({ amount: '1' })
   })
 
-  it('are paid again once they are taken off', async () => {
+  it('can be paid again once they are removed', async () => {
     await owner.call(set, { addresses: [stranger, second] })
     await owner.call(set, { addresses: [second] })
     await owner.send({ amount: '1' })
     await expect(owner.send({ amount: '1', destination: second })).rejects.toMatchObject(refused)
   })
 
-  it('are added at once, and taken off with a fresh second factor alone', async () => {
+  it('are added at once, and removed only with a fresh second factor', async () => {
     const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
     await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
@@ -58,7 +58,7 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     expect(await blocked()).toEqual({ addresses: [] })
   })
 
-  it('lose none where two lists are set at once', async () => {
+  it('lose none when two lists are set concurrently', async () => {
     const lists = Array.from({ length: 5 }, (_, at) => [
       stranger,
       `0x${String(at).repeat(40)}`.replace('0x00', '0xa0'),
@@ -68,7 +68,7 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     expect(lists.map((list) => [...list].sort())).toContainEqual(addresses)
   })
 
-  it('are addresses, a thousand at most', async () => {
+  it('must be valid addresses, a thousand at most', async () => {
     const many = Array.from({ length: 1001 }, (_, at) => `0x${String(at).padStart(40, '0')}`)
     for (const addresses of [['0x12'], [second.replace('dEaD', 'DeAd')], many, 'all', undefined])
       await expect(owner.call(set, { addresses })).rejects.toMatchObject({ code: 'invalid_request' })

@@ -37,30 +37,33 @@ onBothEngines('identity verification', (database) => {
   it.each([
     ['another applicant', { reference: 'another', applicationId: null }],
     ['another application', { reference: 'own', applicationId: 'kyc_another' }],
-  ])('raises no level by a review of %s, and asks no more until a person says so', async (_what, subject) => {
-    const person = await newPerson(database())
-    let asked = 0
-    const pending = { status: 'pending', labels: [] } as const
-    const identityReview = {
-      ...services.identityReview,
-      submit: async () => ({ reference: 'own', review: pending }),
-      read: async () => {
-        asked += 1
-        return { status: 'approved', labels: [], subject } as const
-      },
-    }
-    const { id } = await call(kyc, person, { applicant }, { identityReview })
-    for (const seconds of [60, 120, 180])
-      await settleReviews(
-        { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
-        running,
-      )
-    expect([asked, await levelOf(person)]).toEqual([1, 'none'])
-    const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
-    expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_applicant', times: 1 }])
-  })
+  ])(
+    'raises no level by a review of %s, and requests no other until a person decides',
+    async (_what, subject) => {
+      const person = await newPerson(database())
+      let requestCount = 0
+      const pending = { status: 'pending', labels: [] } as const
+      const identityReview = {
+        ...services.identityReview,
+        submit: async () => ({ reference: 'own', review: pending }),
+        read: async () => {
+          requestCount += 1
+          return { status: 'approved', labels: [], subject } as const
+        },
+      }
+      const { id } = await call(kyc, person, { applicant }, { identityReview })
+      for (const seconds of [60, 120, 180])
+        await settleReviews(
+          { ...services, identityReview, clock: () => new Date(noon.getTime() + seconds * 1_000) },
+          running,
+        )
+      expect([requestCount, await levelOf(person)]).toEqual([1, 'none'])
+      const raised = (await openAlarms(database())).filter(({ objectId }) => objectId === id)
+      expect(raised).toMatchObject([{ domain: 'compliance', reason: 'another_applicant', times: 1 }])
+    },
+  )
 
-  it('keeps what is said, says what is missing, and approves what is complete', async () => {
+  it('stores partial data, lists what is missing, and approves a complete application', async () => {
     const person = await newPerson(database())
     const { firstName, lastName, ...rest } = applicant
     const first = await call(kyc, person, { applicant: { firstName, lastName, shoeSize: 38 } })
@@ -85,27 +88,27 @@ onBothEngines('identity verification', (database) => {
   it.each([
     ['Retry', 'retry', 'UNSATISFACTORY_PHOTOS'],
     ['Rejected', 'rejected', 'FORGERY'],
-  ])('tells %s the verdict and raises nothing', async (lastName, status, label) => {
+  ])('returns %s as the verdict and raises nothing', async (lastName, status, label) => {
     const person = await newPerson(database())
     expect(await call(kyc, person, { applicant: { ...applicant, lastName } })).toMatchObject({
       status,
       labels: [label],
     })
     expect(await levelOf(person)).toBe('none')
-    // Who may try again begins anew, and a person looks at another name; who was rejected stays so.
+    // After `retry` a new application starts, and a changed name is reviewed by a person; `rejected` is final.
     const again = await call(kyc, person, { applicant })
     expect(again.status).toBe(status === 'retry' ? 'pending' : 'rejected')
     if (status === 'retry') expect(again.labels).toEqual(['IDENTITY_CHANGED'])
     expect(await levelOf(person)).toBe('none')
   })
 
-  it('follows a review up that takes its time', async () => {
+  it('completes a slow review later', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
-    expect(told).toMatchObject({ status: 'pending', reviewedAt: null })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Pending' } })
+    expect(outcome).toMatchObject({ status: 'pending', reviewedAt: null })
     await settleReviews({ ...services, clock: () => new Date(noon.getTime() + 5_000) }, running)
     expect(await levelOf(person)).toBe('none')
-    // The sandbox's reviewer goes by its own clock, which stands still here.
+    // The sandbox's reviewer uses its own clock, which stands still here.
     const identityReview = {
       ...services.identityReview,
       read: async () => ({ status: 'approved', labels: [] }) as const,
@@ -118,7 +121,7 @@ onBothEngines('identity verification', (database) => {
     expect(await call(kyc, person, {})).toMatchObject({ status: 'approved' })
   })
 
-  it('has a person look at who bears a name of the sanctions list', async () => {
+  it('requires a person’s review for a name on the sanctions list', async () => {
     const person = await newPerson(database())
     const sanctions = {
       latest: async () => ({ ...(await services.sanctions.latest()), names: ['Rossi, Mario'] }),
@@ -132,7 +135,7 @@ onBothEngines('identity verification', (database) => {
     expect(await levelOf(person)).toBe('none')
   })
 
-  it('loses no hit among applications that are sent at once', async () => {
+  it('keeps the sanctions hit among concurrent applications', async () => {
     const listed = { applicant: { ...applicant, firstName: 'Roman', lastName: 'Semenov' } }
     const clean = { applicant }
     const states = await Promise.all(
@@ -148,7 +151,7 @@ onBothEngines('identity verification', (database) => {
   })
 
   it.each(['while', 'after'])(
-    'takes an approval back where a listed name is said %s it is reviewed',
+    'revokes an approval when a listed name is submitted %s the review',
     async (when) => {
       const person = await newPerson(database())
       const listed = { applicant: { ...applicant, firstName: 'Roman', lastName: 'Semenov' } }
@@ -160,18 +163,18 @@ onBothEngines('identity verification', (database) => {
           return services.identityReview.submit(application)
         },
       }
-      const told = await call(kyc, person, { applicant }, { identityReview })
+      const outcome = await call(kyc, person, { applicant }, { identityReview })
       if (when === 'after') {
-        expect(told).toMatchObject({ status: 'approved' })
+        expect(outcome).toMatchObject({ status: 'approved' })
         hit = await call(kyc, person, listed)
-      } else expect(told.status).not.toBe('approved')
+      } else expect(outcome.status).not.toBe('approved')
       expect(hit).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
       expect(await levelOf(person)).toBe('none')
       expect(await call(kyc, person, {})).toEqual(hit)
     },
   )
 
-  it('has what a process left unanswered reviewed, and frees what the reviewer did not take', async () => {
+  it('submits a review that a process left unfinished, and reopens one that the reviewer rejected', async () => {
     const person = await newPerson(database())
     const down = {
       ...services.identityReview,
@@ -195,7 +198,7 @@ onBothEngines('identity verification', (database) => {
       },
     )
     expect(await levelOf(person)).toBe('basic')
-    // As a process leaves it that ends between the claim and the answer.
+    // The state left by a process that died between claim and answer.
     await database()
       .kysely.updateTable('account')
       .set({ kyc_level: 'none' })
@@ -211,20 +214,20 @@ onBothEngines('identity verification', (database) => {
     expect(await levelOf(person)).toBe('basic')
   })
 
-  it('is read, not begun anew, by who says nothing', async () => {
+  it('is read, not restarted, by an empty call', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
-    expect(await call(kyc, person, {})).toMatchObject({ id: told.id, status: 'retry' })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Retry' } })
+    expect(await call(kyc, person, {})).toMatchObject({ id: outcome.id, status: 'retry' })
     expect(await call(kyc, person, { applicant: { firstName: 'Ada' } })).toMatchObject({ status: 'init' })
   })
 
   it('is rejected at every level at once', async () => {
     const person = await newPerson(database())
-    const told = await call(kyc, person, { applicant: { ...applicant, lastName: 'Rejected' } })
+    const outcome = await call(kyc, person, { applicant: { ...applicant, lastName: 'Rejected' } })
     const documents = [{ type: 'passport', country: 'DE', reference: 'doc_1' }]
     for (const level of ['full', 'basic'])
       expect(await call(kyc, person, { level, applicant, documents })).toMatchObject({
-        id: told.id,
+        id: outcome.id,
         status: 'rejected',
       })
     expect(await levelOf(person)).toBe('none')
@@ -243,7 +246,7 @@ onBothEngines('identity verification', (database) => {
     [{ dateOfBirth: '2010-01-01' }, 'applicant.dateOfBirth'],
     [{ address: {} }, 'applicant.address'],
     [{ address: { city: ' ' } }, 'applicant.address'],
-  ])('does not take %j', async (said, path) => {
+  ])('rejects %j', async (said, path) => {
     const person = await newPerson(database())
     const refused = call(kyc, person, { applicant: { ...applicant, ...said } })
     await expect(refused).rejects.toMatchObject({
@@ -253,11 +256,11 @@ onBothEngines('identity verification', (database) => {
   })
 
   it.each(['\u200Fمحمد', 'כהן\u200E', '\u061Cعلي', 'علی\u200Cرضا', '𠮷', 'Ada'])(
-    'takes the name %j',
+    'accepts the name %j',
     async (firstName) => {
       const person = await newPerson(database())
-      const told = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
-      expect(told).toMatchObject({ status: 'approved' })
+      const outcome = await call(kyc, person, { applicant: { ...applicant, firstName, country: 'XK' } })
+      expect(outcome).toMatchObject({ status: 'approved' })
       const found = await findApplication(
         { database: database(), dataKey: services.settings.dataKey },
         { accountId: person.account.id, level: 'basic' },
@@ -266,14 +269,14 @@ onBothEngines('identity verification', (database) => {
     },
   )
 
-  it('is one application although it is sent many times at once', async () => {
+  it('is one application although it is submitted many times concurrently', async () => {
     const person = await newPerson(database())
-    const told = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
-    expect(new Set(told.map(({ id }) => id)).size).toBe(1)
+    const outcome = await Promise.all(Array.from({ length: 8 }, () => call(kyc, person, { applicant })))
+    expect(new Set(outcome.map(({ id }) => id)).size).toBe(1)
     expect(await levelOf(person)).toBe('basic')
   })
 
-  it('lies sealed, and can be erased; the verdict stays', async () => {
+  it('is stored sealed, and can be erased; the verdict stays', async () => {
     const person = await newPerson(database())
     const { id } = await call(kyc, person, { applicant })
     const sealedOf = async () =>
@@ -290,13 +293,13 @@ onBothEngines('identity verification', (database) => {
     expect(await call(kyc, person, {})).toMatchObject({ id, status: 'approved', requirements: [] })
   })
 
-  it('limits what may be spent at once, by level', async () => {
+  it('limits a single spend by level', async () => {
     const person = await newPerson(database())
     await openWallet(services, { accountId: person.account.id, at: noon })
     const settings = { ...services.settings, kycLimits: { none: 5_000_000n, basic: 50_000_000n, full: null } }
     const pay = async (amount: string) => {
       const account = await findAccount(database(), person.account.id)
-      if (account === undefined) throw new Error('the account is gone')
+      if (account === undefined) throw new Error('the account is missing')
       const input = {
         destination: '0x000000000000000000000000000000000000dEaD',
         amount,
@@ -304,7 +307,7 @@ onBothEngines('identity verification', (database) => {
       }
       return call(transfer, { ...person, account }, input, { settings })
     }
-    // Nothing is there to be spent: whoever is let through learns that.
+    // The wallet is empty, so a call that passes the limit fails for lack of funds.
     await expect(pay('5')).rejects.toMatchObject({ code: 'insufficient_funds' })
     await expect(pay('5.000001')).rejects.toMatchObject({
       code: 'kyc_required',

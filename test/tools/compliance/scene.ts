@@ -1,4 +1,4 @@
-/** A guest with money, on a database: what they ask, and what the transfers of the AML tests look like. */
+/** A funded guest on a database, and the transfers of the AML tests. */
 import { z } from 'zod'
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { newId } from '../../../src/base/ids.ts'
@@ -12,20 +12,20 @@ import transfer from '../../../tools/wallets/transfer.ts'
 import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { callOf, noon } from '../../kernel/scene.ts'
 
-/** Somebody whom nobody knows. */
+/** An address outside the gateway. */
 export const stranger = `0x${'c1'.repeat(20)}`
 
-/** How a transfer is asked for in these tests. */
+/** Members of a transfer request in these tests. */
 export interface AskedSend {
   readonly amount: string
   readonly token?: Stablecoin
   readonly destination?: string
 }
 
-/** A guest. @property send a transfer by them. @property disclose Travel Rule data by them. */
+/** A guest. @property send sends a transfer. @property disclose records Travel Rule data. */
 export interface Payer extends SignedIn {
   readonly address: string
-  send(asked: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
+  send(overrides: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
   disclose(
     members: Record<string, unknown>,
     how?: { idempotencyKey?: string },
@@ -51,8 +51,8 @@ export async function newPayer(services: Services): Promise<Payer> {
   return {
     ...person,
     address,
-    send: (asked, how) =>
-      person.call(transfer, { destination: stranger, signature: 'sandbox', ...asked }, how),
+    send: (overrides, how) =>
+      person.call(transfer, { destination: stranger, signature: 'sandbox', ...overrides }, how),
     disclose: async (members, how) =>
       (
         await person.call(
@@ -69,7 +69,7 @@ export function limitedBy(services: Services, aml: Partial<AmlLimits>): Services
   return { ...services, settings: { ...services.settings, aml: { ...services.settings.aml, ...aml } } }
 }
 
-/** The refusal of a transfer that needs a look by these rules. */
+/** The refusal of a transfer that needs a review by these rules. */
 export function reviewFor(...lists: string[]) {
   return { code: 'aml_blocked', members: { screening: { result: 'review', lists } } }
 }

@@ -32,7 +32,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     payer = await newPayer(services)
   })
 
-  it('is what a transfer of 1,000 or more waits for, and no smaller one', async () => {
+  it('is required for transfers of 1,000 or more, and for no smaller one', async () => {
     await payer.send({ amount: '999.999999' })
     await expect(payer.send({ amount: '1000' })).rejects.toMatchObject({
       ...reviewFor('travel_rule'),
@@ -56,7 +56,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     await expect(payer.send({ amount: '1000' })).rejects.toMatchObject(reviewFor('travel_rule'))
   })
 
-  it('goes with the very transfer that it names, and with no other', async () => {
+  it('applies to exactly the transfer that it names', async () => {
     await payer.disclose({ amount: '1500' })
     for (const other of [
       { amount: '1501' },
@@ -64,12 +64,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       { amount: '1500', destination: `0x${'c2'.repeat(20)}` },
     ])
       await expect(payer.send(other)).rejects.toMatchObject(reviewFor('travel_rule'))
-    const somebody = await newPayer(services)
-    await expect(somebody.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
+    const otherPayer = await newPayer(services)
+    await expect(otherPayer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
     await payer.send({ amount: '1500', destination: getAddress(stranger) })
   })
 
-  it('is asked by the account’s country', async () => {
+  it('depends on the account’s country', async () => {
     await liveIn('US')
     await payer.send({ amount: '2000' })
     expect(await payer.disclose({ amount: '2999' })).toMatchObject({
@@ -86,14 +86,14 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     await payer.send({ amount: '0.01', token: 'EURC' })
   })
 
-  it('is not asked of what goes to a wallet of the gateway', async () => {
+  it('is not required for transfers to a wallet of the gateway', async () => {
     const { address: destination } = await newPayer(services)
     expect(await payer.disclose({ amount: '5000', destination })).toMatchObject({ status: 'not_required' })
     await payer.send({ amount: '5000', destination })
     await payer.send({ amount: '6000', destination })
   })
 
-  it('answers a payload that the standard takes, of persons, organisations and institutions', async () => {
+  it('returns a payload valid under the standard, for persons, organisations and institutions', async () => {
     for (const members of [
       { beneficiary: { name: 'Grace Hopper', country: 'XK' } },
       { beneficiary: { legalName: 'Example GmbH', country: 'DE', vasp: 'Some Exchange' } },
@@ -147,11 +147,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     })
   })
 
-  it('goes with a transfer that was sent already, once, and only with one’s own', async () => {
+  it('can be attached to a completed transfer once, and only to one’s own', async () => {
     const { body } = await payer.send({ amount: '5' })
     const about = { transferId: body.transferId, amount: undefined, destination: undefined }
-    const somebody = await newPayer(services)
-    await expect(somebody.disclose(about)).rejects.toMatchObject(refusal('not_found'))
+    const otherPayer = await newPayer(services)
+    await expect(otherPayer.disclose(about)).rejects.toMatchObject(refusal('not_found'))
     await expect(payer.disclose({ ...about, transferId: newId('tx', noon) })).rejects.toMatchObject(
       refusal('not_found'),
     )
@@ -170,12 +170,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     ['beneficiary’s institution', { beneficiary: { name: 'Grace Hopper', vasp: 'Lazarus Group' } }],
     ['originator', { originator: { name: 'Roman Semenov' } }],
   ])(
-    'is declined where the name of the %s is on a sanctions list, and that holds the destination',
-    async (who, members) => {
+    'is declined when the name of the %s is on a sanctions list, which also blocks the destination',
+    async (party, members) => {
       const recorded = await payer.disclose({ amount: '5', ...members })
       expect(recorded).toMatchObject({
         status: 'declined',
-        reason: expect.stringContaining(`On a sanctions list: the name of the ${who}.`),
+        reason: expect.stringContaining(`On a sanctions list: the name of the ${party}.`),
       })
       const held = {
         ...reviewFor('named_party'),
@@ -184,15 +184,15 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       await expect(payer.send({ amount: '5' })).rejects.toMatchObject(held)
       await payer.disclose({ amount: '5' })
       await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
-      for (const asked of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
-        await expect(payer.send(asked)).rejects.toMatchObject(held)
+      for (const input of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
+        await expect(payer.send(input)).rejects.toMatchObject(held)
       await payer.send({ amount: '5', destination: `0x${'c2'.repeat(20)}` })
-      const somebody = await newPayer(services)
-      await somebody.send({ amount: '5' })
+      const otherPayer = await newPayer(services)
+      await otherPayer.send({ amount: '5' })
     },
   )
 
-  it('is stored sealed alone, also where an idempotency key repeats it, and can be erased', async () => {
+  it('is stored sealed only, even in idempotency records, and can be erased', async () => {
     const how = { idempotencyKey: 'disclose-1' }
     const recorded = await payer.disclose({}, how)
     const again = await payer.disclose({}, how)
@@ -211,7 +211,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     await expect(payer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
   })
 
-  it('goes with one of two transfers that are sent at once; the other’s money is free again', async () => {
+  it('is used by one of two concurrent transfers; the other’s hold is released', async () => {
     await payer.disclose({ amount: '1500' })
     const before = await booksOf(sendingOn(database(), services.chain), payer.accountId)
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => payer.send({ amount: '1500' })))
@@ -224,9 +224,9 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     })
   })
 
-  it('serves again where its transfer failed, and stays where a call is repeated', async () => {
+  it('can be used again after its transfer failed, and stays used for a repeated call', async () => {
     await payer.disclose({ amount: '1500' })
-    // The chain has nothing: it refuses, and the money comes back.
+    // The chain balance is zero: it refuses the transfer, and the hold is released.
     const empty = {
       ...services.chain,
       submit: async () => ({ status: 'refused' as const, reason: 'empty', cause: 'transfer' as const }),
@@ -242,7 +242,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     expect(again.body).toEqual(first.body)
   })
 
-  it('says what is missing or too much', async () => {
+  it('lists missing and unexpected members', async () => {
     const wrongs: [Record<string, unknown>, string][] = [
       [{ amount: undefined }, 'amount'],
       [{ destination: undefined }, 'destination'],
@@ -272,11 +272,11 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       })
     await expect(payer.disclose({ chain: 'polygon' })).rejects.toMatchObject(refusal('chain_not_supported'))
     const poor = await newSignedIn(services)
-    const asked = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
-    await expect(poor.call(travelRule, asked)).rejects.toMatchObject(refusal('not_found'))
+    const input = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(poor.call(travelRule, input)).rejects.toMatchObject(refusal('not_found'))
   })
 
-  it('is for keys that have the scope', async () => {
+  it('accepts keys that have the scope', async () => {
     const { account } = keyOf({
       id: payer.accountId,
       role: 'user',
@@ -287,12 +287,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       mfaEnrolled: false,
       createdAt: noon,
     })
-    const asked = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
-    await expect(run(travelRule, callOf(services, keyOf(account)), asked)).rejects.toMatchObject(
+    const input = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
+    await expect(run(travelRule, callOf(services, keyOf(account)), input)).rejects.toMatchObject(
       refusal('insufficient_scope'),
     )
     const key = keyOf(account, { scopes: ['compliance:write'] })
-    await expect(run(travelRule, callOf(services, key), asked)).resolves.toMatchObject({
+    await expect(run(travelRule, callOf(services, key), input)).resolves.toMatchObject({
       body: { status: 'required' },
     })
   })

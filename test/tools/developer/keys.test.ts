@@ -53,15 +53,15 @@ onBothEngines('developer API keys', (database) => {
     for (const text of [JSON.stringify(shown), JSON.stringify(rows)]) expect(text).not.toContain(body.key)
   })
 
-  it('are made once for an idempotency key, whose second answer has no secret', async () => {
-    const ask = () => person.call(create, spender, { idempotencyKey: 'create-1' })
-    const [first, second] = [await ask(), await ask()]
+  it('are created once per idempotency key, and the second answer has no secret', async () => {
+    const createTwice = () => person.call(create, spender, { idempotencyKey: 'create-1' })
+    const [first, second] = [await createTwice(), await createTwice()]
     expect(second).toMatchObject({ replayed: true, body: { id: first.body.id, key: null } })
     const kept = await database().kysely.selectFrom('idempotency').select('answer').execute()
     expect(JSON.stringify(kept)).not.toContain(String(first.body.key))
   })
 
-  it('need a policy to spend, scopes that there are, and an end to come', async () => {
+  it('need a policy to spend, known scopes, and a future expiry', async () => {
     for (const input of [
       { name: 'Payer', scopes: ['wallets:transfer'] },
       { name: '', scopes: [] },
@@ -77,8 +77,8 @@ onBothEngines('developer API keys', (database) => {
     await expect(principalOf(brief, after(59))).resolves.toBeDefined()
     await expect(principalOf(brief, after(60))).rejects.toMatchObject({ code: 'unknown_key' })
     const { body } = await person.call(create, spender)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
     await expect(person.call(revoke, { id: body.id })).resolves.toBeDefined()
     await expect(principalOf(String(body.key))).rejects.toMatchObject({ code: 'unknown_key' })
     await expect(person.call(revoke, { id: body.id })).rejects.toMatchObject({ code: 'not_found' })
@@ -87,11 +87,11 @@ onBothEngines('developer API keys', (database) => {
 
   it('are listed to their owner alone', async () => {
     await person.call(create, spender)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(list, {})).resolves.toMatchObject({ body: { keys: [] } })
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(list, {})).resolves.toMatchObject({ body: { keys: [] } })
   })
 
-  it('never do what is for a person, whatever their scopes', async () => {
+  it('never perform personal operations, whatever their scopes', async () => {
     const principal = await principalOf(await secretOf(spender))
     for (const tool of [create, list, revoke])
       await expect(run(tool, callOf(services, principal), tool.example)).rejects.toMatchObject({
@@ -103,7 +103,7 @@ onBothEngines('developer API keys', (database) => {
     })
   })
 
-  it('never pass a rail that is switched off', async () => {
+  it('never pass a disabled rail', async () => {
     const principal = await principalOf(await secretOf(spender))
     await services.railControls.write(
       { rail: 'wallet-transfer', enabled: false, reason: 'Maintenance.' },

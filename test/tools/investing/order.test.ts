@@ -28,8 +28,8 @@ onBothEngines('orders', (database) => {
     clock.forward(60_000)
     investor = await newInvestor(services)
   })
-  const place = (asked: object, how: { idempotencyKey?: string } = {}) =>
-    investor.call(order, { symbol: 'VTI', side: 'buy', notional: '10', ...asked }, { at: clock(), ...how })
+  const place = (changes: object, how: { idempotencyKey?: string } = {}) =>
+    investor.call(order, { symbol: 'VTI', side: 'buy', notional: '10', ...changes }, { at: clock(), ...how })
   const show = async () => (await investor.call(portfolio, { timeframe: '1D' }, { at: clock() })).body
   const later = async (milliseconds = 5_000) => {
     clock.forward(milliseconds)
@@ -39,12 +39,12 @@ onBothEngines('orders', (database) => {
     const { holdings } = (await show()) as { holdings: { symbol: string }[] }
     return holdings.find(({ symbol }) => symbol === 'VTI')
   }
-  const orders = async (asked = {}) => {
-    const { body } = await investor.call(list, asked, { at: clock() })
+  const orders = async (changes = {}) => {
+    const { body } = await investor.call(list, changes, { at: clock() })
     return body.orders as Record<string, unknown>[]
   }
 
-  it('buys at the market at once, for no more than was asked', async () => {
+  it('buys at the market at once, for at most the requested amount', async () => {
     price = 30
     const { body } = await place({ notional: 10 })
     expect(body).toEqual({
@@ -65,7 +65,7 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '490', buyingPower: '490' })
   })
 
-  it('is refused where the broker keeps another owner’s account, and holds nothing', async () => {
+  it('is refused when the broker serves another owner’s account, and holds nothing', async () => {
     const { broker } = services
     services = {
       ...services,
@@ -81,7 +81,7 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '500', buyingPower: '500' })
   })
 
-  it('sells what is held, for cash', async () => {
+  it('sells a holding for cash', async () => {
     const { holdings } = (await show()) as { holdings: { symbol: string; qty: string }[] }
     expect(holdings.find(({ symbol }) => symbol === 'VTI')?.qty).toBe('2.500000000')
     const { body } = await place({ side: 'sell', notional: '50' })
@@ -100,7 +100,7 @@ onBothEngines('orders', (database) => {
     })
   })
 
-  it('never sells more than is held, however many sells come at once', async () => {
+  it('never sells more than the holding under concurrent sells', async () => {
     const sells = await Promise.allSettled(
       Array.from({ length: 8 }, () => place({ side: 'sell', notional: '100' })),
     )
@@ -114,7 +114,7 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '700', equity: '1000' })
   })
 
-  it('does not spend cash twice, and says what pays for orders', async () => {
+  it('does not spend cash twice, and names the cash available for orders', async () => {
     const buys = await Promise.allSettled(Array.from({ length: 8 }, () => place({ notional: '200' })))
     const refusals = buys.flatMap((buy) => (buy.status === 'rejected' ? [buy.reason] : []))
     expect(refusals).toHaveLength(6)
@@ -125,7 +125,7 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '100' })
   })
 
-  it('sells at a limit below the market for what was asked, and what is held at most', async () => {
+  it('sells at a limit below the market for the requested amount, and at most the holding', async () => {
     const low = { side: 'sell', type: 'limit', limitPrice: '0.10' }
     const { body } = await place({ ...low, notional: '100' })
     expect(body).toMatchObject({ status: 'filled', filledQty: '1.000000000', filledAvgPrice: '100.00' })
@@ -133,7 +133,7 @@ onBothEngines('orders', (database) => {
     expect(await show()).toMatchObject({ cash: '750', equity: '1000' })
   })
 
-  it('sells the shares of a limit above the market for what they bring, and leaves nothing of them', async () => {
+  it('sells all shares of a limit order above the market for their proceeds', async () => {
     const { body } = await place({ side: 'sell', type: 'limit', limitPrice: '120', notional: '300' })
     expect(body).toMatchObject({ status: 'accepted' })
     await expect(place({ side: 'sell', notional: '1' })).rejects.toMatchObject({ code: 'insufficient_funds' })
@@ -144,9 +144,9 @@ onBothEngines('orders', (database) => {
     expect(await held()).toBeUndefined()
   })
 
-  it('sells what is left of a holding, however little it is worth', async () => {
+  it('sells the rest of a holding, however small its value', async () => {
     price = 33.33
-    // 83.325 are shown as 83.32; none is left below a cent.
+    // 83.325 is displayed as 83.32; nothing below a cent remains.
     expect((await place({ side: 'sell', notional: '83.32' })).body).toMatchObject({
       filledQty: '2.500000000',
     })
@@ -170,7 +170,7 @@ onBothEngines('orders', (database) => {
     })
   })
 
-  it('lets a limit order wait with its cash held, and fills it when the price crosses', async () => {
+  it('keeps a limit order open with its cash held, and fills it when the price crosses', async () => {
     const { body } = await place({ type: 'limit', limitPrice: '95', notional: '190' })
     expect(body).toMatchObject({ status: 'accepted', limitPrice: '95.00', filledQty: '0.000000000' })
     expect(await show()).toMatchObject({ cash: '500', buyingPower: '310', equity: '1000' })
@@ -180,15 +180,15 @@ onBothEngines('orders', (database) => {
     await later()
     expect(await orders()).toMatchObject([{ id: body.id, status: 'filled', filledAvgPrice: '94.00' }])
     expect(await orders({ status: 'open' })).toEqual([])
-    // 190 buy 2.021276595 shares at 94, which cost no more than 190.
+    // 190 buys 2.021276595 shares at 94, which cost at most 190.
     expect(await show()).toMatchObject({ cash: '310', buyingPower: '310' })
   })
 
-  it('takes the last quote as the limit where none is named', async () => {
+  it('uses the last quote as the default limit', async () => {
     expect((await place({ type: 'limit' })).body).toMatchObject({ limitPrice: '100.00', status: 'filled' })
   })
 
-  it('cancels what waits, and everything is free again', async () => {
+  it('cancels an open order and releases its holds', async () => {
     const { body } = await place({ type: 'limit', limitPrice: '50', notional: '100' })
     const canceled = await investor.call(cancel, { id: body.id }, { at: clock() })
     expect(canceled.body).toMatchObject({ id: body.id, status: 'canceled', filledQty: '0.000000000' })
@@ -205,7 +205,7 @@ onBothEngines('orders', (database) => {
     })
   })
 
-  it('expires with its session, sells giving their shares back', async () => {
+  it('expires with its session, and a sell releases its shares', async () => {
     const { body } = await place({ side: 'sell', type: 'limit', limitPrice: '200', notional: '200' })
     await expect(place({ side: 'sell', notional: '160' })).rejects.toMatchObject({
       code: 'insufficient_funds',
@@ -224,8 +224,8 @@ onBothEngines('orders', (database) => {
     ['an unknown symbol', { symbol: 'NOPE' }, 'unknown_symbol'],
     ['less than a dollar', { notional: '0.99' }, 'notional_too_small'],
     ['more than a million', { notional: '1000000.01' }, 'notional_too_large'],
-  ])('rejects %s before anything is held', async (_name, asked, reason) => {
-    await expect(place(asked)).rejects.toMatchObject({ code: 'order_rejected', members: { reason } })
+  ])('rejects %s before anything is held', async (_name, changes, reason) => {
+    await expect(place(changes)).rejects.toMatchObject({ code: 'order_rejected', members: { reason } })
     expect(await show()).toMatchObject({ buyingPower: '500' })
     expect(await orders()).toEqual([])
   })
@@ -235,24 +235,24 @@ onBothEngines('orders', (database) => {
     ['a limit on a market order', { limitPrice: '10' }],
     ['a limit below a cent', { type: 'limit', limitPrice: '10.001' }],
     ['a limit beyond all prices', { type: 'limit', limitPrice: '999999999999' }],
-    ['a limit of next to nothing', { type: 'limit', limitPrice: '0.0001' }],
+    ['a limit below the minimum', { type: 'limit', limitPrice: '0.0001' }],
     ['a sentence for a symbol', { symbol: 'buy all' }],
-    ['a side of its own', { side: 'short' }],
+    ['an unknown side', { side: 'short' }],
     ['an empty client order id', { clientOrderId: '' }],
-  ])('refuses %s', async (_name, asked) => {
-    await expect(place(asked)).rejects.toMatchObject({ code: 'invalid_request' })
+  ])('rejects %s', async (_name, changes) => {
+    await expect(place(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('takes the greatest and the least that there are', async () => {
-    const most = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
+  it('accepts the largest and smallest valid amounts', async () => {
+    const largest = { notional: '1000000', type: 'limit', limitPrice: '0.01' }
     for (const side of ['buy', 'sell'])
-      await expect(place({ ...most, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
+      await expect(place({ ...largest, side })).rejects.toMatchObject({ code: 'insufficient_funds' })
     expect((await place({ notional: '1.00', type: 'limit', limitPrice: '1000000.00' })).body).toMatchObject({
       status: 'filled',
     })
   })
 
-  it('is one order for one client order id, whatever comes at once', async () => {
+  it('is one order per client order id under concurrent calls', async () => {
     const twins = await Promise.all(Array.from({ length: 5 }, () => place({ clientOrderId: 'rent' })))
     expect(new Set(twins.map(({ body }) => body.id)).size).toBe(1)
     expect(await orders()).toHaveLength(1)
@@ -262,7 +262,7 @@ onBothEngines('orders', (database) => {
       body: { id: twins[0]?.body.id, status: 'filled' },
     })
     await expect(place({ clientOrderId: 'rent', notional: '11' })).rejects.toMatchObject({ code: 'conflict' })
-    // Another account has names of its own.
+    // Another account has its own order ids.
     const other = await newInvestor(services)
     const own = await other.call(
       order,
@@ -272,7 +272,7 @@ onBothEngines('orders', (database) => {
     expect(own.body.id).not.toBe(twins[0]?.body.id)
   })
 
-  it('is one order for one idempotency key, and tells how it stands', async () => {
+  it('is one order per idempotency key, and returns its current state', async () => {
     const first = await place({ type: 'limit', limitPrice: '90', notional: '90' }, { idempotencyKey: 'k' })
     price = 80
     await later()
@@ -283,7 +283,7 @@ onBothEngines('orders', (database) => {
     })
   })
 
-  it('leaves books that balance', async () => {
+  it('leaves balanced books', async () => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 })

@@ -50,21 +50,21 @@ onBothEngines('a simulated spend', (database) => {
   }
   const asKey = async (id = keyId) => {
     const found = await findKey(database(), { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key' as const, ...found }
   }
   let seconds = 0
-  /** Each a second after the one before, so that there is an order among them. */
+  /** Creates keys a second apart, so that their order is defined. */
   const pay = async (amount: string, id = keyId) => {
     seconds += 1
     const now = new Date(noon.getTime() + seconds * 1000)
     const call = callOf(services, await asKey(id), { now })
     return run(transfer, call, { destination: payee, amount, signature: 'x' })
   }
-  const ask = (amount: string, more: object = { keyId }, members: object = {}) =>
+  const simulateSpend = (amount: string, more: object = { keyId }, members: object = {}) =>
     owner.call(simulate, { spend: { category: 'transfer', amount, ...members }, ...more })
 
-  it('is judged like a real one, and nothing comes of it', async () => {
+  it('is evaluated like a real spend, without effect', async () => {
     await pay('30')
     const rows = async () => ({
       decisions: (await database().kysely.selectFrom('decision').select('id').execute()).length,
@@ -72,71 +72,75 @@ onBothEngines('a simulated spend', (database) => {
       balances: await database().kysely.selectFrom('balance').selectAll().orderBy('account').execute(),
     })
     const before = await rows()
-    expect((await ask('40')).body).toMatchObject({
+    expect((await simulateSpend('40')).body).toMatchObject({
       verdict: 'allow',
       violations: [],
       usd: '40',
       replayed: null,
     })
-    expect((await ask('40.5')).body).toMatchObject({ verdict: 'approval_required' })
-    expect((await ask('50.5')).body).toMatchObject({
+    expect((await simulateSpend('40.5')).body).toMatchObject({ verdict: 'approval_required' })
+    expect((await simulateSpend('50.5')).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'per_transaction', limit: '50' }],
     })
     await owner.call(transfer, { destination: payee, amount: '960', signature: 'x' })
     const poorer = await rows()
-    expect((await ask('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
+    expect((await simulateSpend('20')).body).toMatchObject({ verdict: 'insufficient_funds', available: '10' })
     expect(await rows()).toEqual(poorer)
     expect(poorer.usage).toEqual(before.usage)
   })
 
-  it('meets today’s counters, a stop, and the owner’s cap', async () => {
+  it('applies today’s counters, a pause, and the owner’s cap', async () => {
     await pay('40')
     await pay('40')
-    expect((await ask('30')).body).toMatchObject({
+    expect((await simulateSpend('30')).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'daily_budget', used: '80', remaining: '20' }],
     })
     await owner.call(ownerSet, { dailyBudget: { max: '90' } })
-    expect((await ask('15')).body).toMatchObject({ violations: [{ rule: 'owner_budget', remaining: '10' }] })
+    expect((await simulateSpend('15')).body).toMatchObject({
+      violations: [{ rule: 'owner_budget', remaining: '10' }],
+    })
     await owner.call(pause, { id: keyId })
-    expect((await ask('5')).body).toMatchObject({ violations: [{ rule: 'paused' }] })
+    expect((await simulateSpend('5')).body).toMatchObject({ violations: [{ rule: 'paused' }] })
   })
 
-  it('is judged by a draft, alone or against a key’s day', async () => {
+  it('evaluates a draft policy, alone or against a key’s day', async () => {
     await pay('40')
     const draft = { ...policy, dailyBudget: { max: '60' } }
-    expect((await ask('30', { keyId, policy: draft })).body).toMatchObject({
+    expect((await simulateSpend('30', { keyId, policy: draft })).body).toMatchObject({
       verdict: 'deny',
       violations: [{ rule: 'daily_budget', limit: '60', used: '40' }],
     })
-    expect((await ask('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
-    expect((await ask('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
+    expect((await simulateSpend('30', { policy: draft })).body).toMatchObject({ verdict: 'allow' })
+    expect((await simulateSpend('30', { policy: draft }, { category: 'card' })).body).toMatchObject({
       violations: [{ rule: 'category' }],
     })
     expect(
-      (await ask('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
+      (await simulateSpend('30', { policy: { ...draft, dailyBudget: { max: '50', maxCount: 1 } } })).body,
     ).toMatchObject({ verdict: 'allow' })
   })
 
-  it('is a key’s question about itself alone', async () => {
+  it('is available to a key for itself alone', async () => {
     const principal = await asKey()
-    const asked = (input: object) => run(simulate, callOf(services, principal), input)
+    const simulateAsKey = (input: object) => run(simulate, callOf(services, principal), input)
     const spend = { category: 'transfer', amount: '51' }
-    expect((await asked({ spend })).body).toMatchObject({
+    expect((await simulateAsKey({ spend })).body).toMatchObject({
       verdict: 'deny',
       policyHash: principal.key.policyHash,
     })
-    expect((await asked({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
-    await expect(asked({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
-    await expect(asked({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
-    await expect(asked({ keyId, policy, replay: true })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await simulateAsKey({ spend, keyId })).body).toMatchObject({ verdict: 'deny' })
+    await expect(simulateAsKey({ spend, keyId: await newKey() })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(simulateAsKey({ spend, policy })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(simulateAsKey({ keyId, policy, replay: true })).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
   })
 
-  it('is nothing about a stranger’s key', async () => {
-    const stranger = await newSignedIn(services)
+  it('is not available for another account’s key', async () => {
+    const outsider = await newSignedIn(services)
     const spend = { category: 'transfer', amount: '1' }
-    await expect(stranger.call(simulate, { keyId, spend })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(outsider.call(simulate, { keyId, spend })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it.each([
@@ -148,14 +152,14 @@ onBothEngines('a simulated spend', (database) => {
     [{ policy, spend: { category: 'gift', amount: '1' } }],
     [{ policy, spend: { category: 'transfer', amount: '1.0000001' } }],
     [{ policy, spend: { category: 'transfer', amount: '-1' } }],
-  ])('is not %j', async (input) => {
+  ])('rejects %j', async (input) => {
     await expect(owner.call(simulate, input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('is denied to a key that is yet to be, where its cool-down or the owner’s cap would deny it', async () => {
+  it('applies the cool-down and the owner’s cap to a key that does not exist yet', async () => {
     await owner.call(ownerSet, { dailyBudget: { max: '20' } })
     const draft = { ...policy, counterparties: { newPayeeCooldownSec: 60 }, chains: ['base-sepolia'] }
-    expect((await ask('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
+    expect((await simulateSpend('30', { policy: draft }, { counterparty: payee })).body).toMatchObject({
       verdict: 'deny',
       violations: [
         { rule: 'owner_budget', limit: '20' },
@@ -164,11 +168,11 @@ onBothEngines('a simulated spend', (database) => {
     })
   })
 
-  it('is what it was where the policy is what it was: a pause and an approval are no matter of it', async () => {
+  it('replays an unchanged policy without changes, regardless of pauses and approvals', async () => {
     const runApproved = createRunApproved((name) => tools.find((tool) => tool.name === name))
     services = { ...services, runApproved }
-    const told = await pay('45').catch((error: unknown) => error)
-    const { approvalId } = z.object({ members: z.object({ approvalId: z.string() }) }).parse(told).members
+    const refusal = await pay('45').catch((error: unknown) => error)
+    const { approvalId } = z.object({ members: z.object({ approvalId: z.string() }) }).parse(refusal).members
     await (await signInAgain(services, owner.accountId)).call(decide, { id: approvalId, decision: 'approve' })
     await owner.call(pause, { id: keyId })
     await expect(pay('1')).rejects.toMatchObject({ code: 'policy_denied' })
@@ -178,7 +182,7 @@ onBothEngines('a simulated spend', (database) => {
     })
   })
 
-  it('tells which past decisions a draft would have changed', async () => {
+  it('lists past decisions that a draft would have changed', async () => {
     await pay('30')
     await expect(pay('60')).rejects.toMatchObject({ code: 'policy_denied' })
     await pay('35')
@@ -206,7 +210,7 @@ onBothEngines('a simulated spend', (database) => {
     expect((await owner.call(simulate, { keyId, policy, replay: true })).body).toMatchObject({ changed: [] })
   })
 
-  it('comes after the cap over all keys is set by its owner: lower at once, higher with a second factor', async () => {
+  it('applies the owner’s cap over all keys: lowered at once, raised with a second factor', async () => {
     expect((await owner.call(ownerGet, {})).body).toMatchObject({
       dailyBudget: null,
       used: '0',
@@ -253,7 +257,7 @@ describe('a replay', () => {
     counterparties: { newPayeeCooldownSec: 3600 },
   })
 
-  it('starts each day anew, minds new payees, and counts nothing that came back', () => {
+  it('resets counters daily, applies the new-payee cool-down, and does not count reversals', () => {
     const plain = { isApproved: false, beside: [] }
     const past = [
       { id: 'a', at: at(1), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },

@@ -22,7 +22,7 @@ onBothEngines('rails', (database) => {
   const asStranger = (changes: Partial<Services> = {}) =>
     run(list, callOf({ ...services, ...changes }, { kind: 'public' }), {})
 
-  it('are all shown to anybody, with what they move and whether they are on', async () => {
+  it('are listed to anybody, with their operations and state', async () => {
     const { body } = await asStranger()
     expect(body).toMatchObject({ asOf: noon.toISOString() })
     expect(body.rails).toHaveLength(railIds.length)
@@ -43,7 +43,7 @@ onBothEngines('rails', (database) => {
     })
   })
 
-  it('are switched by an administrator, one by one', async () => {
+  it('are switched by an administrator, individually', async () => {
     await admin.call(controlsSet, { id: 'x402-fx', enabled: false, reason: 'Maintenance.' })
     await expect(admin.call(controlsGet, { id: 'x402-fx' })).resolves.toMatchObject({
       body: { id: 'x402-fx', status: 'disabled', reason: 'Maintenance.' },
@@ -62,7 +62,7 @@ onBothEngines('rails', (database) => {
     })
   })
 
-  it('are unknown, and no error, while the control plane is down; switching says that it is kept there', async () => {
+  it('are unknown, without an error, while the control plane is down; switching is refused', async () => {
     const railControls = createRemoteRailControls({ url: 'http://127.0.0.1:1' })
     const { body } = await asStranger({ railControls })
     expect(body.rails).toHaveLength(railIds.length)

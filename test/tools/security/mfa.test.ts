@@ -32,7 +32,7 @@ onBothEngines('a second factor', (database) => {
   const verify = (seconds: number, code = totpOf(secret, after(seconds)), how = {}) =>
     person.call(mfa, { action: 'verify', code }, { at: after(seconds), ...how })
 
-  it('is enrolled with what any authenticator reads, once', async () => {
+  it('is enrolled with a standard otpauth URI, once', async () => {
     const other = await newSignedIn(services)
     await expect(other.call(mfa, { action: 'status' })).resolves.toMatchObject({
       body: { status: 'none', enrolled: false, recoveryCodesLeft: 0, steppedUpUntil: null },
@@ -52,7 +52,7 @@ onBothEngines('a second factor', (database) => {
     expect(status).not.toHaveProperty('otpauthUri')
   })
 
-  it('gives ten recovery codes, and steps the session up that activated it', async () => {
+  it('returns ten recovery codes, and steps up the activating session', async () => {
     expect(new Set(recoveryCodes).size).toBe(10)
     expect(recoveryCodes[0]).toMatch(/^([0-9a-z]{4}-){5}[0-9a-z]{4}$/)
     const { body } = await person.call(mfa, { action: 'status' })
@@ -64,7 +64,7 @@ onBothEngines('a second factor', (database) => {
     })
   })
 
-  it('takes each code once, also when two requests bring it at the same time', async () => {
+  it('accepts each code once, also under concurrent requests', async () => {
     await expect(verify(0)).rejects.toEqual(refusal('step_up_required'))
     await expect(verify(60)).resolves.toMatchObject({ body: { steppedUpUntil: after(360).toISOString() } })
     await expect(verify(61)).rejects.toEqual(refusal('step_up_required'))
@@ -73,15 +73,16 @@ onBothEngines('a second factor', (database) => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
-  it('forgives a clock one step off, not two', async () => {
+  it('tolerates a clock one step off, not two', async () => {
     await expect(verify(600, totpOf(secret, after(570)))).resolves.toBeDefined()
     await expect(verify(600, totpOf(secret, after(630)))).resolves.toBeDefined()
     await expect(verify(600, totpOf(secret, after(660)))).rejects.toEqual(refusal('step_up_required'))
     await expect(verify(800, totpOf(secret, after(740)))).rejects.toEqual(refusal('step_up_required'))
   })
 
-  it('is asked for what is privileged: for five minutes, on the session that showed it', async () => {
-    const create = (who: SignedIn, seconds: number) => who.call(createKey, newKey, { at: after(seconds) })
+  it('is required for privileged operations: for five minutes, on the session that verified it', async () => {
+    const create = (session: SignedIn, seconds: number) =>
+      session.call(createKey, newKey, { at: after(seconds) })
     const elsewhere = await signInAgain(services, person.accountId)
     await expect(create(person, 0)).resolves.toBeDefined()
     await expect(create(elsewhere, 0)).rejects.toEqual(refusal('step_up_required'))
@@ -91,7 +92,7 @@ onBothEngines('a second factor', (database) => {
     await expect(create(person, 331)).resolves.toBeDefined()
   })
 
-  it('is not asked of a sandbox account that never enrolled, and insisted on in production', async () => {
+  it('is not required of a sandbox account without enrollment, and is in production', async () => {
     const newcomer = await newSignedIn(services)
     await expect(newcomer.call(createKey, newKey)).resolves.toBeDefined()
     const settings = { ...services.settings, mode: 'production' as const }
@@ -99,7 +100,7 @@ onBothEngines('a second factor', (database) => {
     await expect(live.call(createKey, newKey)).rejects.toEqual(refusal('mfa_enrollment_required'))
   })
 
-  it('is stood in for by each recovery code once, however it is written', async () => {
+  it('is replaced by each recovery code once, in any spelling', async () => {
     const [first = '', second = ''] = recoveryCodes
     const use = (recoveryCode: string) => person.call(mfa, { action: 'verify', recoveryCode })
     await expect(use(first.toUpperCase().replaceAll('-', ' '))).resolves.toMatchObject({
@@ -108,13 +109,13 @@ onBothEngines('a second factor', (database) => {
     await expect(use(first)).rejects.toEqual(refusal('step_up_required'))
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => use(second)))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    const stranger = await newSignedIn(services)
-    await expect(stranger.call(mfa, { action: 'verify', recoveryCode: recoveryCodes[2] })).rejects.toEqual(
+    const outsider = await newSignedIn(services)
+    await expect(outsider.call(mfa, { action: 'verify', recoveryCode: recoveryCodes[2] })).rejects.toEqual(
       refusal('conflict'),
     )
   })
 
-  it('is taken away by a code, with its recovery codes', async () => {
+  it('is disabled by a code, with its recovery codes', async () => {
     await expect(person.call(mfa, { action: 'disable', code: '000000' }, { at: after(60) })).rejects.toEqual(
       refusal('step_up_required'),
     )
@@ -129,13 +130,13 @@ onBothEngines('a second factor', (database) => {
     await expect(verify(90)).rejects.toEqual(refusal('conflict'))
   })
 
-  it('is taken away by a recovery code where the authenticator is lost', async () => {
+  it('is disabled by a recovery code when the authenticator is lost', async () => {
     const disable = { action: 'disable', recoveryCode: recoveryCodes[0] }
     expect((await person.call(mfa, disable)).body).toMatchObject({ status: 'none' })
     await expect(person.call(mfa, { action: 'enroll' })).resolves.toBeDefined()
   })
 
-  it('checks ten wrong codes of a burst and no more: the right one behind them is too late', async () => {
+  it('checks at most ten wrong codes of a burst: a correct code behind them is rejected', async () => {
     const right = totpOf(secret, after(60))
     const codes = [...Array.from({ length: 24 }, (_, at) => String(100_000 + at)), right]
     const disable = (code: string) => person.call(mfa, { action: 'disable', code }, { at: after(60) })
@@ -157,7 +158,7 @@ onBothEngines('a second factor', (database) => {
     expect(row?.status).toBe('active')
   })
 
-  it('is activated with the very secret that was shown to work', async () => {
+  it('is activated with exactly the verified secret', async () => {
     for (let round = 0; round < 6; round += 1) {
       const other = await newSignedIn(services)
       const shown = secretOf((await other.call(mfa, { action: 'enroll' })).body.otpauthUri)
@@ -176,11 +177,11 @@ onBothEngines('a second factor', (database) => {
     }
   })
 
-  it('is not enrolled a second time while it is active', async () => {
+  it('cannot be enrolled a second time while it is active', async () => {
     await expect(person.call(mfa, { action: 'enroll' })).rejects.toEqual(refusal('conflict'))
   })
 
-  it('locks the account at the tenth wrong code in an hour, and the count stands although each is refused', async () => {
+  it('locks the account at the tenth wrong code in an hour, and failed calls count', async () => {
     for (let wrong = 1; wrong < 10; wrong += 1)
       await expect(verify(60 + wrong, '000000')).rejects.toEqual(refusal('step_up_required'))
     await expect(verify(80, '000000')).rejects.toEqual(refusal('account_locked'))
@@ -204,10 +205,10 @@ onBothEngines('a second factor', (database) => {
 
   it('repeats its answer for a repeated idempotency key, without the secrets', async () => {
     const other = await newSignedIn(services)
-    const ask = () => other.call(mfa, { action: 'enroll' }, { idempotencyKey: 'enroll-1' })
-    const first = await ask()
+    const enroll = () => other.call(mfa, { action: 'enroll' }, { idempotencyKey: 'enroll-1' })
+    const first = await enroll()
     expect(first).toMatchObject({ replayed: false, body: { otpauthUri: expect.stringMatching(/^otpauth/) } })
-    const second = await ask()
+    const second = await enroll()
     expect(second).toMatchObject({ replayed: true, body: { status: 'pending', otpauthUri: null, qr: null } })
     const kept = await database().kysely.selectFrom('idempotency').select('answer').execute()
     expect(JSON.stringify(kept)).not.toContain(secretOf(first.body.otpauthUri))
@@ -244,7 +245,7 @@ onBothEngines('a second factor', (database) => {
     [{ action: 'activate', recoveryCode: 'aaaa-bbbb-cccc-dddd' }],
     [{ action: 'activate' }],
     [{ action: 'reset' }],
-  ])('refuses %j as not valid', async (input) => {
+  ])('rejects %j as invalid', async (input) => {
     await expect(person.call(mfa, input)).rejects.toEqual(refusal('invalid_request'))
   })
 })

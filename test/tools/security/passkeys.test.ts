@@ -42,7 +42,7 @@ onBothEngines('a person’s passkeys', (database) => {
     })
 
     it.each([{ cursor: 'x' }, { cursor: '' }, { cursor: '%00' }, { limit: '0' }, { limit: '101' }])(
-      'refuses %j',
+      'rejects %j',
       async (page) => {
         const ada = await newPerson(database())
         await expect(passkeysOf(ada, page)).rejects.toMatchObject({ code: 'invalid_request' })
@@ -54,7 +54,7 @@ onBothEngines('a person’s passkeys', (database) => {
     const remove = (as: Principal, id: string, through = services) =>
       run(removePasskey, callOf(through, as), { id })
 
-    it('takes a passkey away, but never the last way in', async () => {
+    it('removes a passkey, but never the last credential', async () => {
       const ada = await newPerson(database())
       await register(ada)
       const [first] = (await passkeysOf(ada)).passkeys.map(({ id }) => id)
@@ -76,7 +76,7 @@ onBothEngines('a person’s passkeys', (database) => {
       expect(await countPasskeys(database(), ada.account.id)).toBe(0)
     })
 
-    it('knows nobody else’s', async () => {
+    it('finds no passkey of another account', async () => {
       const [ada, eve] = [await newPerson(database()), await newPerson(database())]
       await register(eve)
       const [theirs] = (await passkeysOf(eve)).passkeys
@@ -84,7 +84,7 @@ onBothEngines('a person’s passkeys', (database) => {
         await expect(remove(ada, id)).rejects.toMatchObject({ code: 'not_found' })
     })
 
-    it('leaves one of two passkeys that are removed at once', async () => {
+    it('keeps one of two passkeys that are removed concurrently', async () => {
       const ada = await newPerson(database())
       await register(ada)
       await register(ada, newAuthenticator(origin))

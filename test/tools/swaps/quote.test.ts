@@ -14,10 +14,10 @@ onBothEngines('swap quotes', (database) => {
     services = await servicesOn(database())
     person = await newSignedIn(services)
   })
-  const ask = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
+  const quoteWith = async (changes: object = {}) => (await person.call(quote, { ...usual, ...changes })).body
 
-  it('have every member of the contract, and are kept for half a minute', async () => {
-    const body = await ask({ amountIn: 100.5 })
+  it('have every member of the contract, and are stored for half a minute', async () => {
+    const body = await quoteWith({ amountIn: 100.5 })
     expect(body).toEqual({
       id: expect.stringMatching(/^quote_/),
       tool: 'sandbox-share',
@@ -51,17 +51,17 @@ onBothEngines('swap quotes', (database) => {
     expect(kept?.expires_at).toEqual(new Date(noon.getTime() + 30_000))
   })
 
-  it('stay on the chain where no other is named, take tokens and chains in any case, and their own digits', async () => {
+  it('default to the source chain, and accept tokens and chains in any case', async () => {
     const { toChain: _, ...here } = usual
     expect((await person.call(quote, { ...here, toToken: 'weth', amountIn: '5' })).body).toMatchObject({
       toToken: 'WETH',
       toChain: 'base',
     })
-    expect(await ask({ fromChain: 'Base', toChain: 'ARBITRUM' })).toMatchObject({
+    expect(await quoteWith({ fromChain: 'Base', toChain: 'ARBITRUM' })).toMatchObject({
       fromChain: 'base',
       toChain: 'arbitrum',
     })
-    expect(await ask({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
+    expect(await quoteWith({ fromToken: 'ETH', amountIn: '0.123456789012345678' })).toMatchObject({
       amountIn: '0.123456789012345678',
     })
   })
@@ -73,28 +73,28 @@ onBothEngines('swap quotes', (database) => {
     ['an unknown chain', { fromChain: 'tron' }, 'fromChain', 'solana'],
     ['an unknown target', { toChain: 'basis' }, 'toChain', 'arbitrum'],
     ['more digits than the token has', { amountIn: '1.0000001' }, 'amountIn', 'fewer'],
-  ])('refuse %s, and say what is known', async (_name, changes, path, hint) => {
-    await expect(ask(changes)).rejects.toMatchObject({
+  ])('reject %s, and list the supported values', async (_name, changes, path, hint) => {
+    await expect(quoteWith(changes)).rejects.toMatchObject({
       code: 'invalid_request',
       members: { issues: [{ path }], hint: expect.stringContaining(hint) },
     })
   })
 
   it.each([
-    ['no token to get', { toToken: undefined }],
+    ['no target token', { toToken: undefined }],
     ['no amount', { amountIn: undefined }],
     ['nothing', { amountIn: '0' }],
-    ['a member that is not known', { slippage: 1 }],
-  ])('refuse %s', async (_name, changes) => {
-    await expect(ask(changes)).rejects.toMatchObject({ code: 'invalid_request' })
+    ['an unknown member', { slippage: 1 }],
+  ])('reject %s', async (_name, changes) => {
+    await expect(quoteWith(changes)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
   it.each([
-    ['next to nothing', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
+    ['a tiny amount', { fromToken: 'ETH', amountIn: '0.000000000000000001' }],
     ['less than gas takes', { amountIn: '0.01' }],
-    ['more than there is', { amountIn: '1000000000000' }],
-  ])('do not offer a way for %s, and say that another amount may help', async (_name, changes) => {
-    const refusal = await ask(changes).catch((error: unknown) => error)
+    ['an amount beyond the liquidity', { amountIn: '1000000000000' }],
+  ])('find no route for %s, and suggest another amount', async (_name, changes) => {
+    const refusal = await quoteWith(changes).catch((error: unknown) => error)
     expect(refusal).toMatchObject({
       code: 'no_route',
       members: { hint: expect.stringContaining('Name another amount'), retryAfter: 60 },
@@ -102,8 +102,12 @@ onBothEngines('swap quotes', (database) => {
   })
 
   it('do not go from a test chain to a real one', async () => {
-    await expect(ask({ fromChain: 'base-sepolia' })).rejects.toMatchObject({ code: 'pair_not_supported' })
-    expect(await ask({ fromChain: 'base-sepolia', toChain: 'base-sepolia', toToken: 'EURC' })).toMatchObject({
+    await expect(quoteWith({ fromChain: 'base-sepolia' })).rejects.toMatchObject({
+      code: 'pair_not_supported',
+    })
+    expect(
+      await quoteWith({ fromChain: 'base-sepolia', toChain: 'base-sepolia', toToken: 'EURC' }),
+    ).toMatchObject({
       toChain: 'base-sepolia',
     })
   })

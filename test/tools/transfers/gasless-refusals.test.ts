@@ -1,4 +1,4 @@
-/** What the token refuses although it looked right: told at once, and never left open. */
+/** Payments that look valid but that the token rejects: reported at once, and never left open. */
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, expect, it } from 'vitest'
 import type { Principal } from '../../../src/base/principal.ts'
@@ -21,7 +21,7 @@ const rejectedFor = (reason: string) => ({ code: 'authorization_rejected', membe
 const newKey = () => privateKeyToAccount(generatePrivateKey())
 const seconds = (count: number) => () => new Date(noon.getTime() + count * 1000)
 
-onBothEngines('what a token refuses', (database) => {
+onBothEngines('payments that a token rejects', (database) => {
   let services: Services
   let scene: ReturnType<typeof walletScene>
   let agent: Principal
@@ -47,7 +47,7 @@ onBothEngines('what a token refuses', (database) => {
   const reserved = () =>
     database().kysely.selectFrom('reservation').selectAll().where('status', '=', 'reserved').execute()
 
-  /** Carries an authorization to the chain without the gateway. */
+  /** Submits an authorization to the chain without the gateway. */
   const carryAlone = ({
     from,
     to,
@@ -73,7 +73,7 @@ onBothEngines('what a token refuses', (database) => {
     ['a mirrored signature', mirrored],
     ['another v', (signature: Hex): Hex => `0x${signature.slice(2, 130)}1d`],
     ['a byte more', (signature: Hex): Hex => `0x${signature.slice(2, 130)}00${signature.slice(130)}`],
-  ])('refuses %s before anything is reserved, and takes the genuine one after it', async (_, change) => {
+  ])('rejects %s before anything is reserved, and accepts the genuine one afterwards', async (_, change) => {
     const before = await relays()
     const authorization = await authorize()
     const permit = await signPermit(services.chain, payer, { value: 1_000_000n })
@@ -91,12 +91,12 @@ onBothEngines('what a token refuses', (database) => {
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
   })
 
-  it.each(['validAfter', 'validBefore'])('refuses a %s that no token can read', async (name) => {
+  it.each(['validAfter', 'validBefore'])('rejects a %s that no token can read', async (name) => {
     const authorization = { ...(await authorize()), [name]: (2n ** 256n).toString() }
     await expect(relay({ authorization })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('asks the token itself before anything is reserved', async () => {
+  it('simulates on the token itself before anything is reserved', async () => {
     const before = await relays()
     for (const [words, reason] of [
       ['FiatTokenV2: invalid signature', 'signature'],
@@ -115,7 +115,7 @@ onBothEngines('what a token refuses', (database) => {
     expect(await relays()).toEqual(before)
   })
 
-  it('ends a relay at once that the chain refuses to broadcast, and tells the same again', async () => {
+  it('fails a relay at once that the chain refuses to broadcast, and repeats that answer', async () => {
     const authorization = await authorize()
     const writeContract = async (): Promise<Hex> => {
       throw refusedCall('Pausable: paused')
@@ -128,7 +128,7 @@ onBothEngines('what a token refuses', (database) => {
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
   })
 
-  it('ends a relay at once whose transaction was executed in vain', async () => {
+  it('fails a relay at once whose transaction was reverted', async () => {
     const authorization = await authorize()
     const chain = withSigner({
       writeContract: async () => `0x${'a'.repeat(64)}`,
@@ -143,7 +143,7 @@ onBothEngines('what a token refuses', (database) => {
     ['refuses', async () => Promise.reject(refusedCall('FiatTokenV2: authorization is used or canceled'))],
     ['is silent', async () => Promise.reject(new Error('there is no connection'))],
     ['executes in vain', async (): Promise<Hex> => `0x${'b'.repeat(64)}`],
-  ])('says at once that the payer took it back, where the chain %s', async (_, writeContract) => {
+  ])('reports at once that the payer canceled it, when the chain %s', async (_, writeContract) => {
     const authorization = await authorize()
     const chain = withSigner(
       { writeContract, waitForTransactionReceipt: async () => ({ status: 'reverted' }) },
@@ -155,12 +155,12 @@ onBothEngines('what a token refuses', (database) => {
     expect(await reserved()).toEqual([])
   })
 
-  it('ends a relay whose nonce the payer used by a transaction of their own', async () => {
+  it('fails a relay whose nonce the payer used in a transaction of their own', async () => {
     const authorization = await authorize()
     const carried = await carryAlone(authorization)
     expect(await services.chain.transaction(carried)).toMatchObject({ succeeded: true })
     const chain = withSigner({
-      // What is simulated before is not what counts: the nonce may be used in between.
+      // The earlier simulation does not decide: the nonce may be used in between.
       readContract: async (call) =>
         call.functionName === 'transferWithAuthorization' || call.functionName === 'authorizationState'
           ? false
@@ -172,7 +172,7 @@ onBothEngines('what a token refuses', (database) => {
     expect(await reserved()).toEqual([])
   })
 
-  it('ends a permit whose money is gone once it was allowed', async () => {
+  it('fails a permit whose money has left after the permit was submitted', async () => {
     const permit = await signPermit(services.chain, payer, { value: 1_000_000n })
     let isGone = false
     const chain = withSigner(
@@ -191,7 +191,7 @@ onBothEngines('what a token refuses', (database) => {
     expect(await reserved()).toEqual([])
   })
 
-  it('tells whoever lost a race the same again', async () => {
+  it('returns the same error again to the loser of a race', async () => {
     const authorization = await authorize()
     const keys = ['one', 'two', 'three', 'four'].map((name) => `${name} ${authorization.nonce}`)
     const call = (idempotencyKey: string) => relay({ authorization }, { idempotencyKey })
@@ -205,10 +205,10 @@ onBothEngines('what a token refuses', (database) => {
     expect(await reserved()).toEqual([])
   })
 
-  it('tells the caller of a decision that never got its relay that it was never sent', async () => {
+  it('reports a decision without a relay as never sent', async () => {
     const authorization = await authorize()
     const idempotencyKey = authorization.nonce
-    // The process ends where it would write the relay's row.
+    // The process dies before it writes the relay's row.
     const dying: Services['database'] = {
       ...services.database,
       call: async (statement, parameters) =>
@@ -224,7 +224,7 @@ onBothEngines('what a token refuses', (database) => {
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
   })
 
-  it('shows how a relay stands to its own account alone', async () => {
+  it('shows a relay’s status to its own account alone', async () => {
     const sent = await relay({ authorization: await authorize() })
     const id = sent.transferId
     expect(await scene.call(get, agent, { id })).toMatchObject({
@@ -239,7 +239,7 @@ onBothEngines('what a token refuses', (database) => {
     await expect(scene.call(get, eve, { id })).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  it('keeps nothing else from being credited while a relay is open that pays nobody', async () => {
+  it('delays no other credit while a relay to an external address is open', async () => {
     const owner = await scene.newOwner()
     const accountId = owner.account.id
     const address = lowerCase((await findWallet(database(), accountId)) ?? '0x')
@@ -263,7 +263,7 @@ onBothEngines('what a token refuses', (database) => {
     }
     for (const after of [1, 10, 31, 40]) await reconcile(after)
     expect(await scene.booksOf(accountId)).toEqual({ ...before, available: before.available + 9n })
-    // Once it may have paid, nothing is credited until it has ended: then it is booked once.
+    // Once its transaction may have paid, credits wait until it is final: then it is booked once.
     const lossy = withSigner({
       writeContract: async (call) => {
         await services.chain.signer.writeContract(call)

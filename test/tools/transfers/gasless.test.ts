@@ -52,7 +52,7 @@ onBothEngines('a gasless transfer', (database) => {
     return row?.used_micros ?? 0n
   }
   describe('by EIP-3009', () => {
-    it('is carried to the chain, counts under the policy, holds nothing, and is told again', async () => {
+    it('is submitted to the chain, counts under the policy, holds nothing, and is repeated identically', async () => {
       const [before, used] = [await received(), await usedOf(agent)]
       const authorization = await authorize()
       const call = () => relay({ authorization }, { idempotencyKey: authorization.nonce })
@@ -113,7 +113,7 @@ onBothEngines('a gasless transfer', (database) => {
         async () => authorize({ domain: { name: 'EURC', verifyingContract: services.chain.tokens.EURC } }),
       ],
       ['balance', async () => authorize({ value: 10_000_000_000n })],
-    ])('is refused for its %s before any gas is spent', async (reason, make) => {
+    ])('is rejected for its %s before any gas is spent', async (reason, make) => {
       const owner = await scene.newOwner()
       const [block, used] = [await services.chain.blockNumber(), await usedOf(agent)]
       for (const as of [agent, owner])
@@ -123,7 +123,7 @@ onBothEngines('a gasless transfer', (database) => {
       expect([await services.chain.blockNumber(), await usedOf(agent)]).toEqual([block, used])
     })
 
-    it('is carried once, whoever sends it how often at once', async () => {
+    it('is submitted once under concurrent calls', async () => {
       const before = await received()
       const authorization = await authorize()
       const owner = await scene.newOwner()
@@ -133,7 +133,7 @@ onBothEngines('a gasless transfer', (database) => {
       expect(await received()).toBe(before + 5_000_000n)
     })
 
-    it('credits a wallet of ours that it pays', async () => {
+    it('credits the gateway wallet that it pays', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
       const before = await scene.booksOf(owner.account.id)
@@ -145,7 +145,7 @@ onBothEngines('a gasless transfer', (database) => {
       expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
     })
 
-    it('is finished by the job where the chain’s answer was lost, and never paid twice', async () => {
+    it('is finished by the job when the chain’s answer was lost, and never paid twice', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
       const before = await scene.booksOf(owner.account.id)
@@ -173,7 +173,7 @@ onBothEngines('a gasless transfer', (database) => {
       })
     })
 
-    it('credits nobody with what its payer took back in the meantime', async () => {
+    it('credits nothing when its payer canceled it meanwhile', async () => {
       const owner = await scene.newOwner()
       const wallet = (await findWallet(database(), owner.account.id)) ?? '0x'
       const before = await scene.booksOf(owner.account.id)
@@ -193,7 +193,7 @@ onBothEngines('a gasless transfer', (database) => {
       expect(await scene.booksOf(owner.account.id)).toEqual(before)
     })
 
-    it('is sent by the job where the chain never heard of it, and given up after a while', async () => {
+    it('is sent by the job when the chain never received it, and abandoned after its expiry', async () => {
       const [one, other] = [await authorize(), await authorize()]
       const dead = async (): Promise<Hex> => Promise.reject(new Error('there is no connection'))
       const chain: Chain = { ...services.chain, signer: { ...services.chain.signer, writeContract: dead } }
@@ -225,7 +225,7 @@ onBothEngines('a gasless transfer', (database) => {
   })
 
   describe('by EIP-2612', () => {
-    it('takes what the sponsor was allowed, and is told again', async () => {
+    it('transfers the sponsor’s allowance, and is repeated identically', async () => {
       const before = await received()
       const signed = await permit()
       const call = () => relay({ permit: signed, to }, { idempotencyKey: signed.signature })
@@ -236,7 +236,7 @@ onBothEngines('a gasless transfer', (database) => {
       await expect(relay({ permit: signed, to })).rejects.toMatchObject(rejectedFor('nonce_used'))
     })
 
-    it('takes v, r and s in place of the signature', async () => {
+    it('accepts v, r and s in place of the signature', async () => {
       const { signature, ...rest } = await permit()
       const parts = {
         r: signature.slice(0, 66),
@@ -255,13 +255,13 @@ onBothEngines('a gasless transfer', (database) => {
       ['signature', async () => permit({ spender: newKey().address })],
       ['domain', async () => permit({ domain: { chainId: 1 } })],
       ['balance', async () => permit({ value: 10_000_000_000n })],
-    ])('is refused for its %s before any gas is spent', async (reason, make) => {
+    ])('is rejected for its %s before any gas is spent', async (reason, make) => {
       const block = await services.chain.blockNumber()
       await expect(relay({ permit: await make(), to })).rejects.toMatchObject(rejectedFor(reason))
       expect(await services.chain.blockNumber()).toBe(block)
     })
 
-    it('is carried on between its two transactions', async () => {
+    it('is resumed between its two transactions', async () => {
       const before = await received()
       const signed = await permit()
       const { signer } = services.chain
@@ -312,11 +312,11 @@ onBothEngines('a gasless transfer', (database) => {
     {},
     { authorization: {}, permit: {} },
     { permit: { owner: `0x${'1'.repeat(40)}`, value: '1', deadline: 1, signature: `0x${'0'.repeat(130)}` } },
-  ])('refuses the request %j', async (input) => {
+  ])('rejects the request %j', async (input) => {
     await expect(relay(input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('refuses amounts and tokens that cannot be', async () => {
+  it('rejects invalid amounts and tokens', async () => {
     const authorization = await authorize()
     for (const value of ['0', '-1', '1.5', '1e6', 1.5, '1000000000000000001'])
       await expect(relay({ authorization: { ...authorization, value } })).rejects.toMatchObject({
@@ -328,7 +328,7 @@ onBothEngines('a gasless transfer', (database) => {
     })
   })
 
-  it('gives a reservation back that never got its row', async () => {
+  it('releases a reservation that never got its row', async () => {
     const used = await usedOf(agent)
     const broken = new Error('the process ended')
     const chain = new Proxy(services.chain, {
@@ -348,7 +348,7 @@ onBothEngines('a gasless transfer', (database) => {
     await settleRelays({ ...services, clock }, new AbortController().signal)
   }
 
-  it('ends every relay', async () => {
+  it('finishes every relay', async () => {
     const rows = await database().kysely.selectFrom('relay').select('state').execute()
     expect(new Set(rows.map(({ state }) => state))).toEqual(new Set(['confirmed', 'failed']))
   })

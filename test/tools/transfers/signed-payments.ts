@@ -1,4 +1,4 @@
-/** What a token's holder signs with a wallet of their own, for others to carry: EIP-3009 and EIP-2612. */
+/** Payments that a token's holder signs with their own wallet, for others to submit: EIP-3009 and EIP-2612. */
 import { randomBytes } from 'node:crypto'
 import { parseAbi } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
@@ -25,7 +25,7 @@ const types = {
   ],
 } as const
 
-/** A domain other than that of USDC on the chain. */
+/** Overrides of USDC's signing domain. */
 interface OtherDomain {
   readonly name?: string
   readonly chainId?: number
@@ -42,7 +42,7 @@ const domainOf = (chain: SignedChain, other: OtherDomain) => ({
   ...other,
 })
 
-/** Signs a TransferWithAuthorization of USDC. @returns it as the API takes it. */
+/** Signs a TransferWithAuthorization of USDC. @returns it in the API's format. */
 export async function signAuthorization(
   chain: SignedChain,
   payer: PrivateKeyAccount,
@@ -69,7 +69,7 @@ export async function signAuthorization(
   }
 }
 
-/** Signs a Permit of USDC for the sponsor. @returns it as the API takes it. */
+/** Signs a Permit of USDC for the sponsor. @returns it in the API's format. */
 export async function signPermit(
   chain: SignedChain,
   payer: PrivateKeyAccount,
@@ -90,7 +90,7 @@ export async function signPermit(
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/** The other signature that says the same, which tokens refuse: `s` in the upper half of the curve's order. */
+/** The malleable twin of a signature, which tokens reject: `s` in the upper half of the curve's order. */
 export function mirrored(signature: Hex): Hex {
   const s = ORDER - BigInt(`0x${signature.slice(66, 130)}`)
   const v = signature.endsWith('1b') ? '1c' : '1b'

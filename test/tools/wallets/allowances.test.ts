@@ -22,10 +22,10 @@ onBothEngines('an allowance', (database) => {
     services = await servicesOn(database())
     scene = walletScene(services)
   })
-  const ask = async (as: Principal, input: object) =>
+  const setAllowance = async (as: Principal, input: object) =>
     intentAnswer.parse(await scene.call(intentTool, as, input))
   const allow = async (as: Principal, sign: Sign, input: { agentId: string; dailyMax?: string }) => {
-    const intent = await ask(as, input)
+    const intent = await setAllowance(as, input)
     return scene.call(set, as, { intentId: intent.intentId, signature: await sign(intent) })
   }
   const idOf = (principal: Principal) => (principal.kind === 'key' ? principal.key.id : '')
@@ -40,7 +40,7 @@ onBothEngines('an allowance', (database) => {
       },
     ],
   ])('by the %s that owns the wallet', (_name, make) => {
-    it('is the key’s daily budget unless another is named, holds on chain, and is listed', async () => {
+    it('defaults to the key’s daily budget, is enforced on chain, and is listed', async () => {
       const { owner, sign } = await make()
       const { principal, sign: signAsAgent } = await scene.addAgent(owner)
       const agentId = idOf(principal)
@@ -72,8 +72,8 @@ onBothEngines('an allowance', (database) => {
       const other = await scene.addPasskey(owner)
       const eve = await scene.newPasskeyOwner()
       const [one, two] = [
-        await ask(owner, { agentId, dailyMax: '5' }),
-        await ask(owner, { agentId, dailyMax: '50' }),
+        await setAllowance(owner, { agentId, dailyMax: '5' }),
+        await setAllowance(owner, { agentId, dailyMax: '50' }),
       ]
       const { intentId } = two
       const before = await services.chain.blockNumber()
@@ -92,10 +92,10 @@ onBothEngines('an allowance', (database) => {
     })
   })
 
-  it('is asked for again where the chain did not answer, and set once', async () => {
+  it('is resubmitted when the chain did not answer, and set once', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
-    const intent = await ask(owner, { agentId, dailyMax: '7' })
+    const intent = await setAllowance(owner, { agentId, dailyMax: '7' })
     const input = { intentId: intent.intentId, signature: await sign(intent) }
     const lossy: Chain = {
       ...services.chain,
@@ -112,20 +112,20 @@ onBothEngines('an allowance', (database) => {
     expect(await services.chain.blockNumber()).toBe(block)
   })
 
-  it('is no matter of a wallet that the gateway signs for', async () => {
+  it('does not apply to a wallet that the gateway signs for', async () => {
     const owner = await scene.newOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
-    await expect(ask(owner, { agentId })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(setAllowance(owner, { agentId })).rejects.toMatchObject({ code: 'conflict' })
     await expect(scene.call(set, owner, { intentId: 'int_x', signature: 'x' })).rejects.toMatchObject({
       code: 'conflict',
     })
     expect(await scene.call(list, owner, {})).toEqual({ allowances: [], nextCursor: null })
   })
 
-  it('is the cards’ own too: named by its amount, down to nothing, and listed page by page', async () => {
+  it('can be set for cards too, by amount, down to zero, and is listed page by page', async () => {
     const { owner, sign } = await scene.newPasskeyOwner()
     const agentId = idOf((await scene.addAgent(owner)).principal)
-    await expect(ask(owner, { agentId: 'cards' })).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(setAllowance(owner, { agentId: 'cards' })).rejects.toMatchObject({ code: 'invalid_request' })
     for (const dailyMax of ['0', '12.5'])
       expect(await allow(owner, sign, { agentId: 'cards', dailyMax })).toEqual({ ...cards, dailyMax })
     const page = z.object({
@@ -140,14 +140,14 @@ onBothEngines('an allowance', (database) => {
     ])
     expect(second.nextCursor).toBeNull()
     const guarded = await scene.newOwner()
-    await expect(ask(guarded, { agentId: 'cards', dailyMax: '1' })).rejects.toMatchObject({
+    await expect(setAllowance(guarded, { agentId: 'cards', dailyMax: '1' })).rejects.toMatchObject({
       code: 'conflict',
     })
   })
 
-  it('is for keys of one’s own', async () => {
+  it('accepts only one’s own keys', async () => {
     const [{ owner }, eve] = [await scene.newPasskeyOwner(), await scene.newPasskeyOwner()]
     const agentId = idOf((await scene.addAgent(eve.owner)).principal)
-    await expect(ask(owner, { agentId, dailyMax: '1' })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(setAllowance(owner, { agentId, dailyMax: '1' })).rejects.toMatchObject({ code: 'not_found' })
   })
 })

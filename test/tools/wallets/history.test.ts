@@ -38,7 +38,7 @@ onBothEngines('the history of transfers', (database) => {
     transferPage.parse(await scene.call(list, as, input))
   const amounts = async (input: object) => (await listed(input)).transfers.map(({ amount }) => amount)
 
-  it('shows how each stands, newest first, in pages', async () => {
+  it('shows the status of each, newest first, in pages', async () => {
     const { transfers } = await listed()
     expect(transfers.map(({ amount, state }) => `${amount} ${state}`)).toEqual([
       '5 failed',
@@ -64,7 +64,7 @@ onBothEngines('the history of transfers', (database) => {
     expect(await amounts(filter)).toEqual(expected)
   })
 
-  it('reads one, and nobody else’s', async () => {
+  it('reads one, but none of another account', async () => {
     const [{ transferId: id } = { transferId: '' }] = (await listed()).transfers
     expect(await scene.call(get, owner, { id })).toMatchObject({ transferId: id, state: 'failed' })
     const eve = await scene.newOwner()
@@ -75,7 +75,7 @@ onBothEngines('the history of transfers', (database) => {
   })
 
   it.each([{ token: 'USDC' }, { asset: 'EUR' }, { from: 'yesterday' }, { destination: '0x1' }])(
-    'refuses %j',
+    'rejects %j',
     async (filter) => {
       await expect(scene.call(list, owner, filter)).rejects.toMatchObject({ code: 'invalid_request' })
     },

@@ -1,4 +1,4 @@
-/** Accounts with money and with signers of each kind, at a gateway's services without a transport. */
+/** Funded accounts with signers of each kind, on a gateway's services without a transport. */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import type { Principal } from '../../../src/base/principal.ts'
@@ -19,17 +19,15 @@ import { passkeyScene } from '../../identity/passkey-scene.ts'
 import { type Agent, newAgent } from '../../journeys/agent.ts'
 import { callOf, newPerson, noon, origin } from '../../kernel/scene.ts'
 
-/** An address nobody has. */
 export const payee = `0x${'1'.repeat(40)}`
 
-/** A policy that allows what these tests spend. */
+/** A policy that allows the spends of these tests. */
 const policy = {
   perTransaction: { max: '500' },
   dailyBudget: { max: '5000' },
   categories: { allow: ['transfer', 'gasless'] },
 }
 
-/** What the intent tools answer. */
 export const intentAnswer = z.looseObject({
   intentId: z.string(),
   hash: z.string(),
@@ -43,19 +41,18 @@ export const intentAnswer = z.looseObject({
   expiresAt: z.string(),
 })
 
-/** What a signer gets. */
 export type Intent = z.output<typeof intentAnswer>
 
 /** Signs an intent in one of the three ways. */
 export type Sign = (intent: Intent) => Promise<string>
 
-/** The assertion of a device over an intent. @param challenge in place of the intent's. */
+/** A device's assertion over an intent. @param challenge overrides the intent's. */
 export function assertionOf(device: Authenticator, challenge: string): string {
   const credential = device.get({ challenge, rpId: 'bursar.example', userVerification: 'required' })
   return Buffer.from(JSON.stringify(credential)).toString('base64url')
 }
 
-/** Everything these tests do with a gateway's services. */
+/** Operations of these tests on a gateway's services. */
 export function walletScene(services: Services) {
   const { database } = services
   const call = async (tool: Tool, as: Principal, input: unknown, changes: Partial<Context> = {}) =>
@@ -68,7 +65,7 @@ export function walletScene(services: Services) {
     await fund(owner.account.id)
     return owner
   }
-  /** An account that a passkey made, with the demo funds. */
+  /** An account created with a passkey, with the demo funds. */
   const newPasskeyOwner = async () => {
     const scene = passkeyScene(services)
     const owner = await scene.asPerson((await scene.register()).sessionToken)
@@ -113,7 +110,7 @@ export function walletScene(services: Services) {
   }
   const keyPrincipal = async (id: string): Promise<Principal> => {
     const found = await findKey(database, { id })
-    if (found === undefined) throw new Error('the key is gone')
+    if (found === undefined) throw new Error('the key is missing')
     return { kind: 'key', ...found }
   }
   const intentOf = async (as: Principal, transfer: object, changes: Partial<Context> = {}) =>

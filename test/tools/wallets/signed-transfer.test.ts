@@ -30,12 +30,12 @@ onBothEngines('a signed transfer', (database) => {
   const pay = (as: Principal, input: object, changes: Partial<Context> = {}) =>
     scene.call(transfer, as, { ...one, ...input }, changes)
   const accountIn = (as: Principal) => {
-    if (!('account' in as)) throw new Error('nobody is signed in')
+    if (!('account' in as)) throw new Error('no session')
     return as.account
   }
   const accountOf = (as: Principal) => accountIn(as).id
 
-  it('is paid for so often a day where gas is of worth, and then has to wait', async () => {
+  it('gets limited sponsored gas per day if gas has a price, and is then delayed', async () => {
     const owner = await scene.newOwner()
     const chain: Chain = { ...services.chain, isGasFree: false }
     const settings = {
@@ -52,7 +52,7 @@ onBothEngines('a signed transfer', (database) => {
     })
   })
 
-  it('is sent for an OAuth client by its owner’s consent, from the allowance on chain and no further', async () => {
+  it('is sent for an OAuth client by its owner’s consent, up to the on-chain allowance', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const policy = {
       perTransaction: { max: '5000' },
@@ -76,7 +76,7 @@ onBothEngines('a signed transfer', (database) => {
     ).rejects.toMatchObject(rejected)
   })
 
-  it('tells who came second with an intent the same for ever', async () => {
+  it('returns the same error permanently for the second use of an intent', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner)
     const intent = await scene.intentOf(principal, one)
@@ -87,13 +87,13 @@ onBothEngines('a signed transfer', (database) => {
         ({ code }: { code: string }) => code,
       )
     const keys = ['first', 'second', 'third', 'fourth']
-    const told = await Promise.all(keys.map(send))
-    expect(told.filter((one) => one === 'confirmed')).toHaveLength(1)
-    expect(told.filter((one) => one === 'signature_rejected')).toHaveLength(3)
-    expect(await Promise.all(keys.map(send))).toEqual(told)
+    const repeated = await Promise.all(keys.map(send))
+    expect(repeated.filter((one) => one === 'confirmed')).toHaveLength(1)
+    expect(repeated.filter((one) => one === 'signature_rejected')).toHaveLength(3)
+    expect(await Promise.all(keys.map(send))).toEqual(repeated)
   })
 
-  it('tells an agent that has used its allowance up the same for ever', async () => {
+  it('returns the same error permanently for an exhausted allowance', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner, {
       perTransaction: { max: '5000' },
@@ -107,12 +107,12 @@ onBothEngines('a signed transfer', (database) => {
       return { again, told: again() }
     }
     await (await spend('USDC', '950', 'most')).told
-    const { told, again } = await spend('EURC', '90', 'too much')
-    await expect(told).rejects.toMatchObject(rejected)
+    const { told: repeated, again } = await spend('EURC', '90', 'too much')
+    await expect(repeated).rejects.toMatchObject(rejected)
     await expect(again()).rejects.toMatchObject(rejected)
   })
 
-  /** An account of each kind, with who calls and what they sign with. */
+  /** An account of each kind, with its principal and its signer. */
   const kinds: Record<string, () => Promise<{ as: Principal; sign: Sign; authorization: string }>> = {
     'a passkey that owns the wallet': async () => {
       const { owner, sign } = await scene.newPasskeyOwner()
@@ -164,7 +164,7 @@ onBothEngines('a signed transfer', (database) => {
       block: await services.chain.blockNumber(),
     })
 
-    it('moves the money once, and a repeated call is told so', async () => {
+    it('moves the money once, and a repeated call returns the same answer', async () => {
       const before = await scene.booksOf(accountOf(as))
       const [{ intentId }, signature] = await signed()
       const call = () => pay(as, { intentId, signature }, { idempotencyKey: intentId })
@@ -191,12 +191,12 @@ onBothEngines('a signed transfer', (database) => {
       expect(JSON.stringify(row)).not.toContain(signature)
     })
 
-    it('finds its newest open intent by itself', async () => {
+    it('uses the newest open intent by default', async () => {
       const [, signature] = await signed({ amount: '2' })
       expect(await pay(as, { amount: '2', signature })).toMatchObject({ status: 'confirmed', authorization })
     })
 
-    it('is refused with anything changed, and nothing is reserved or sent', async () => {
+    it('is rejected with any member changed, and nothing is reserved or sent', async () => {
       const [{ intentId }, signature] = await signed()
       const [, other] = await signed({ amount: '3' })
       const before = await state()
@@ -220,7 +220,7 @@ onBothEngines('a signed transfer', (database) => {
       expect(await state()).toEqual(after)
     })
 
-    it('is carried on by the job, by the same word, where the chain did not answer', async () => {
+    it('is resumed by the job, with the same signature, when the chain did not answer', async () => {
       const before = await scene.booksOf(accountOf(as))
       const [{ intentId }, signature] = await signed()
       const dead: Chain = {
@@ -238,7 +238,7 @@ onBothEngines('a signed transfer', (database) => {
       })
     })
 
-    it('is used by one of two calls at once, and the other gets its money back', async () => {
+    it('is used by one of two concurrent calls, and the other’s hold is released', async () => {
       const before = await scene.booksOf(accountOf(as))
       const [{ intentId }, signature] = await signed()
       const calls = ['a', 'b'].map((key) =>
@@ -253,7 +253,7 @@ onBothEngines('a signed transfer', (database) => {
     })
   })
 
-  it('is not signed for by somebody else’s passkey, key or agent', async () => {
+  it('rejects another person’s passkey, key or agent', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const eve = await scene.newPasskeyOwner()
     const [eoa, agent, ownAgent] = [
@@ -262,20 +262,20 @@ onBothEngines('a signed transfer', (database) => {
       await scene.addAgent(owner),
     ]
     const intent = await scene.intentOf(owner, one)
-    const stranger = newAuthenticator(origin)
+    const foreignDevice = newAuthenticator(origin)
     for (const sign of [eve.sign, eoa.sign, agent.sign, ownAgent.sign])
       await expect(
         pay(owner, { intentId: intent.intentId, signature: await sign(intent) }),
       ).rejects.toMatchObject(rejected)
-    expect(() => assertionOf(stranger, intent.challenge)).toThrow()
-    // Of another caller: the owner's own agent cannot use the owner's intent, nor a thief anybody's.
+    expect(() => assertionOf(foreignDevice, intent.challenge)).toThrow()
+    // An intent is bound to its caller: neither the owner's agent nor another account can use it.
     for (const as of [ownAgent.principal, eve.owner])
       await expect(
         pay(as, { intentId: intent.intentId, signature: await ownAgent.sign(intent) }),
       ).rejects.toMatchObject(rejected)
   })
 
-  it('tells a developer key without an owner’s signature who must sign', async () => {
+  it('names the required signer to a developer key without an owner’s signature', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const key = await scene.addDeveloperKey(owner)
     await expect(pay(key, { signature: 'sandbox' })).rejects.toMatchObject({
@@ -284,7 +284,7 @@ onBothEngines('a signed transfer', (database) => {
     })
   })
 
-  it('needs no signature where nobody can make one, and then says sandbox', async () => {
+  it('needs no signature when no signer exists, and then records `sandbox`', async () => {
     const owner = await scene.newOwner()
     expect(await pay(owner, { signature: 'x' })).toMatchObject({ authorization: 'sandbox' })
     const intent = await scene.intentOf(owner, one)
@@ -297,16 +297,16 @@ onBothEngines('a signed transfer', (database) => {
     await expect(pay(owner, { intentId: intent.intentId, signature: 'x' })).rejects.toMatchObject(rejected)
   })
 
-  it('runs when it is approved, however long that took', async () => {
+  it('runs when it is approved, after any delay', async () => {
     const { owner } = await scene.newPasskeyOwner()
     const { principal, sign } = await scene.addAgent(owner, { approval: { above: '10', ttlSec: 3600 } })
     const intent = await scene.intentOf(principal, { ...one, amount: '20' })
     const input = { amount: '20', intentId: intent.intentId, signature: await sign(intent) }
-    const ask = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
-    const asked = await ask(noon).catch((error: unknown) => error)
-    expect(asked).toMatchObject({ code: 'approval_required' })
-    const { approvalId } = (asked as { members: { approvalId: string } }).members
-    await expect(ask(inMinutes(20))).rejects.toMatchObject({
+    const payAt = (now: Date) => pay(principal, input, { idempotencyKey: 'invoice-1', now })
+    const refusal = await payAt(noon).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'approval_required' })
+    const { approvalId } = (refusal as { members: { approvalId: string } }).members
+    await expect(payAt(inMinutes(20))).rejects.toMatchObject({
       code: 'approval_required',
       members: { approvalId },
     })
@@ -322,10 +322,10 @@ onBothEngines('a signed transfer', (database) => {
       id: approvalId,
       now,
     })
-    if (approval === undefined) throw new Error('the approval is gone')
+    if (approval === undefined) throw new Error('the approval is missing')
     const done = await late.runApproved({ ...late, requestId: 'req_test', now }, approval, findKey)
     expect(done.answer).toMatchObject({ status: 'confirmed', authorization: 'agent' })
-    expect(await ask(inMinutes(22))).toEqual(done.answer)
+    expect(await payAt(inMinutes(22))).toEqual(done.answer)
   })
 
   it('spends by an agent no more than the owner allows on chain', async () => {
@@ -335,7 +335,7 @@ onBothEngines('a signed transfer', (database) => {
       const intent = await scene.intentOf(principal, { ...one, amount, token })
       return pay(principal, { amount, token, intentId: intent.intentId, signature: await sign(intent) })
     }
-    // A euro counts 1.25 USD on chain, of 1,000 a day.
+    // A euro counts as 1.25 USD on chain, of 1,000 a day.
     await send('400', 'EURC')
     await send('400')
     const before = await scene.booksOf(accountOf(owner))
@@ -343,7 +343,7 @@ onBothEngines('a signed transfer', (database) => {
     expect(await scene.booksOf(accountOf(owner))).toEqual(before)
   })
 
-  it('leaves the wallet to whoever signs first, and asks a wallet’s new owner from then on', async () => {
+  it('gives the wallet to the first signer, and requires the new owner’s signature from then on', async () => {
     const owner = await scene.newOwner()
     const ownerOf = async () => (await findOwnedWallet(database(), owner.account.id))?.owner
     await pay(owner, { signature: 'x' })

@@ -50,7 +50,7 @@ onBothEngines('signers', (database) => {
     expect(seen).toEqual(signers)
   })
 
-  it('are registered by the key’s own signature of this account’s text, while it is fresh', async () => {
+  it('are registered by the key’s own signature of this account’s text, before it expires', async () => {
     const [owner, eve] = [await scene.newOwner(), await scene.newOwner()]
     const [key, other] = [
       privateKeyToAccount(generatePrivateKey()),
@@ -78,7 +78,7 @@ onBothEngines('signers', (database) => {
     await expect(register(enrolled, { address })).rejects.toMatchObject({ code: 'step_up_required' })
   })
 
-  it('stay where they own the wallet on chain', async () => {
+  it('cannot be removed while they own the wallet on chain', async () => {
     const { owner } = await scene.newPasskeyOwner()
     await scene.addPasskey(owner)
     const [second, first] = (await listed(owner)).signers
@@ -90,7 +90,7 @@ onBothEngines('signers', (database) => {
       await remove(first).catch((error: unknown) => error),
       await remove(second).catch((error: unknown) => error),
     ]
-    // Both were made at one moment, so that either may be listed first; the owner stays in any case.
+    // Both were created at one moment, so that either may be listed first; the owner stays in any case.
     expect(ends).toContainEqual({ removed: true })
     expect(ends).toContainEqual(expect.objectContaining(owning))
   })

@@ -47,7 +47,7 @@ onBothEngines('ledger and chain', (database) => {
     const { accountId, address } = await openFundedAccount(sending)
     return { accountId, address: lowerCase(address) }
   }
-  /** A stranger pays a wallet without asking the gateway. */
+  /** Pays a wallet directly on chain, without the gateway. */
   const payStraight = async (to: Address, units: bigint) => {
     const {
       from,
@@ -66,7 +66,7 @@ onBothEngines('ledger and chain', (database) => {
   const frozenOf = async (accountId: string) =>
     (await balances(database(), accountId)).find(({ asset }) => asset === 'USDC')?.frozen
 
-  it('credits a deposit straight onto a wallet once, however many gateways read the chain', async () => {
+  it('credits a direct deposit to a wallet once, with several gateways reading the chain', async () => {
     const wallet = await open()
     await payStraight(wallet.address, 25n)
     await Promise.all([watch(running), createWatchChain(sending)(running), watch(running)])
@@ -78,7 +78,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('finds the log of a deposit that the search has passed, and credits it once', async () => {
+  it('finds the log of a deposit behind the search cursor, and credits it once', async () => {
     const wallet = await open()
     const deaf = createWatchChain({ ...sending, chain: { ...chain, findTransfers: async () => [] } })
     await payStraight(wallet.address, 26n)
@@ -91,7 +91,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 26n, held: 0n })
   })
 
-  it('credits nothing for a balance that no log explains', async () => {
+  it('credits nothing for a balance without a log', async () => {
     const wallet = await open()
     const generous: Chain = {
       ...chain,
@@ -106,7 +106,7 @@ onBothEngines('ledger and chain', (database) => {
     await reconcileWallet(inSeconds(18), wallet)
   })
 
-  it('does not take money for a deposit that is pending between wallets of ours', async () => {
+  it('does not mistake a pending transfer between our wallets for a deposit', async () => {
     const [from, payee] = [await open(), await open()]
     const order = await orderOf(sending, {
       accountId: from.accountId,
@@ -127,7 +127,7 @@ onBothEngines('ledger and chain', (database) => {
     for (const later of [sending, inSeconds(30), inSeconds(60)])
       for (const wallet of [from, payee]) expect(await reconcileWallet(later, wallet)).toEqual([])
     expect(await booksOf(sending, payee.accountId)).toEqual({ available: full, held: 0n })
-    // A chain that kept what it has executed is not brought up for it either.
+    // A chain that kept its executed operations is not restored because of it either.
     expect(await levelChain({ database: database(), chain })).toBe(0)
     const transfer = await findTransferOfDecision(database(), order.decisionId)
     if (transfer !== undefined) await resumeTransfer(sending, transfer)
@@ -136,7 +136,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
   })
 
-  it('books what an owner moved away by an operation of their own, at once and once', async () => {
+  it('books what an owner moved by their own operation, at once and once', async () => {
     const [wallet, payee] = [await open(), await open()]
     await chain.submit(transferOf(wallet.accountId, payee.address, 40n))
     await Promise.all([watch(running), createWatchChain(sending)(running)])
@@ -148,7 +148,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('freezes what the chain no longer holds, raises the alarm once, and thaws it when it is back', async () => {
+  it('freezes the shortfall on the chain, raises the alarm once, and unfreezes it when it is back', async () => {
     const wallet = await open()
     let lost = 40n
     const lossy: Chain = {
@@ -182,7 +182,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
-  it('freezes behind pending transfers too, but never what they may have moved themselves', async () => {
+  it('freezes a shortfall despite pending transfers, except what they may have moved themselves', async () => {
     const wallet = await open()
     await orderOf(sending, { accountId: wallet.accountId, units: 300n })
     const order = await orderOf(sending, { accountId: wallet.accountId, units: full - 400n })
@@ -201,7 +201,7 @@ onBothEngines('ledger and chain', (database) => {
     expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 100n, uncovered: 150n }])
   })
 
-  it('books back what a reorganization took, also where the processes that noticed it died', async () => {
+  it('reverses what a reorganization removed, even when the detecting processes died', async () => {
     const { accountId } = await open()
     await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
@@ -210,7 +210,7 @@ onBothEngines('ledger and chain', (database) => {
       createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
     const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
     await processAt(0, { executionOf: executionOf('pending'), areBlocksReplaced: async () => true })(running)
-    // The next one searches on, so that the cursor tells nothing of the transfer any more, and dies as well.
+    // The next process moves the search cursor past the transfer, and dies as well.
     await payStraight(stranger, 1n)
     await processAt(120, { executionOf: executionOf('pending') })(running)
     expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })

@@ -1,4 +1,4 @@
-/** The AML policy on real transfers: what left lately, whom the owner blocks, and what cannot be screened. */
+/** The AML policy on real transfers: recent outflow, the owner's blocked addresses, and unavailable screening. */
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { thresholdsOf, velocityOf } from '../../../policies/aml/limits.ts'
 import { screenAddress } from '../../../policies/aml/screen-address.ts'
@@ -16,12 +16,12 @@ onBothEngines('the AML policy on transfers', (database) => {
   let services: Services
   let payer: Payer
   let other: Payer
-  const spends = async (who: Payer) =>
+  const spends = async (owner: Payer) =>
     (
       await database()
         .kysely.selectFrom('decision')
         .select('id')
-        .where('account_id', '=', who.accountId)
+        .where('account_id', '=', owner.accountId)
         .execute()
     ).length
   beforeAll(async () => {
@@ -31,7 +31,7 @@ onBothEngines('the AML policy on transfers', (database) => {
     ;[payer, other] = await Promise.all([newPayer(services), newPayer(services)])
   })
 
-  it('clears an ordinary transfer, and says by what', async () => {
+  it('clears an ordinary transfer, and names the lists', async () => {
     const { body } = await payer.send({ amount: '2' })
     expect(body.screening).toEqual({
       result: 'clear',
@@ -39,7 +39,7 @@ onBothEngines('the AML policy on transfers', (database) => {
     })
   })
 
-  it('denies a sanctioned destination, on record and before the balance is asked', async () => {
+  it('denies a sanctioned destination, on record and before the balance is checked', async () => {
     const listed = { ...services, screening: createListScreening(createOfacExcerpt(), screenAddress) }
     const person = await newPayer(listed)
     const destination = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
@@ -50,21 +50,21 @@ onBothEngines('the AML policy on transfers', (database) => {
     expect(await spends(person)).toBe(1)
   })
 
-  it('sends nothing while the list cannot be read', async () => {
+  it('sends nothing while the list is unavailable', async () => {
     const sanctions = createSanctionsFile({ path: '/nonexistent/list.json', log: silentLog })
     const person = await newPayer({ ...services, screening: createListScreening(sanctions, screenAddress) })
     await expect(person.send({ amount: '1' })).rejects.toMatchObject({ code: 'screening_unavailable' })
     expect(await spends(person)).toBe(0)
   })
 
-  it('sends nothing while nobody knows what it is worth', async () => {
+  it('sends nothing while the value is unknown for lack of rates', async () => {
     const rates = { latest: () => Promise.reject(new Failure('rates_unavailable', 'No rates.')) }
     const person = await newPayer({ ...services, rates })
     await expect(person.send({ amount: '1' })).rejects.toMatchObject({ code: 'rates_unavailable' })
     expect(await spends(person)).toBe(0)
   })
 
-  it('wants a review of what takes the day over 50,000 USD, in any token, until the day is over', async () => {
+  it('requires a review for a transfer that raises the day above 50,000 USD, in any token', async () => {
     const free = limitedBy(services, { thresholds: thresholdsOf('default:1000000') ?? new Map() })
     const person = await newPayer(free)
     await person.send({ amount: '20000' })
@@ -73,9 +73,9 @@ onBothEngines('the AML policy on transfers', (database) => {
     await expect(person.send({ amount: '9342', token: 'EURC' })).rejects.toMatchObject(reviewFor('velocity'))
     await person.send({ amount: '9341', token: 'EURC' })
     await expect(person.send({ amount: '2' })).rejects.toMatchObject(reviewFor('velocity'))
-    // Whoever else spends is not concerned.
+    // Other accounts are not affected.
     await other.send({ amount: '2' })
-    // Of the day's slots, 24 hours long in all, the last one still counts.
+    // The day's slots cover 24 hours, and the last one still counts.
     const age = (slots: bigint) =>
       database()
         .kysely.updateTable('outflow_slot')
@@ -88,7 +88,7 @@ onBothEngines('the AML policy on transfers', (database) => {
     await person.send({ amount: '2' })
   })
 
-  it('wants a review of what small amounts add up to', async () => {
+  it('requires a review for an accumulation of small amounts', async () => {
     const velocity = velocityOf('2/600') ?? []
     const person = await newPayer(limitedBy(services, { velocity }))
     await person.send({ amount: '0.999999' })
@@ -98,7 +98,7 @@ onBothEngines('the AML policy on transfers', (database) => {
     await expect(person.send({ amount: '0.000001' })).rejects.toMatchObject(reviewFor('velocity'))
   })
 
-  it('wants a review of a burst', async () => {
+  it('requires a review for a burst', async () => {
     const velocity = velocityOf('10/600/3') ?? []
     const person = await newPayer(limitedBy(services, { velocity }))
     await person.send({ amount: '6' })
@@ -106,7 +106,7 @@ onBothEngines('the AML policy on transfers', (database) => {
     await expect(person.send({ amount: '1' })).rejects.toMatchObject(reviewFor('velocity'))
   })
 
-  it('wants a review of the third transfer just under the threshold, unless it says who is paid', async () => {
+  it('requires a review for the third transfer just under the threshold, unless its beneficiary is recorded', async () => {
     await payer.send({ amount: '900' })
     await payer.send({ amount: '850', token: 'USDT' })
     await payer.send({ amount: '799.999999' })
@@ -116,13 +116,13 @@ onBothEngines('the AML policy on transfers', (database) => {
     await payer.send({ amount: '950' })
   })
 
-  it('takes no transfers within the gateway for structuring', async () => {
+  it('does not count transfers within the gateway as structuring', async () => {
     for (const amount of ['900', '901', '902', '903'])
       await payer.send({ amount, destination: other.address })
     await payer.send({ amount: '904' })
   })
 
-  it('measures by a threshold in dollars what is sent in euros', async () => {
+  it('converts euro transfers for a threshold in dollars', async () => {
     await database()
       .kysely.updateTable('account')
       .set({ country: 'US' })

@@ -23,7 +23,7 @@ function isAlive(pid: number): boolean {
 
 describe('anvil process', () => {
   it.skipIf(binary === undefined || process.platform === 'win32')(
-    'dies with the gateway, also where that is killed by force',
+    'exits with the gateway, even after SIGKILL',
     async () => {
       const module = new URL('../../../../src/providers/chain/node/anvil-process.ts', import.meta.url).href
       const program = `
@@ -41,13 +41,13 @@ describe('anvil process', () => {
     },
   )
 
-  it('says what went wrong where the binary is not one', async () => {
+  it('reports an invalid binary', async () => {
     await expect(spawnAnvil('/nonexistent/anvil', 0, 5_000)).rejects.toThrow(
       /anvil did not start.*\/nonexistent\/anvil/,
     )
   })
 
-  it('takes the binary that it is given', () => {
+  it('accepts the configured binary', () => {
     expect(findAnvil('/opt/anvil')).toBe('/opt/anvil')
   })
 })

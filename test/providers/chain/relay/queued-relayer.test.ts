@@ -21,7 +21,8 @@ async function fixture() {
   const client = createNodeClient(nearby(node.url))
   const account = privateKeyToAccount(generatePrivateKey())
   await makeSponsor(client, account.address)
-  // Mined when all is sent: anvil can lose what arrives while its predecessor is mined, which a public node does not.
+  // Mined once all are sent: anvil, unlike a public node, can lose transactions that arrive while their predecessor is
+  // mined.
   await client.transport.request({ method: 'evm_setAutomine', params: [false] })
   const mineAll = () => client.transport.request({ method: 'evm_mine', params: [] })
   const relayer = () => createQueuedRelayer(client, account, async () => developmentFees)
@@ -47,7 +48,7 @@ async function fixture() {
 }
 
 describe.skipIf(binary === undefined)('queued relayer', () => {
-  it('sends two hundred at once', async () => {
+  it('sends two hundred concurrently', async () => {
     const { relayer, call, mineAll, mined } = await fixture()
     const sent = await Promise.all(Array.from({ length: 200 }, () => relayer.send(call)))
     expect(new Set(sent.map(({ hash }) => hash)).size).toBe(200)
@@ -55,7 +56,7 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
     expect(await mined(sent)).toBe(true)
   })
 
-  it('leaves no gap behind that would block the queue where the node refuses some', async () => {
+  it('leaves no nonce gap when the node rejects some', async () => {
     const { relayer, call, mineAll, mined } = await fixture()
     const tooLittleGas = { ...call, gas: 100n }
     const results = await Promise.allSettled(
@@ -68,7 +69,7 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
     expect(await mined(sent)).toBe(true)
   })
 
-  it('offers more for what is not mined, under the same number, until it is', async () => {
+  it('raises the fee of unmined transactions, with the same nonce, until they are mined', async () => {
     const { impatient, call, mineAll, setBaseFee, countMined } = await fixture()
     const gwei = 10n ** 9n
     const relayer = impatient(async () => ({ maxFeePerGas: 2n * gwei, maxPriorityFeePerGas: 1n }))
@@ -88,7 +89,7 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
       .toBe(2)
   })
 
-  it('begins again from what the node says where somebody else sends with its key', async () => {
+  it('resynchronizes its nonce from the node when another sender uses its key', async () => {
     const { relayer, another, call, mineAll, mined } = await fixture()
     for (const [index, one] of [relayer, another, relayer, another].entries()) {
       const sent = await one.send({ ...call, gas: 30_000n + BigInt(index) })
