@@ -18,6 +18,7 @@ Usage: bursar <command> [options]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
   audit verify                             verify decisions and journal  [--from-export FILE] [--jwks FILE] [--journal-head HASH]
   audit export --out FILE                  write the chain as JSON Lines, to be kept elsewhere
+  admin grant ACCOUNT                      make a sandbox account an administrator; the gateway may have to be stopped
   doctor                                   look at all that the gateway needs, and say what to do  [--json]
   help, version                            this text, and which Bursar this is
 
@@ -63,6 +64,8 @@ async function main(argv: readonly string[]): Promise<number> {
       )
       return exit(code)
     }
+    case 'admin':
+      return (await import('./commands/admin.ts')).admin(rest, process.env)
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'agent':

@@ -9,6 +9,10 @@ const STARTS_DATABASE = /openPglite|engines\.ts|createRuntime|PGlite\.create/
 const firstMinutes =
   /journeys\/(approvals|banking|cards|compliance|gasless|investing|money-path|passkeys|signed-transfers|swaps|x402)\.test|mcp\/(parity|x402)\.test|http\/http\.test/
 
+/** Files of the long suite that start no process, but take ten seconds and more. */
+const slow =
+  /x402\/trouble|mcp\/watch|faults\/providers|investing\/(books\.property|false-reports)|spending\/(model\.property|races)|audit\/seal-decisions/
+
 /**
  * The paths of a suite's test files, sorted. @param suite `unit` starts nothing; `quick` is unit, databases and first
  * journeys; `long` is the rest; otherwise all.
@@ -21,8 +25,8 @@ export function filesOf(suite: string | undefined): string[] {
   if (suite !== 'unit' && suite !== 'quick' && suite !== 'long') return files
   return files.filter((file) => {
     const text = textWithHelpers(file)
-    const isUnit = !STARTS_PROCESS.test(text) && !STARTS_DATABASE.test(text)
-    const isQuick = isUnit || !STARTS_PROCESS.test(text) || firstMinutes.test(file)
+    const isUnit = !STARTS_PROCESS.test(text) && !STARTS_DATABASE.test(text) && !slow.test(file)
+    const isQuick = (!STARTS_PROCESS.test(text) && !slow.test(file)) || firstMinutes.test(file)
     return suite === 'unit' ? isUnit : suite === 'quick' ? isQuick : !isQuick
   })
 }

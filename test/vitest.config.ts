@@ -41,8 +41,8 @@ export default defineConfig({
     testTimeout: several ? 60_000 : 30_000,
     hookTimeout: several ? 120_000 : 60_000,
     maxWorkers: 2,
-    // Unit tests share no mutable state, and half of their time is loading the same modules.
-    isolate: process.env.SUITE !== 'unit',
+    // Files of these suites share no mutable state, and a quarter of their time is loading the same modules.
+    isolate: process.env.SUITE !== 'unit' && process.env.SUITE !== 'quick',
     sequence: { sequencer: LongestEarly },
   },
 })

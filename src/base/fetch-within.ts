@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+
 /** Limits of a fetch. @property timeoutMs covers the body too. @property signal ends it earlier. */
 export interface FetchLimits {
   readonly timeoutMs: number
@@ -21,6 +23,7 @@ export async function fetchWithin(
   const late = () =>
     ending.abort(new DOMException(`timeout: no whole answer in ${timeoutMs} ms`, 'TimeoutError'))
   const timer = setTimeout(late, timeoutMs)
+  if (signal !== undefined) setMaxListeners(0, signal) // Many calls may share one.
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted === true) stop()
   try {

@@ -1,9 +1,17 @@
 /** Every command except the gateway itself, as a child process. */
+
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../src/base/clock.ts'
+import { newId } from '../../src/base/ids.ts'
+import { silentLog } from '../../src/base/log.ts'
+import { createAccount } from '../../src/identity/accounts.ts'
+import { findAccount } from '../../src/identity/store.ts'
+import { sandboxSecret } from '../../src/sandbox.ts'
+import { openPglite } from '../../src/storage/pglite.ts'
 import { bursar } from './bursar.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'bursar-commands-'))
@@ -25,6 +33,7 @@ describe('bursar', () => {
       'agent new',
       'agent sign',
       'agent call',
+      'admin grant',
       'audit verify',
       'audit export',
       'migrate',
@@ -45,6 +54,8 @@ describe('bursar', () => {
     [['mcp', '--url', 'http://127.0.0.1:9'], /--key is missing/],
     [['mcp', '--url', 'nonsense', '--key', 'x'], /"nonsense" is not a URL/],
     [['agent'], /Usage: bursar agent new/],
+    [['admin', 'grant'], /Usage: bursar admin grant ACCOUNT/],
+    [['admin', 'grant', 'acct_1'], /keeps nothing/],
     [['agent', 'new', '--name', 'x'], /Usage/],
     [['agent', 'call', 'GET', '/'], /Usage/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
@@ -133,6 +144,40 @@ describe('bursar agent sign and call', () => {
         code: 1,
         err: expect.stringContaining(`"${url}" is not a URL`),
       })
+  })
+})
+
+describe('bursar admin grant', () => {
+  it('makes a sandbox account an administrator, once, and writes it into the journal', async () => {
+    const directory = file('admins')
+    const env = { DATA_DIR: directory }
+    const open = () => openPglite({ directory, now: systemClock, log: silentLog })
+    const database = await open()
+    await database.migrate()
+    await sandboxSecret(database, 'data')
+    const people = { database, newId }
+    const { id } = await createAccount(people, { displayName: 'Ada', guest: false, at: systemClock() })
+    const guest = await createAccount(people, { displayName: 'Guest', guest: true, at: systemClock() })
+    await database.close()
+
+    const granted = await bursar(['admin', 'grant', id], env)
+    expect(granted).toEqual({
+      code: 0,
+      out: `${id} is an administrator from its next request on.\n`,
+      err: '',
+    })
+    const again = await bursar(['admin', 'grant', id], env)
+    expect([again.code, again.out]).toEqual([0, `${id} is an administrator already.\n`])
+    expect((await bursar(['admin', 'grant', guest.id], env)).err).toContain('A guest is never')
+    expect((await bursar(['admin', 'grant', 'acct_none'], env)).err).toContain(
+      'There is no account acct_none',
+    )
+
+    const after = await open()
+    const entries = await after.kysely.selectFrom('journal_entry').select(['action', 'actor_kind']).execute()
+    expect(await findAccount(after, id)).toMatchObject({ role: 'admin' })
+    expect(entries).toEqual([{ action: 'account.role_changed', actor_kind: 'system' }])
+    await after.close()
   })
 })
 
