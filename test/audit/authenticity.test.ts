@@ -8,7 +8,7 @@ import type { ContentRow } from '../../src/spending/decision-content.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, openAccount, openKey, spendOf } from '../spending/scene.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingOn, settings } from './scene.ts'
+import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
 
 const after = (ms: number) => new Date(noon.getTime() + ms)
 const violation = { rule: 'asset', limit: null, used: null, requested: null, remaining: null, resetsAt: null }
@@ -26,7 +26,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     await run(`update decision set ${set} where id = $1`, [id])
     await run('alter table decision enable trigger append_only_rows', [])
   }
-  const seal = (at = noon) => createSealRound(sealingOn(database(), () => at))(never)
+  const seal = (at = noon) => createSealRound(sealingDependencies(database(), () => at))(never)
   const isSealed = async (id: string) =>
     (await chainOf(database())).some(({ decision_id }) => decision_id === id)
   const alarmsOf = async (id: string) =>
@@ -117,14 +117,14 @@ onBothEngines('the authenticity of decisions', (database) => {
     }
     const [late, lost] = [await killed(), await killed()]
     let now = after(1_000)
-    const round = createSealRound(sealingOn(database(), () => now))
+    const round = createSealRound(sealingDependencies(database(), () => now))
     await round(never)
     expect([await alarmsOf(late), await alarmsOf(lost)]).toEqual([[], []])
     const made = await database().call<{ made: ContentRow[] }>(
       { name: 'test_made', text: 'select decisions_made(array[$1]) as made' },
       [late],
     )
-    await createVouch({ dataKey: settings.dataKey, log: sealingOn(database()).log })(
+    await createVouch({ dataKey: settings.dataKey, log: sealingDependencies(database()).log })(
       database(),
       made[0]?.made ?? [],
     )

@@ -15,7 +15,7 @@ export const settings = {
   origin: 'https://bursar.example',
 }
 
-export const sealingOn = (database: Database, clock: Clock = () => noon) => ({
+export const sealingDependencies = (database: Database, clock: Clock = () => noon) => ({
   database,
   settings,
   clock,

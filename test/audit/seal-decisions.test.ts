@@ -8,14 +8,14 @@ import { newId } from '../../src/base/ids.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon } from '../spending/scene.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingOn, settings } from './scene.ts'
+import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
 
 onBothEngines('sealing', (database) => {
   let spender: Awaited<ReturnType<typeof newSpender>>
   let seal: () => Promise<number>
   beforeAll(async () => {
     spender = await newSpender(database())
-    const round = createSealRound(sealingOn(database()))
+    const round = createSealRound(sealingDependencies(database()))
     seal = () => round(never)
   })
   const sealedIds = async () => (await chainOf(database())).map(({ decision_id }) => decision_id)
@@ -101,16 +101,19 @@ onBothEngines('sealing', (database) => {
           throw new Error('the process ended')
         }),
     }
-    await expect(createSealRound(sealingOn(failing))(never)).rejects.toThrow('the process ended')
+    await expect(createSealRound(sealingDependencies(failing))(never)).rejects.toThrow('the process ended')
     expect(await chainOf(database())).toEqual(before)
-    expect(await createSealRound(sealingOn(database()))(never)).toBe(1)
+    expect(await createSealRound(sealingDependencies(database()))(never)).toBe(1)
     expect(await seal()).toBe(0)
     expect((await sealedIds()).at(-1)).toBe(id)
     expect(await intact()).toBeNull()
   })
 
   it('never forks under concurrent sealing', async () => {
-    const rounds = [createSealRound(sealingOn(database())), createSealRound(sealingOn(database()))]
+    const rounds = [
+      createSealRound(sealingDependencies(database())),
+      createSealRound(sealingDependencies(database())),
+    ]
     for (let turn = 0; turn < 5; turn += 1) {
       await insertDecisions(database(), 300)
       await Promise.all(rounds.map((round) => round(never)))
@@ -126,7 +129,7 @@ onBothEngines('sealing', (database) => {
 
   it('skips sequence numbers of another server, from which decisions were restored', async () => {
     await insertDecisions(database(), 1, { written_by: '999999999999' })
-    const restarted = createSealRound(sealingOn(database()))
+    const restarted = createSealRound(sealingDependencies(database()))
     expect(await restarted(never)).toBe(1)
     await spender.decide()
     expect(await restarted(never)).toBe(1)
@@ -135,7 +138,7 @@ onBothEngines('sealing', (database) => {
 
   it('stops between batches on abort', async () => {
     await insertDecisions(database(), 10)
-    expect(await createSealRound(sealingOn(database()))(AbortSignal.abort())).toBe(0)
+    expect(await createSealRound(sealingDependencies(database()))(AbortSignal.abort())).toBe(0)
     expect(await seal()).toBe(10)
   })
 

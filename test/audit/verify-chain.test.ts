@@ -10,7 +10,7 @@ import { verifyChain } from '../../src/audit/verify-chain.ts'
 import type { Connection } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon } from '../spending/scene.ts'
-import { chainOf, insertDecisions, never, newSpender, sealingOn, settings } from './scene.ts'
+import { chainOf, insertDecisions, never, newSpender, sealingDependencies, settings } from './scene.ts'
 
 const ROWS = 12
 
@@ -23,7 +23,7 @@ onBothEngines('a chain', (database) => {
     keySet = key.keySet
     const spender = await newSpender(database())
     for (let made = 0; made < ROWS; made += 1) await spender.decide()
-    await createSealRound(sealingOn(database()))(never)
+    await createSealRound(sealingDependencies(database()))(never)
     ids = (await chainOf(database())).map(({ decision_id }) => decision_id)
   })
 

@@ -6,7 +6,7 @@ import { reserveSpend } from '../../src/spending/reserve.ts'
 import { fund, newOwner, noon, owned } from '../cards/scene.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
-import { open, tell, wallet } from './scene.ts'
+import { applyDeposit, open, wallet } from './scene.ts'
 
 onBothEngines('a virtual account', (database) => {
   it('is one per currency, under repeated and concurrent calls', async () => {
@@ -23,12 +23,12 @@ onBothEngines('a virtual account', (database) => {
     const owner = await newOwner(database(), {})
     const cash = await open(database(), owner)
     for (const state of ['funds_received', 'payment_submitted'])
-      expect(await tell(database(), cash, state)).toBeNull()
+      expect(await applyDeposit(database(), cash, state)).toBeNull()
     expect(await owned(database(), owner)).toEqual([])
-    await Promise.all(Array.from({ length: 5 }, () => tell(database(), cash, 'payment_processed')))
+    await Promise.all(Array.from({ length: 5 }, () => applyDeposit(database(), cash, 'payment_processed')))
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
     const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
-    expect(await tell(database(), pounds, 'payment_processed')).toEqual({
+    expect(await applyDeposit(database(), pounds, 'payment_processed')).toEqual({
       token: 'USDC',
       to: wallet.address,
       units: 15_809_978n,
@@ -42,25 +42,25 @@ onBothEngines('a virtual account', (database) => {
     const rupees = await open(database(), owner, { currency: 'INR' })
     for (const currency of ['usd', 'usdc'])
       await expect(
-        tell(database(), rupees, 'payment_processed', { currency, objectId: `${owner} ${currency}` }),
+        applyDeposit(database(), rupees, 'payment_processed', { currency, objectId: `${owner} ${currency}` }),
       ).rejects.toMatchObject({
         code: 'invalid_request',
       })
     for (const amount of ['-12.50', '0', '1e2', '12.505', 'NaN', '', '1000000000000', null])
       await expect(
-        tell(database(), rupees, 'payment_processed', { amount, objectId: `${owner} ${amount}` }),
+        applyDeposit(database(), rupees, 'payment_processed', { amount, objectId: `${owner} ${amount}` }),
       ).rejects.toMatchObject({
         code: 'invalid_request',
       })
     expect(await owned(database(), owner)).toEqual([])
-    await tell(database(), rupees, 'payment_processed', { currency: 'inr' })
+    await applyDeposit(database(), rupees, 'payment_processed', { currency: 'inr' })
     expect(await owned(database(), owner)).toEqual(['INR 12.5 + 0'])
   })
 
   it('leaves deliveries on chain to the chain’s own watch', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner, { destination: wallet })
-    expect(await tell(database(), account, 'payment_processed', {}, false)).toBeNull()
+    expect(await applyDeposit(database(), account, 'payment_processed', {}, false)).toBeNull()
     expect(await owned(database(), owner)).toEqual([])
   })
 
@@ -76,13 +76,13 @@ onBothEngines('a virtual account', (database) => {
     for (const states of orders) {
       const owner = await newOwner(database(), { USD: '1' })
       const account = await open(database(), owner)
-      for (const state of states) await tell(database(), account, state)
+      for (const state of states) await applyDeposit(database(), account, state)
       expect([states, await owned(database(), owner)]).toEqual([states, ['USD 1 + 0']])
     }
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     for (const state of ['payment_processed', 'in_review', 'funds_received'])
-      await tell(database(), account, state)
+      await applyDeposit(database(), account, state)
     const row = await database()
       .kysely.selectFrom('deposit')
       .select('state')
@@ -100,7 +100,7 @@ onBothEngines('a virtual account', (database) => {
   ])('keeps a deposit whose refund fails: %s, %s, %s', async (...states) => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
-    for (const state of states) await tell(database(), account, state)
+    for (const state of states) await applyDeposit(database(), account, state)
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
@@ -108,15 +108,18 @@ onBothEngines('a virtual account', (database) => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
     const eventId = newId('evt', noon)
-    await tell(database(), account, 'payment_processed', { eventId, objectId: 'one' })
-    await tell(database(), account, 'payment_processed', { eventId, objectId: 'two' })
-    await tell(database(), account, 'payment_processed', { virtualAccount: 'nobody', objectId: 'three' })
-    await tell(database(), account, 'a new state', { objectId: 'four' })
-    await tell(database(), account, 'x', { kind: 'other', virtualAccount: null })
+    await applyDeposit(database(), account, 'payment_processed', { eventId, objectId: 'one' })
+    await applyDeposit(database(), account, 'payment_processed', { eventId, objectId: 'two' })
+    await applyDeposit(database(), account, 'payment_processed', {
+      virtualAccount: 'nobody',
+      objectId: 'three',
+    })
+    await applyDeposit(database(), account, 'a new state', { objectId: 'four' })
+    await applyDeposit(database(), account, 'x', { kind: 'other', virtualAccount: null })
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
     for (const amount of ['12.501', '0', '-1', 'x', null])
       await expect(
-        tell(database(), account, 'payment_processed', { objectId: `bad ${amount}`, amount }),
+        applyDeposit(database(), account, 'payment_processed', { objectId: `bad ${amount}`, amount }),
       ).rejects.toMatchObject({
         code: 'invalid_request',
       })
@@ -136,17 +139,19 @@ onBothEngines('a virtual account', (database) => {
       .where('id', '=', account.id)
       .execute()
     const objectId = `deposit-${account.id}`
-    await tell(database(), account, 'funds_received', { customer: 'cust_own' })
-    await expect(tell(database(), account, 'payment_processed', lie)).rejects.toMatchObject({
+    await applyDeposit(database(), account, 'funds_received', { customer: 'cust_own' })
+    await expect(applyDeposit(database(), account, 'payment_processed', lie)).rejects.toMatchObject({
       code: 'invalid_request',
     })
     const raised = (await openAlarms(database())).filter((alarm) => alarm.objectId === objectId)
     expect(raised).toMatchObject([{ domain: 'banking', reason, times: 1 }])
-    await expect(tell(database(), account, 'payment_processed')).rejects.toMatchObject({ code: 'conflict' })
+    await expect(applyDeposit(database(), account, 'payment_processed')).rejects.toMatchObject({
+      code: 'conflict',
+    })
     expect(await owned(database(), owner)).toEqual([])
     const resolution = { by: owner, note: 'The bank has corrected it.', at: noon }
     await resolveAlarm(database(), { domain: 'banking', objectId, reason, ...resolution })
-    await tell(database(), account, 'payment_processed')
+    await applyDeposit(database(), account, 'payment_processed')
     expect(await owned(database(), owner)).toEqual(['USD 12.5 + 0'])
   })
 
@@ -154,8 +159,8 @@ onBothEngines('a virtual account', (database) => {
     const [owner, other] = [await newOwner(database(), {}), await newOwner(database(), {})]
     const [account, another] = [await open(database(), owner), await open(database(), other)]
     const objectId = `deposit-${account.id}`
-    await tell(database(), account, 'funds_received')
-    expect(await tell(database(), another, 'payment_processed', { objectId })).toBeNull()
+    await applyDeposit(database(), account, 'funds_received')
+    expect(await applyDeposit(database(), another, 'payment_processed', { objectId })).toBeNull()
     expect(await owned(database(), other)).toEqual([])
     const raised = (await openAlarms(database())).filter((alarm) => alarm.objectId === objectId)
     expect(raised).toMatchObject([{ domain: 'banking', reason: 'another_account' }])
@@ -172,25 +177,25 @@ onBothEngines('a virtual account', (database) => {
           .where('id', '=', account.id)
           .executeTakeFirst()
       )?.status
-    await tell(database(), account, 'deactivation', { kind: 'account' })
+    await applyDeposit(database(), account, 'deactivation', { kind: 'account' })
     expect(await status()).toBe('deactivated')
-    await tell(database(), account, 'reactivation', { kind: 'account' })
+    await applyDeposit(database(), account, 'reactivation', { kind: 'account' })
     expect(await status()).toBe('active')
-    await tell(database(), account, 'deactivated', { kind: 'account' })
-    await tell(database(), account, 'activated', { kind: 'account' })
+    await applyDeposit(database(), account, 'deactivated', { kind: 'account' })
+    await applyDeposit(database(), account, 'activated', { kind: 'account' })
     expect(await status()).toBe('deactivated')
   })
 
   it('is replaced after its deactivation', async () => {
     const owner = await newOwner(database(), {})
     const closed = await open(database(), owner)
-    await tell(database(), closed, 'deactivation', { kind: 'account' })
+    await applyDeposit(database(), closed, 'deactivation', { kind: 'account' })
     const opened = await Promise.all(Array.from({ length: 3 }, () => open(database(), owner)))
     const [replacement] = opened
     expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
     expect(replacement).toMatchObject({ status: 'active', ordinal: 1 })
     expect(replacement?.id).not.toBe(closed.id)
-    await tell(database(), closed, 'reactivation', { kind: 'account' })
+    await applyDeposit(database(), closed, 'reactivation', { kind: 'account' })
     expect((await open(database(), owner)).id).toBe(closed.id)
   })
 
@@ -222,7 +227,7 @@ onBothEngines('a virtual account', (database) => {
         })
         .execute()
       for (const state of states.flatMap((each) => [each, each]))
-        await tell(database(), account, state, {
+        await applyDeposit(database(), account, state, {
           kind: 'payout',
           objectId: `payout ${owner}`,
           virtualAccount: null,

@@ -10,10 +10,10 @@ import { owedBy } from '../../src/spending/debts.ts'
 import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
-import { fund, newOwner, noon, owned, vouch } from '../cards/scene.ts'
+import { authenticateDecision, fund, newOwner, noon, owned } from '../cards/scene.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
-import { open, tell, wallet } from './scene.ts'
+import { applyDeposit, open, wallet } from './scene.ts'
 
 onBothEngines('a deposit that the bank reverses', (database) => {
   const collect = () =>
@@ -23,7 +23,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
         chain: { name: 'base-sepolia' },
         rates: createSandboxRates(),
         newId,
-        vouch,
+        vouch: authenticateDecision,
         clock: () => noon,
         log: silentLog,
       },
@@ -33,29 +33,29 @@ onBothEngines('a deposit that the bank reverses', (database) => {
   it('is debited from the available balance, despite small holds', async () => {
     const owner = await newOwner(database(), {})
     const account = await open(database(), owner)
-    await tell(database(), account, 'payment_processed')
+    await applyDeposit(database(), account, 'payment_processed')
     const spend = spendOf({ accountId: owner, keyId: null }, 1n, {
       money: { asset: 'USD', units: 1n },
       place: 'bank',
     })
     expect(await reserveSpend(database(), spend)).toMatchObject({ verdict: 'allow' })
-    await tell(database(), account, 'returned')
+    await applyDeposit(database(), account, 'returned')
     expect(await owned(database(), owner)).toEqual(['USD 0 + 0.01'])
   })
 
   it('becomes a debt after conversion to a token or another currency, and is recovered from every balance', async () => {
     const owner = await newOwner(database(), {})
     const pounds = await open(database(), owner, { currency: 'GBP', destination: wallet })
-    await tell(database(), pounds, 'payment_processed')
+    await applyDeposit(database(), pounds, 'payment_processed')
     const euros = await open(database(), owner, { currency: 'EUR' })
-    await tell(database(), euros, 'payment_processed')
+    await applyDeposit(database(), euros, 'payment_processed')
     expect(await owned(database(), owner)).toEqual(['EUR 12.5 + 0', 'USDC 15.809978 + 0'])
     // 12.50 pounds again: all of the euros, and the rest in USDC, which are on their way to the treasury.
-    await tell(database(), pounds, 'returned')
+    await applyDeposit(database(), pounds, 'returned')
     expect(await owedBy(database(), owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual([expect.stringMatching(/^USDC 13\.\d+ \+ 2\.\d+$/)])
     // 12.50 euros are the whole rest, except for a cent of rounding.
-    await tell(database(), euros, 'returned')
+    await applyDeposit(database(), euros, 'returned')
     expect(await owedBy(database(), owner)).toEqual([{ asset: 'EUR', units: 1n }])
     await fund(database(), owner, { USD: '1' })
     await collect()
@@ -69,9 +69,9 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     for (const pound of ['0.42319', '1.69276']) {
       const owner = await newOwner(database(), {})
       const account = await open(database(), owner, { currency: 'GBP', destination: wallet })
-      await tell(database(), account, 'payment_processed')
+      await applyDeposit(database(), account, 'payment_processed')
       const later = { ...table, perEuro: new Map([...perEuro, ['GBP', pound]]) }
-      await tell(database(), account, 'returned', {}, true, { latest: async () => later })
+      await applyDeposit(database(), account, 'returned', {}, true, { latest: async () => later })
       const debt = await database()
         .kysely.selectFrom('debt')
         .select(['asset', 'units'])
@@ -89,11 +89,11 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     const spends = [700n, 300n].map((units) =>
       spendOf({ accountId: owner, keyId: null }, units, { money: { asset: 'USD', units }, place: 'bank' }),
     )
-    await tell(database(), account, 'payment_processed')
+    await applyDeposit(database(), account, 'payment_processed')
     for (const spend of spends)
       expect(await reserveSpend(database(), spend)).toMatchObject({ verdict: 'allow' })
-    await tell(database(), account, 'returned')
-    await tell(database(), account, 'refunded')
+    await applyDeposit(database(), account, 'returned')
+    await applyDeposit(database(), account, 'refunded')
     expect(await owned(database(), owner)).toEqual(['USD 0 + 10'])
     expect((await lost()) - before).toBe(-1000n)
     await collect()

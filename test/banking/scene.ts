@@ -9,7 +9,7 @@ import type { Mint } from '../../src/providers/chain.ts'
 import { createSandboxRates } from '../../src/providers/rates/sandbox.ts'
 import type { Rates } from '../../src/providers/rates.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
-import { noon, vouch } from '../cards/scene.ts'
+import { authenticateDecision, noon } from '../cards/scene.ts'
 
 const bank = {
   open: async ({ id }: { id: string }) => ({
@@ -55,7 +55,7 @@ export const wallet: Destination = {
 }
 
 /** Reports a deposit of 12.50, as the webhook does. */
-export function tell(
+export function applyDeposit(
   database: Database,
   account: VirtualAccount,
   state: string,
@@ -68,7 +68,7 @@ export function tell(
     rates,
     chain: { name: 'base-sepolia' },
     newId,
-    vouch,
+    vouch: authenticateDecision,
     isBookedHere,
     oweMint: async (_connection: Connection, _accountId: string, mint: Mint) => mint,
     log: silentLog,

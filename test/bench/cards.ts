@@ -14,7 +14,7 @@ import { createDatabaseRailControls } from '../../src/providers/rail-controls/da
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { issue, newKey, newOwner, noon, partsOn } from '../cards/scene.ts'
+import { cardDependencies, issueCard, newKey, newOwner, noon } from '../cards/scene.ts'
 import { createTestDatabase } from '../engines.ts'
 import { spendOf, unlimited } from '../spending/scene.ts'
 
@@ -62,7 +62,9 @@ export async function benchCards(serverUrl: string): Promise<readonly CardBenchL
 /** Caches rail controls briefly, as a gateway does. */
 function cachedControls(database: Database): CardAuthorizationDependencies {
   const controls = createDatabaseRailControls({ database, defaultEnabled: true })
-  return partsOn(database, { railControls: cachedRailControls({ controls, clock: () => new Date() }) })
+  return cardDependencies(database, {
+    railControls: cachedRailControls({ controls, clock: () => new Date() }),
+  })
 }
 
 /** A card that is bound to a key, with money in two assets. */
@@ -72,7 +74,7 @@ async function boundCard(database: Database): Promise<Card> {
     perTransaction: { max: '50' },
     dailyBudget: { max: '100000' },
   })
-  return issue(database, owner, { keyId, dailyMax: 100_000_000n })
+  return issueCard(database, owner, { keyId, dailyMax: 100_000_000n })
 }
 
 async function bareSpend(database: Database, card: Card | undefined): Promise<void> {

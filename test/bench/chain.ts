@@ -19,7 +19,7 @@ import { openPostgres } from '../../src/storage/postgres.ts'
 import { sendTransfer } from '../../src/wallets/transfers/send-transfer.ts'
 import { newAddress, transferOf, walletOf } from '../contracts/chain.ts'
 import { createTestDatabase } from '../engines.ts'
-import { openFundedAccount, orderOf, sendingOn } from '../wallets/scene.ts'
+import { openFundedAccount, orderOf, sendingDependencies } from '../wallets/scene.ts'
 
 /** Senders, each waiting for its transfer before it sends the next. */
 const SENDERS = 64
@@ -135,7 +135,7 @@ async function wholeSenders(
   const { url, drop } = await createTestDatabase(serverUrl)
   const database = await openPostgres({ url })
   await database.migrate()
-  const sending = sendingOn(database, chain)
+  const sending = sendingDependencies(database, chain)
   const accounts: string[] = []
   for (let index = 0; index < SENDERS; index += 1) accounts.push((await openFundedAccount(sending)).accountId)
   return {

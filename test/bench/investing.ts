@@ -52,7 +52,7 @@ export async function benchInvesting(
 
 async function buy(person: Person, times: number): Promise<void> {
   for (let count = 0; count < times; count += 1) {
-    const { status, body } = await person.ask('POST', '/api/investing/order', {
+    const { status, body } = await person.send('POST', '/api/investing/order', {
       symbol: 'VTI',
       side: 'buy',
       notional: '1',
@@ -65,7 +65,7 @@ async function quoteOverhead(person: Person): Promise<number> {
   const times: number[] = []
   for (let count = 0; count < QUOTES; count += 1) {
     const start = performance.now()
-    await person.ask('POST', '/api/swaps', {
+    await person.send('POST', '/api/swaps', {
       fromToken: 'USDC',
       toToken: 'USDT',
       fromChain: 'base',

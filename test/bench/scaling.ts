@@ -10,7 +10,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { askJson } from '../journeys/people.ts'
+import { requestJson } from '../journeys/people.ts'
 
 const TRANSFERS = numbers(process.env.TRANSFERS) ?? [1_000, 100_000, 1_000_000]
 const KEYS = numbers(process.env.KEYS) ?? [10, 1_000, 100_000]
@@ -89,8 +89,8 @@ async function steps(
 }
 
 async function newKey(origin: string): Promise<string> {
-  const { body: guest } = await askJson(origin, 'POST', '/api/auth/guest', { body: {} })
-  const { body } = await askJson(origin, 'POST', '/api/developer/keys', {
+  const { body: guest } = await requestJson(origin, 'POST', '/api/auth/guest', { body: {} })
+  const { body } = await requestJson(origin, 'POST', '/api/developer/keys', {
     body: {
       name: 'Bench',
       scopes: ['wallets:read', 'wallets:transfer'],
@@ -107,7 +107,7 @@ async function newKey(origin: string): Promise<string> {
 
 function sender(origin: string, key: string): () => Promise<void> {
   return async () => {
-    const { status, body } = await askJson(origin, 'POST', '/api/wallets/transfer', {
+    const { status, body } = await requestJson(origin, 'POST', '/api/wallets/transfer', {
       body: {
         destination: '0x000000000000000000000000000000000000dEaD',
         amount: '0.0001',

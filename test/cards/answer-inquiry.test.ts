@@ -2,39 +2,39 @@ import { expect, it } from 'vitest'
 import type { CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import type { Card } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
-import { capAccount } from '../spending/scene.ts'
-import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
+import { setOwnerCap } from '../spending/scene.ts'
+import { cardDependencies, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
   it('reports at most the spendable balance, and zero if nothing can be spent', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
     const inquire = async (card: Card, changes: Partial<CardAuthorizationDependencies> = {}) =>
-      decide(partsOn(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))
-    const free = await issue(database(), owner)
+      decide(cardDependencies(database(), changes), purchaseOf(card, '0', { type: 'inquiry' }))
+    const free = await issueCard(database(), owner)
     const kycLimits = { none: 33_339_999n, basic: null, full: null }
     expect(await inquire(free)).toMatchObject({ balance: 15_000n })
     expect(await inquire(free, { settings: { mode: 'production', kycLimits } })).toMatchObject({
       balance: 3333n,
     })
-    expect(await inquire(await issue(database(), owner, { purchaseMax: 700n }))).toMatchObject({
+    expect(await inquire(await issueCard(database(), owner, { purchaseMax: 700n }))).toMatchObject({
       balance: 700n,
     })
-    const daily = await issue(database(), owner, { dailyMax: 2000n })
-    await decide(partsOn(database()), purchaseOf(daily, '5'))
+    const daily = await issueCard(database(), owner, { dailyMax: 2000n })
+    await decide(cardDependencies(database()), purchaseOf(daily, '5'))
     expect(await inquire(daily)).toMatchObject({ balance: 1500n })
-    await decide(partsOn(database()), purchaseOf(daily, '15'))
+    await decide(cardDependencies(database()), purchaseOf(daily, '15'))
     expect(await inquire(daily)).toMatchObject({ reason: 'approved', balance: 0n })
 
     const keyId = await newKey(database(), owner, { perTransaction: { max: '50' }, assets: ['USDC', 'USD'] })
-    const bound = await issue(database(), owner, { keyId })
+    const bound = await issueCard(database(), owner, { keyId })
     expect(await inquire(bound)).toMatchObject({ balance: 5000n })
-    await decide(partsOn(database()), purchaseOf(bound, '50'))
-    await decide(partsOn(database()), purchaseOf(bound, '40'))
+    await decide(cardDependencies(database()), purchaseOf(bound, '50'))
+    await decide(cardDependencies(database()), purchaseOf(bound, '40'))
     expect(await inquire(bound)).toMatchObject({ balance: 1000n })
-    await capAccount(database(), owner, 96_000_000n)
+    await setOwnerCap(database(), owner, 96_000_000n)
     expect(await inquire(bound)).toMatchObject({ balance: 600n })
     const forbidden = await newKey(database(), owner, { categories: { allow: [] } })
-    expect(await inquire(await issue(database(), owner, { keyId: forbidden }))).toMatchObject({
+    expect(await inquire(await issueCard(database(), owner, { keyId: forbidden }))).toMatchObject({
       reason: 'policy_denied',
     })
     const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }

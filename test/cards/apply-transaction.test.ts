@@ -13,27 +13,27 @@ import { releaseSpend } from '../../src/spending/release.ts'
 import { onBothEngines } from '../engines.ts'
 import { usageOf } from '../spending/scene.ts'
 import {
+  applyCardEvents,
+  cardDependencies,
   decide,
   fund,
-  issue,
+  issueCard,
   newKey,
   newOwner,
   noon,
   owned,
-  partsOn,
   purchaseOf,
   settleAll,
-  tell,
 } from './scene.ts'
 
 onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared: cash goes to the network, stablecoins to the treasury, each once', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
-    const request = purchaseOf(await issue(database(), owner), '8')
+    const request = purchaseOf(await issueCard(database(), owner), '8')
     const before = await balanceOfSystem(database(), external('cards'), 'USD')
-    await decide(partsOn(database()), request)
+    await decide(cardDependencies(database()), request)
     for (let times = 0; times < 3; times += 1)
-      await tell(partsOn(database()), request, 'settled', [['clearing', '8']])
+      await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '8']])
     expect(await owned(database(), owner)).toEqual(['USD 7 + 0', 'USDC 0 + 5'])
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
     expect(await owned(database(), owner)).toEqual(['USD 7 + 0'])
@@ -44,11 +44,11 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared for less: the rest is released, to the budget too', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issue(database(), owner, { keyId }), '10')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'pending', [['clearing', '4']])
+    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '10')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'pending', [['clearing', '4']])
     expect(await owned(database(), owner)).toEqual(['USDC 10 + 10'])
-    await tell(partsOn(database()), request, 'settled', [['clearing', '4']])
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '4']])
     expect(await owned(database(), owner)).toEqual(['USDC 16 + 4'])
     await settleAll(database(), owner)
     expect(await owned(database(), owner)).toEqual(['USDC 16 + 0'])
@@ -58,9 +58,9 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is cleared for more: from every balance, and the rest by the gateway', async () => {
     const owner = await newOwner(database(), { USDC: '10', USD: '1.50' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issue(database(), owner, { keyId }), '9')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'settled', [['clearing', '13']])
+    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '9')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '13']])
     expect(await settleAll(database(), owner)).toEqual(['USDC 1000000', 'USDC 9000000'])
     expect(await owned(database(), owner)).toEqual([])
     const row = await database()
@@ -76,7 +76,7 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is counted and shown even without an approval', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
     const keyId = await newKey(database(), owner)
-    const card = await issue(database(), owner, { keyId, dailyMax: 9000n })
+    const card = await issueCard(database(), owner, { keyId, dailyMax: 9000n })
     const rowOf = (token: string) =>
       database()
         .kysely.selectFrom('card_authorization')
@@ -84,50 +84,52 @@ onBothEngines('a purchase after its authorization', (database) => {
         .where('processor_token', '=', token)
         .executeTakeFirstOrThrow()
     const declined = purchaseOf(card, '60')
-    expect(await decide(partsOn(database()), declined)).toMatchObject({ reason: 'budget_exceeded' })
-    await tell(partsOn(database()), declined, 'declined', [['clearing', '3']])
+    expect(await decide(cardDependencies(database()), declined)).toMatchObject({ reason: 'budget_exceeded' })
+    await applyCardEvents(cardDependencies(database()), declined, 'declined', [['clearing', '3']])
     expect(await rowOf(declined.token)).toMatchObject({ status: 'settled', cleared: 300n })
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 3_000_000n, count: 1 })
     const forced = purchaseOf(card, '0')
-    await tell(partsOn(database()), forced, 'settled', [['clearing', '45']], true)
-    await tell(partsOn(database()), forced, 'settled', [['clearing', '45']], true)
+    await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
+    await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '45']], true)
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 48_000_000n, count: 2 })
     const verified = purchaseOf(card, '0')
-    expect(await decide(partsOn(database()), verified)).toMatchObject({ reason: 'approved' })
-    await tell(partsOn(database()), verified, 'settled', [['clearing', '2']])
+    expect(await decide(cardDependencies(database()), verified)).toMatchObject({ reason: 'approved' })
+    await applyCardEvents(cardDependencies(database()), verified, 'settled', [['clearing', '2']])
     const forgotten = purchaseOf(card, '1')
-    await decide(partsOn(database()), forgotten)
-    await tell(partsOn(database()), forgotten, 'expired', [])
-    await tell(partsOn(database()), forgotten, 'settled', [['clearing', '1']])
+    await decide(cardDependencies(database()), forgotten)
+    await applyCardEvents(cardDependencies(database()), forgotten, 'expired', [])
+    await applyCardEvents(cardDependencies(database()), forgotten, 'settled', [['clearing', '1']])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 51_000_000n, count: 4 })
-    expect(await decide(partsOn(database()), purchaseOf(card, '39.01'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '39.01'))).toMatchObject({
       reason: 'daily_limit',
     })
-    expect(await decide(partsOn(database()), purchaseOf(card, '39'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '39'))).toMatchObject({
+      reason: 'approved',
+    })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
   it('is not approved when the network declined it afterwards, and counts when it clears late', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issue(database(), owner, { keyId }), '5')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'declined', [])
+    const request = purchaseOf(await issueCard(database(), owner, { keyId }), '5')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'declined', [])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    expect(await decide(partsOn(database()), request)).toMatchObject({ reason: 'too_late' })
+    expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
     expect(await owned(database(), owner)).toEqual(['USDC 20 + 0'])
-    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 5_000_000n, count: 1 })
   })
 
   it('is one purchase in either order of authorization and event, or with both concurrently', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     for (let times = 0; times < 20; times += 1) {
       const request = purchaseOf(card, '1')
       await Promise.all([
-        decide(partsOn(database()), request),
-        tell(partsOn(database()), request, 'settled', [['clearing', '1']], true),
+        decide(cardDependencies(database()), request),
+        applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '1']], true),
       ])
     }
     await settleAll(database(), owner)
@@ -136,19 +138,21 @@ onBothEngines('a purchase after its authorization', (database) => {
 
   it('accepts only its own card’s events', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const [one, two] = [purchaseOf(card, '5'), purchaseOf(card, '6')]
-    await decide(partsOn(database()), one)
-    await decide(partsOn(database()), two)
-    const other = await issue(database(), await newOwner(database(), {}))
+    await decide(cardDependencies(database()), one)
+    await decide(cardDependencies(database()), two)
+    const other = await issueCard(database(), await newOwner(database(), {}))
     const foreign = { ...one, cardToken: other.token }
-    expect(await tell(partsOn(database()), foreign, 'voided', [['clearing', '5']])).toBe('unknown')
+    expect(await applyCardEvents(cardDependencies(database()), foreign, 'voided', [['clearing', '5']])).toBe(
+      'unknown',
+    )
     expect(await owned(database(), owner)).toEqual(['USDC 9 + 11'])
     const events = [{ token: 'the-same', kind: 'clearing', units: 500n }] as const
     for (const { token, cardToken } of [one, two, two]) {
       const message = { kind: 'transaction', token, cardToken, status: 'settled', merchantName: '' } as const
       await applyTransaction(
-        partsOn(database()),
+        cardDependencies(database()),
         { ...message, wasAuthorized: true, events },
         { isTakenAsItIs: false },
       )
@@ -160,68 +164,80 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('is reversed in part and then in full: the last asset is released first', async () => {
     const owner = await newOwner(database(), { USDC: '5', USD: '10' })
     const keyId = await newKey(database(), owner)
-    const request = purchaseOf(await issue(database(), owner, { keyId, dailyMax: 800n }), '8')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'pending', [['reversal', '4']])
+    const request = purchaseOf(await issueCard(database(), owner, { keyId, dailyMax: 800n }), '8')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'pending', [['reversal', '4']])
     expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 1 + 4'])
-    await tell(partsOn(database()), request, 'voided', [
+    await applyCardEvents(cardDependencies(database()), request, 'voided', [
       ['reversal', '4'],
       ['reversal', '4'],
     ])
-    await tell(partsOn(database()), request, 'voided', [
+    await applyCardEvents(cardDependencies(database()), request, 'voided', [
       ['reversal', '4'],
       ['reversal', '4'],
     ])
     expect(await owned(database(), owner)).toEqual(['USD 10 + 0', 'USDC 5 + 0'])
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 0n, count: 0 })
-    const again = purchaseOf({ ...(await issue(database(), owner)), token: request.cardToken }, '8')
-    expect(await decide(partsOn(database()), again)).toMatchObject({ reason: 'approved' })
+    const again = purchaseOf({ ...(await issueCard(database(), owner)), token: request.cardToken }, '8')
+    expect(await decide(cardDependencies(database()), again)).toMatchObject({ reason: 'approved' })
   })
 
   it('is kept when it arrives before its authorization, and force posted when none arrives', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const early = purchaseOf(card, '5')
-    expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('early')
-    await decide(partsOn(database()), early)
-    expect(await tell(partsOn(database()), early, 'settled', [['clearing', '5']])).toBe('applied')
+    expect(await applyCardEvents(cardDependencies(database()), early, 'settled', [['clearing', '5']])).toBe(
+      'early',
+    )
+    await decide(cardDependencies(database()), early)
+    expect(await applyCardEvents(cardDependencies(database()), early, 'settled', [['clearing', '5']])).toBe(
+      'applied',
+    )
     const forced = purchaseOf(card, '3')
-    expect(await tell(partsOn(database()), forced, 'settled', [['clearing', '3']], true)).toBe('applied')
+    expect(
+      await applyCardEvents(cardDependencies(database()), forced, 'settled', [['clearing', '3']], true),
+    ).toBe('applied')
     expect(await owned(database(), owner)).toEqual(['USDC 1 + 8'])
     expect(
-      await tell(partsOn(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [['clearing', '3']]),
+      await applyCardEvents(cardDependencies(database()), { token: 'x', cardToken: 'nobody' }, 'settled', [
+        ['clearing', '3'],
+      ]),
     ).toBe('unknown')
   })
 
   it('expires: unclaimed holds are released, and a late clearing still finds its money', async () => {
     const owner = await newOwner(database(), { USDC: '9' })
-    const request = purchaseOf(await issue(database(), owner), '5')
-    await decide(partsOn(database()), request)
+    const request = purchaseOf(await issueCard(database(), owner), '5')
+    await decide(cardDependencies(database()), request)
     const before = new Date(noon.getTime() + 1)
     expect(await staleAuthorizations(database(), { before, limit: 1000 })).toContain(request.token)
-    await closeAuthorization(partsOn(database()), { token: request.token, status: 'expired', at: noon })
+    await closeAuthorization(cardDependencies(database()), {
+      token: request.token,
+      status: 'expired',
+      at: noon,
+    })
     expect(await staleAuthorizations(database(), { before, limit: 1000 })).not.toContain(request.token)
     expect(await owned(database(), owner)).toEqual(['USDC 9 + 0'])
-    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
     expect(await owned(database(), owner)).toEqual(['USDC 4 + 5'])
   })
 
   it('is retried when the chain refused the transfer to the treasury', async () => {
     const owner = await newOwner(database(), { USDC: '5' })
-    const request = purchaseOf(await issue(database(), owner), '5')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'settled', [['clearing', '5']])
-    const [first] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 100 })).filter(
+    const request = purchaseOf(await issueCard(database(), owner), '5')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
+    const [first] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 100 })).filter(
       ({ accountId }) => accountId === owner,
     )
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
     // Settled or not, the merchant was paid with this money.
     expect(await owned(database(), owner)).toEqual(['USDC 0 + 5'])
     await endSettlements(database(), noon)
-    await retrySettlements(partsOn(database()), noon)
+    await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual([])
     for (let times = 0; times < 2; times += 1)
-      await retrySettlements(partsOn(database()), new Date(noon.getTime() + 2_000))
+      await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 2_000))
     expect(await settleAll(database(), owner)).toEqual(['USDC 5000000'])
     expect(await owned(database(), owner)).toEqual([])
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -230,12 +246,15 @@ onBothEngines('a purchase after its authorization', (database) => {
   it('results in the same books for any order and repetition of events', async () => {
     const booksAfter = async (shuffle: (steps: (() => Promise<unknown>)[]) => (() => Promise<unknown>)[]) => {
       const owner = await newOwner(database(), { USDC: '100' })
-      const card = await issue(database(), owner)
+      const card = await issueCard(database(), owner)
       const steps = Array.from({ length: 12 }, (_, index) => {
         const request = purchaseOf(card, `${index + 1}`)
-        const authorize = () => decide(partsOn(database()), request)
+        const authorize = () => decide(cardDependencies(database()), request)
         const clear = async () => {
-          while ((await tell(partsOn(database()), request, 'settled', [['clearing', '1']])) === 'early')
+          while (
+            (await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '1']])) ===
+            'early'
+          )
             await authorize()
         }
         return index % 3 === 0
@@ -245,7 +264,9 @@ onBothEngines('a purchase after its authorization', (database) => {
               authorize,
               async () => {
                 await authorize()
-                await tell(partsOn(database()), request, 'voided', [['reversal', `${index + 1}`]])
+                await applyCardEvents(cardDependencies(database()), request, 'voided', [
+                  ['reversal', `${index + 1}`],
+                ])
               },
             ]
       })

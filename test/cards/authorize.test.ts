@@ -4,18 +4,28 @@ import { Failure } from '../../src/failures/failure.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import type { CardAuthorization } from '../../src/providers/card-processor.ts'
 import { onBothEngines } from '../engines.ts'
-import { capAccount, usageOf } from '../spending/scene.ts'
-import { decide, fund, issue, newKey, newOwner, noon, owned, partsOn, purchaseOf } from './scene.ts'
+import { setOwnerCap, usageOf } from '../spending/scene.ts'
+import {
+  cardDependencies,
+  decide,
+  fund,
+  issueCard,
+  newKey,
+  newOwner,
+  noon,
+  owned,
+  purchaseOf,
+} from './scene.ts'
 
 onBothEngines('a card decision', (database) => {
   it('holds the first asset of the priority and returns the same answer to repeats', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '50' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const request = purchaseOf(card, '12.50')
-    const first = await decide(partsOn(database()), request, 'evt_one')
+    const first = await decide(cardDependencies(database()), request, 'evt_one')
     expect(first).toMatchObject({ reason: 'approved', approved: 1250n })
     const again = await Promise.all(
-      Array.from({ length: 5 }, () => decide(partsOn(database()), request, 'evt_one')),
+      Array.from({ length: 5 }, () => decide(cardDependencies(database()), request, 'evt_one')),
     )
     expect(new Set(again.map(({ reason, approved }) => `${reason} ${approved}`))).toEqual(
       new Set(['approved 1250']),
@@ -25,9 +35,9 @@ onBothEngines('a card decision', (database) => {
 
   it('accepts no other request under a known token as a repeat', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const request = purchaseOf(card, '5')
-    await decide(partsOn(database()), request, 'evt_small')
+    await decide(cardDependencies(database()), request, 'evt_small')
     const others = [
       { ...request, units: 50_000n },
       { ...request, units: 100n },
@@ -38,10 +48,10 @@ onBothEngines('a card decision', (database) => {
       { ...request, channel: 'contactless' as const },
       { ...request, allowsPartial: true },
       { ...request, type: 'credit' as const },
-      { ...request, cardToken: (await issue(database(), owner)).token },
+      { ...request, cardToken: (await issueCard(database(), owner)).token },
     ]
     for (const other of others)
-      expect(await decide(partsOn(database()), other, 'evt_small')).toMatchObject({
+      expect(await decide(cardDependencies(database()), other, 'evt_small')).toMatchObject({
         reason: 'unavailable',
         approved: 0n,
       })
@@ -50,8 +60,10 @@ onBothEngines('a card decision', (database) => {
 
   it('splits over several assets at the current rate, rounding the hold up', async () => {
     const owner = await newOwner(database(), { USDC: '5', EURC: '2', USD: '10' })
-    const card = await issue(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })
-    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({ reason: 'approved' })
+    const card = await issueCard(database(), owner, { priority: ['EURC', 'USDC', 'USD'] })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
+      reason: 'approved',
+    })
     // 2 EURC are 2.141 USD, 5 USDC are 5 USD; 2.859 USD are 2.86 in cents.
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 2', 'USD 7.14 + 2.86', 'USDC 0 + 5'])
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -59,23 +71,27 @@ onBothEngines('a card decision', (database) => {
 
   it('never uses assets outside the priority, nor a wallet that the gateway cannot move', async () => {
     const owner = await newOwner(database(), { USDC: '100', USD: '1' })
-    const card = await issue(database(), owner, { priority: ['USD'] })
-    expect(await decide(partsOn(database()), purchaseOf(card, '2'))).toMatchObject({
+    const card = await issueCard(database(), owner, { priority: ['USD'] })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '2'))).toMatchObject({
       reason: 'insufficient_funds',
     })
     const own = await newOwner(database(), { USDC: '100' }, 'passkey')
-    expect(await decide(partsOn(database()), purchaseOf(await issue(database(), own), '2'))).toMatchObject({
+    expect(
+      await decide(cardDependencies(database()), purchaseOf(await issueCard(database(), own), '2')),
+    ).toMatchObject({
       reason: 'insufficient_funds',
     })
   })
 
   it('approves a part if the terminal supports it', async () => {
     const owner = await newOwner(database(), { USDC: '7.777777' })
-    const card = await issue(database(), owner)
-    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({
+    const card = await issueCard(database(), owner)
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
       reason: 'insufficient_funds',
     })
-    expect(await decide(partsOn(database()), purchaseOf(card, '10', { allowsPartial: true }))).toMatchObject({
+    expect(
+      await decide(cardDependencies(database()), purchaseOf(card, '10', { allowsPartial: true })),
+    ).toMatchObject({
       reason: 'approved',
       asked: 1000n,
       approved: 777n,
@@ -94,9 +110,9 @@ onBothEngines('a card decision', (database) => {
     ['daily_limit', { dailyMax: 999n }, {}],
   ])('declines with %s', async (reason, controls, request) => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner, controls)
+    const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
-    expect(await decide(partsOn(database()), purchaseOf(card, '10', request))).toMatchObject({
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '10', request))).toMatchObject({
       reason,
       approved: 0n,
     })
@@ -105,30 +121,36 @@ onBothEngines('a card decision', (database) => {
 
   it('enforces the daily limit to the cent', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner, { dailyMax: 2000n })
+    const card = await issueCard(database(), owner, { dailyMax: 2000n })
     const answers = []
     for (const amount of ['12', '8.01', '8', '0.01'])
-      answers.push((await decide(partsOn(database()), purchaseOf(card, amount))).reason)
+      answers.push((await decide(cardDependencies(database()), purchaseOf(card, amount))).reason)
     expect(answers).toEqual(['approved', 'daily_limit', 'approved', 'daily_limit'])
   })
 
   it('declines the next purchase of a frozen card', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner)
-    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
+    const card = await issueCard(database(), owner)
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+      reason: 'approved',
+    })
     await updateCard(database(), { ...card, status: 'frozen' })
-    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'card_frozen' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+      reason: 'card_frozen',
+    })
     const frozen = await findOwnCard(database(), { accountId: owner, id: card.id })
     await updateCard(database(), { ...card, ...frozen, status: 'active' })
-    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+      reason: 'approved',
+    })
   })
 
   it('applies the policy of the key it is bound to, in the key’s own budget', async () => {
     const owner = await newOwner(database(), { USDC: '1000' })
     const keyId = await newKey(database(), owner, { mcc: { deny: ['7995'] } })
-    const card = await issue(database(), owner, { keyId })
+    const card = await issueCard(database(), owner, { keyId })
     const authorizeWith = async (amount: string, changes = {}) =>
-      (await decide(partsOn(database()), purchaseOf(card, amount, changes))).reason
+      (await decide(cardDependencies(database()), purchaseOf(card, amount, changes))).reason
     expect(await authorizeWith('50.01')).toBe('budget_exceeded')
     expect(
       await authorizeWith('10', { merchant: { id: 'X', name: 'Casino', mcc: '7995', country: null } }),
@@ -150,11 +172,15 @@ onBothEngines('a card decision', (database) => {
   it('uses only the assets and chains that the policy allows', async () => {
     const owner = await newOwner(database(), { USDC: '100', PYUSD: '100' })
     const keyId = await newKey(database(), owner, { assets: ['PYUSD'] })
-    const card = await issue(database(), owner, { keyId })
-    expect(await decide(partsOn(database()), purchaseOf(card, '10'))).toMatchObject({ reason: 'approved' })
+    const card = await issueCard(database(), owner, { keyId })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '10'))).toMatchObject({
+      reason: 'approved',
+    })
     expect(await owned(database(), owner)).toEqual(['PYUSD 90 + 10', 'USDC 100 + 0'])
-    const nowhere = await issue(database(), owner, { keyId: await newKey(database(), owner, { assets: [] }) })
-    expect(await decide(partsOn(database()), purchaseOf(nowhere, '10'))).toMatchObject({
+    const nowhere = await issueCard(database(), owner, {
+      keyId: await newKey(database(), owner, { assets: [] }),
+    })
+    expect(await decide(cardDependencies(database()), purchaseOf(nowhere, '10'))).toMatchObject({
       reason: 'policy_denied',
     })
   })
@@ -164,7 +190,12 @@ onBothEngines('a card decision', (database) => {
     const set = (keyId: string, values: Record<string, unknown>) =>
       database().kysely.updateTable('access_key').set(values).where('id', '=', keyId).execute()
     const authorizeWith = async (keyId: string) =>
-      (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '10'))).reason
+      (
+        await decide(
+          cardDependencies(database()),
+          purchaseOf(await issueCard(database(), owner, { keyId }), '10'),
+        )
+      ).reason
     const [paused, revoked, ended, fresh] = await Promise.all(
       Array.from({ length: 4 }, () => newKey(database(), owner)),
     )
@@ -177,7 +208,7 @@ onBothEngines('a card decision', (database) => {
     expect(await authorizeWith(await newKey(database(), owner, { approval: { above: '5' } }))).toBe(
       'approval_required',
     )
-    await capAccount(database(), owner, 9_000_000n)
+    await setOwnerCap(database(), owner, 9_000_000n)
     expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
     expect(await authorizeWith(fresh ?? '')).toBe('account_locked')
@@ -186,16 +217,16 @@ onBothEngines('a card decision', (database) => {
 
   it('never approves more than the balance or the limit under concurrent requests', async () => {
     const owner = await newOwner(database(), { USDC: '50', USDT: '10.5', USD: '4' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const answers = await Promise.all(
-      Array.from({ length: 40 }, () => decide(partsOn(database()), purchaseOf(card, '3'))),
+      Array.from({ length: 40 }, () => decide(cardDependencies(database()), purchaseOf(card, '3'))),
     )
     expect(answers.filter(({ reason }) => reason === 'approved')).toHaveLength(21)
     expect(await owned(database(), owner)).toEqual(['USD 1.5 + 2.5', 'USDC 0 + 50', 'USDT 0 + 10.5'])
     await fund(database(), owner, { USDC: '1000' })
-    const limited = await issue(database(), owner, { dailyMax: 1000n })
+    const limited = await issueCard(database(), owner, { dailyMax: 1000n })
     const more = await Promise.all(
-      Array.from({ length: 20 }, () => decide(partsOn(database()), purchaseOf(limited, '1.50'))),
+      Array.from({ length: 20 }, () => decide(cardDependencies(database()), purchaseOf(limited, '1.50'))),
     )
     expect(more.filter(({ reason }) => reason === 'approved')).toHaveLength(6)
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -203,14 +234,16 @@ onBothEngines('a card decision', (database) => {
 
   it('answers a balance inquiry without a hold, and debits nothing for an incoming credit', async () => {
     const owner = await newOwner(database(), { USDC: '10', EURC: '10' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     expect(
-      await decide(partsOn(database()), purchaseOf(card, '0', { type: 'inquiry', units: 0n })),
+      await decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry', units: 0n })),
     ).toMatchObject({
       reason: 'approved',
       balance: 2070n,
     })
-    expect(await decide(partsOn(database()), purchaseOf(card, '5', { type: 'credit' }))).toMatchObject({
+    expect(
+      await decide(cardDependencies(database()), purchaseOf(card, '5', { type: 'credit' })),
+    ).toMatchObject({
       reason: 'approved',
     })
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USDC 10 + 0'])
@@ -218,7 +251,7 @@ onBothEngines('a card decision', (database) => {
 
   it('declines while rates or rail controls are unavailable, and while the rail is off', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
-    const request = purchaseOf(await issue(database(), owner), '5')
+    const request = purchaseOf(await issueCard(database(), owner), '5')
     const fails = (code: 'rates_unavailable' | 'controls_unavailable') => () =>
       Promise.reject(new Failure(code, 'gone'))
     const [noRates, noControls] = [
@@ -226,13 +259,13 @@ onBothEngines('a card decision', (database) => {
       { read: fails('controls_unavailable') },
     ]
     const off = { read: async () => ({ rail: 'card-payments', enabled: false, reason: null }) as const }
-    expect(await decide(partsOn(database(), { rates: noRates }), request)).toMatchObject({
+    expect(await decide(cardDependencies(database(), { rates: noRates }), request)).toMatchObject({
       reason: 'unavailable',
     })
-    expect(await decide(partsOn(database(), { railControls: noControls }), request)).toMatchObject({
+    expect(await decide(cardDependencies(database(), { railControls: noControls }), request)).toMatchObject({
       reason: 'unavailable',
     })
-    expect(await decide(partsOn(database(), { railControls: off }), request)).toMatchObject({
+    expect(await decide(cardDependencies(database(), { railControls: off }), request)).toMatchObject({
       reason: 'rail_disabled',
     })
     expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
@@ -240,11 +273,11 @@ onBothEngines('a card decision', (database) => {
 
   it('reverses an approval that came too late', async () => {
     const owner = await newOwner(database(), { USDC: '10' })
-    const card = await issue(database(), owner)
-    const late = partsOn(database(), { clock: () => new Date(noon.getTime() + 5_000) })
+    const card = await issueCard(database(), owner)
+    const late = cardDependencies(database(), { clock: () => new Date(noon.getTime() + 5_000) })
     const request = purchaseOf(card, '5')
     expect(await decide(late, request)).toMatchObject({ reason: 'too_late', approved: 0n })
-    expect(await decide(partsOn(database()), request)).toMatchObject({ reason: 'too_late' })
+    expect(await decide(cardDependencies(database()), request)).toMatchObject({ reason: 'too_late' })
     expect(await owned(database(), owner)).toEqual(['USDC 10 + 0'])
   })
 })

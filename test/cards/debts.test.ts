@@ -24,23 +24,35 @@ import { reserveSpend } from '../../src/spending/reserve.ts'
 import { settleSpend } from '../../src/spending/settle.ts'
 import { onBothEngines } from '../engines.ts'
 import { spendOf } from '../spending/scene.ts'
-import { decide, fund, issue, newOwner, noon, owned, partsOn, purchaseOf, settleAll, tell } from './scene.ts'
+import {
+  applyCardEvents,
+  cardDependencies,
+  decide,
+  fund,
+  issueCard,
+  newOwner,
+  noon,
+  owned,
+  purchaseOf,
+  settleAll,
+} from './scene.ts'
 
 onBothEngines('a card debt', (database) => {
-  const collect = () => collectDebts({ ...partsOn(database()), log: silentLog }, new AbortController().signal)
+  const collect = () =>
+    collectDebts({ ...cardDependencies(database()), log: silentLog }, new AbortController().signal)
   const owed = async (owner: string) =>
     (await owedBy(database(), owner)).map(({ asset, units }) => `${asset} ${units}`)
   const receivables = () => balanceOfSystem(database(), receivable('debts'), 'USD')
   const force = async (owner: string, amount: string, controls: Partial<Card> = {}) => {
-    const card = await issue(database(), owner, controls)
+    const card = await issueCard(database(), owner, controls)
     if (controls.status !== undefined) await updateCard(database(), { ...card, status: controls.status })
     const request = purchaseOf(card, '0')
-    await tell(partsOn(database()), request, 'settled', [['clearing', amount]], true)
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', amount]], true)
     return card
   }
   /** Makes the chain refuse the open attempt of an owner's settlement. */
   const refuse = async (owner: string, at: Date) => {
-    const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
+    const [open] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).filter(
       ({ accountId }) => accountId === owner,
     )
     if (open === undefined) throw new Error('no settlement is open')
@@ -65,13 +77,13 @@ onBothEngines('a card debt', (database) => {
       }
       const [settlement] = (await settlementsOf(owner)).filter(({ status }) => status === 'refused')
       at = settlement?.next_try_at ?? at
-      await retrySettlements(partsOn(database()), new Date(at.getTime() - 1))
+      await retrySettlements(cardDependencies(database()), new Date(at.getTime() - 1))
       expect(
-        (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).some(
+        (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(
           ({ accountId }) => accountId === owner,
         ),
       ).toBe(false)
-      await retrySettlements(partsOn(database()), at)
+      await retrySettlements(cardDependencies(database()), at)
     }
   }
 
@@ -96,8 +108,12 @@ onBothEngines('a card debt', (database) => {
     const before = await receivables()
     const card = await force(owner, '30')
     await fund(database(), owner, { USD: '12', EURC: '5' })
-    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
-    expect(await decide(partsOn(database()), purchaseOf(card, '0', { type: 'inquiry' }))).toMatchObject({
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+      reason: 'debt_owed',
+    })
+    expect(
+      await decide(cardDependencies(database()), purchaseOf(card, '0', { type: 'inquiry' })),
+    ).toMatchObject({
       balance: 0n,
     })
     await Promise.all([collect(), collect(), collect()])
@@ -105,22 +121,24 @@ onBothEngines('a card debt', (database) => {
     expect(await owed(owner)).toEqual(['USD 1265'])
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 5'])
     await fund(database(), owner, { PYUSD: '100' })
-    await Promise.all([collect(), collect(), decide(partsOn(database()), purchaseOf(card, '100'))])
+    await Promise.all([collect(), collect(), decide(cardDependencies(database()), purchaseOf(card, '100'))])
     expect(await owed(owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual(['EURC 0 + 5', 'PYUSD 87.35 + 12.65'])
     expect(await settleAll(database(), owner)).toEqual(['EURC 5000000', 'PYUSD 12650000'])
     expect(await receivables()).toBe(before)
-    expect(await decide(partsOn(database()), purchaseOf(card, '87.35'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '87.35'))).toMatchObject({
+      reason: 'approved',
+    })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 
   it('is one debt per clearing under repeated and concurrent deliveries', async () => {
     const owner = await newOwner(database(), { USD: '1' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const requests = Array.from({ length: 5 }, () => purchaseOf(card, '0'))
     await Promise.all(
       [...requests, ...requests, ...requests].map((request) =>
-        tell(partsOn(database()), request, 'settled', [['clearing', '2']], true),
+        applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '2']], true),
       ),
     )
     expect(await owed(owner)).toEqual(['USD 900'])
@@ -138,7 +156,9 @@ onBothEngines('a card debt', (database) => {
     expect((await openDebts(database(), 1000)).filter(({ accountId }) => accountId === owner)).toMatchObject([
       { kind: 'settlement', reference: settlement?.id, owed: 1500n, tries: MAX_ATTEMPTS },
     ])
-    expect(await decide(partsOn(database()), purchaseOf(card, '1'))).toMatchObject({ reason: 'debt_owed' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '1'))).toMatchObject({
+      reason: 'debt_owed',
+    })
     // Cash pays it, and releases the same amount of its hold.
     await fund(database(), owner, { USD: '6' })
     await collect()
@@ -146,7 +166,7 @@ onBothEngines('a card debt', (database) => {
     expect(await owned(database(), owner)).toEqual(['USDC 11 + 9'])
     // A pending attempt may pay it: no other money is used meanwhile, and what it settles counts as paid.
     const next = (await settlementsOf(owner))[0]?.next_try_at ?? at
-    await retrySettlements(partsOn(database()), next)
+    await retrySettlements(cardDependencies(database()), next)
     await fund(database(), owner, { USD: '9' })
     await collect()
     expect(await owned(database(), owner)).toEqual(['USD 9 + 0', 'USDC 11 + 9'])
@@ -186,11 +206,11 @@ onBothEngines('a card debt', (database) => {
     await force(owner, '15')
     const at = await refuseForGood(owner)
     const later = new Date(at.getTime() + 86_400_000)
-    await retrySettlements(partsOn(database()), later)
+    await retrySettlements(cardDependencies(database()), later)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
     expect(await owed(owner)).toEqual([])
     await lose(owner)
-    await retrySettlements(partsOn(database()), later)
+    await retrySettlements(cardDependencies(database()), later)
     await refuse(owner, later)
     expect(await owed(owner)).toEqual(['USD 1500'])
     expect((await receivables()) - before).toBe(-1500n)
@@ -205,7 +225,7 @@ onBothEngines('a card debt', (database) => {
   it('settles again what the chain lost before its outcome was recorded', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     await force(owner, '15')
-    const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
+    const [open] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).filter(
       ({ accountId }) => accountId === owner,
     )
     const decisionId = open?.decisionId ?? ''
@@ -213,7 +233,7 @@ onBothEngines('a card debt', (database) => {
     await lose(owner)
     await endSettlements(database(), noon)
     expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['refused'])
-    await retrySettlements(partsOn(database()), noon)
+    await retrySettlements(cardDependencies(database()), noon)
     expect(await settleAll(database(), owner)).toEqual(['USDC 15000000'])
     expect(await owned(database(), owner)).toEqual(['USDC 5 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
@@ -227,7 +247,7 @@ onBothEngines('a card debt', (database) => {
     await collect()
     expect(await owed(owner)).toEqual([])
     expect(await owned(database(), owner)).toEqual(['EURC 10 + 0', 'USD 15 + 0'])
-    await retrySettlements(partsOn(database()), new Date(noon.getTime() + 86_400_000))
+    await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 86_400_000))
     expect((await settlementsOf(owner)).map(({ status }) => status)).toEqual(['freed'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })
@@ -236,21 +256,21 @@ onBothEngines('a card debt', (database) => {
     for (let times = 0; times < 8; times += 1) {
       const owner = await newOwner(database(), { USDC: '10' })
       await force(owner, '12')
-      const [open] = (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).filter(
-        ({ accountId }) => accountId === owner,
-      )
+      const [open] = (
+        await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+      ).filter(({ accountId }) => accountId === owner)
       const decisionId = open?.decisionId ?? ''
       await fund(database(), owner, { USD: '5' })
       await Promise.all([
         settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon }),
         releaseSpend(database(), { decisionId, at: noon }),
         endSettlements(database(), noon),
-        retrySettlements(partsOn(database()), noon),
+        retrySettlements(cardDependencies(database()), noon),
         collect(),
         fund(database(), owner, { USDT: '1' }),
       ])
       await endSettlements(database(), noon)
-      await retrySettlements(partsOn(database()), new Date(noon.getTime() + 60_000))
+      await retrySettlements(cardDependencies(database()), new Date(noon.getTime() + 60_000))
       await settleAll(database(), owner)
       await collect()
       expect(await owed(owner)).toEqual([])
@@ -301,7 +321,7 @@ onBothEngines('a card debt', (database) => {
     const [made] = await settlementsOf(owner)
     const id = made?.id ?? ''
     const isUnsent = async () =>
-      (await unsentSettlements(partsOn(database()), { at: noon, limit: 1000 })).some(
+      (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(
         ({ accountId }) => accountId === owner,
       )
     const alarms = async () =>
@@ -312,18 +332,18 @@ onBothEngines('a card debt', (database) => {
     await endSettlements(database(), noon)
     await set(40_000_000n)
     const later = new Date(noon.getTime() + 60_000)
-    await retrySettlements(partsOn(database()), later)
+    await retrySettlements(cardDependencies(database()), later)
     expect(await isUnsent()).toBe(false)
     expect(await alarms()).toEqual(['settlement_not_authentic'])
     // Stopped until a person has reviewed it, whatever its row contains by then.
     await set(10_000_000n)
-    await retrySettlements(partsOn(database()), later)
+    await retrySettlements(cardDependencies(database()), later)
     expect(await isUnsent()).toBe(false)
     await resolveAlarm(database(), {
       ...{ domain: 'cards', objectId: id, reason: 'settlement_not_authentic' },
       ...{ note: 'restored', by: owner, at: later },
     })
-    await retrySettlements(partsOn(database()), later)
+    await retrySettlements(cardDependencies(database()), later)
     expect(await settleAll(database(), owner)).toEqual(['USDC 10000000'])
   })
 })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { updateCard } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
-import { decide, issue, newKey, newOwner, partsOn, purchaseOf } from './scene.ts'
+import { cardDependencies, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
 
 onBothEngines('a card', (database) => {
   it('does not verify a card that could not pay: frozen, or by its key', async () => {
@@ -17,26 +17,35 @@ onBothEngines('a card', (database) => {
     await set(paused, 'paused')
     await set(revoked, 'revoked')
     const verifyCard = async (keyId: string | null) =>
-      (await decide(partsOn(database()), purchaseOf(await issue(database(), owner, { keyId }), '0'))).reason
+      (
+        await decide(
+          cardDependencies(database()),
+          purchaseOf(await issueCard(database(), owner, { keyId }), '0'),
+        )
+      ).reason
     expect(await verifyCard(null)).toBe('approved')
     expect(await verifyCard(active)).toBe('approved')
     expect(await verifyCard(paused)).toBe('key_not_active')
     expect(await verifyCard(revoked)).toBe('key_not_active')
     expect(await verifyCard(forbidden)).toBe('policy_denied')
-    const frozen = await issue(database(), owner)
+    const frozen = await issueCard(database(), owner)
     await updateCard(database(), { ...frozen, status: 'frozen' })
-    expect(await decide(partsOn(database()), purchaseOf(frozen, '0'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), purchaseOf(frozen, '0'))).toMatchObject({
       reason: 'card_frozen',
     })
   })
 
   it('applies the holder’s per-spend limit by level', async () => {
     const owner = await newOwner(database(), { USDC: '100' })
-    const card = await issue(database(), owner)
+    const card = await issueCard(database(), owner)
     const kycLimits = { none: 0n, basic: 20_000_000n, full: null }
     const verifyCard = async (amount: string, mode: 'sandbox' | 'production' = 'production') =>
-      (await decide({ ...partsOn(database()), settings: { mode, kycLimits } }, purchaseOf(card, amount)))
-        .reason
+      (
+        await decide(
+          { ...cardDependencies(database()), settings: { mode, kycLimits } },
+          purchaseOf(card, amount),
+        )
+      ).reason
     const set = (values: { guest?: boolean; kyc_level?: string }) =>
       database().kysely.updateTable('account').set(values).where('id', '=', owner).execute()
     expect(await verifyCard('0.01')).toBe('kyc_required')

@@ -2,18 +2,28 @@ import { expect, it } from 'vitest'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import { onBothEngines } from '../engines.ts'
 import { usageOf } from '../spending/scene.ts'
-import { decide, issue, newKey, newOwner, owned, partsOn, purchaseOf, settleAll, tell } from './scene.ts'
+import {
+  applyCardEvents,
+  cardDependencies,
+  decide,
+  issueCard,
+  newKey,
+  newOwner,
+  owned,
+  purchaseOf,
+  settleAll,
+} from './scene.ts'
 
 onBothEngines('a purchase that is returned', (database) => {
   it('is refunded in cash', async () => {
     const owner = await newOwner(database(), { USDC: '5' })
-    const request = purchaseOf(await issue(database(), owner), '5')
-    await decide(partsOn(database()), request)
-    await tell(partsOn(database()), request, 'settled', [
+    const request = purchaseOf(await issueCard(database(), owner), '5')
+    await decide(cardDependencies(database()), request)
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [
       ['clearing', '5'],
       ['refund', '2'],
     ])
-    await tell(partsOn(database()), request, 'settled', [
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [
       ['clearing', '5'],
       ['refund', '2'],
       ['refund', '3'],
@@ -25,17 +35,18 @@ onBothEngines('a purchase that is returned', (database) => {
   it('counts once when its return is reversed, and debits the refunded cash', async () => {
     const owner = await newOwner(database(), { USDC: '200' })
     const keyId = await newKey(database(), owner)
-    const card = await issue(database(), owner, { keyId, dailyMax: 10000n, priority: ['USDC'] })
+    const card = await issueCard(database(), owner, { keyId, dailyMax: 10000n, priority: ['USDC'] })
     const request = purchaseOf(card, '40')
-    await decide(partsOn(database()), request)
+    await decide(cardDependencies(database()), request)
     const partly = [
       ['clearing', '30'],
       ['refund', '30'],
       ['return_reversal', '30'],
     ] as const
-    for (let times = 0; times < 2; times += 1) await tell(partsOn(database()), request, 'pending', partly)
+    for (let times = 0; times < 2; times += 1)
+      await applyCardEvents(cardDependencies(database()), request, 'pending', partly)
     expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
-    await tell(partsOn(database()), request, 'settled', [...partly, ['clearing', '10']])
+    await applyCardEvents(cardDependencies(database()), request, 'settled', [...partly, ['clearing', '10']])
     expect(await owned(database(), owner)).toEqual(['USDC 160 + 40'])
     const forced = purchaseOf(card, '0')
     const events = [
@@ -43,7 +54,7 @@ onBothEngines('a purchase that is returned', (database) => {
       ['refund', '9'],
       ['return_reversal', '10'],
     ] as const
-    await tell(partsOn(database()), forced, 'settled', events, true)
+    await applyCardEvents(cardDependencies(database()), forced, 'settled', events, true)
     expect(await usageOf(database(), keyId)).toEqual({ usedMicros: 50_000_000n, count: 2 })
     const rows = await database()
       .kysely.selectFrom('card_authorization')
@@ -57,10 +68,12 @@ onBothEngines('a purchase that is returned', (database) => {
     ])
     await settleAll(database(), owner)
     expect(await owned(database(), owner)).toEqual(['USDC 150 + 0'])
-    expect(await decide(partsOn(database()), purchaseOf(card, '50.01'))).toMatchObject({
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '50.01'))).toMatchObject({
       reason: 'daily_limit',
     })
-    expect(await decide(partsOn(database()), purchaseOf(card, '50'))).toMatchObject({ reason: 'approved' })
+    expect(await decide(cardDependencies(database()), purchaseOf(card, '50'))).toMatchObject({
+      reason: 'approved',
+    })
     expect((await trialBalance(database())).balanced).toBe(true)
   })
 })

@@ -30,10 +30,10 @@ const chain = { name: 'base-sepolia' }
 const dataKey = Buffer.from('a data key of thirty-two letters')
 
 /** Authenticates decisions like a process does. */
-export const vouch = createVouch({ dataKey, log: silentLog })
+export const authenticateDecision = createVouch({ dataKey, log: silentLog })
 
 /** Dependencies of a decision, over a real database. */
-export function partsOn(
+export function cardDependencies(
   database: Database,
   changes: Partial<Omit<CardAuthorizationDependencies, 'settings'>> = {},
 ): CardAuthorizationDependencies & CardTransactionDependencies & SettlementParts {
@@ -47,7 +47,7 @@ export function partsOn(
     clock: () => noon,
     log: silentLog,
     settings: { mode: 'sandbox', kycLimits: defaultKycLimits.sandbox, dataKey },
-    vouch,
+    vouch: authenticateDecision,
     readCoverage: async () => null,
     ...changes,
   }
@@ -138,7 +138,7 @@ export async function fund(
   }
 }
 
-export async function issue(
+export async function issueCard(
   database: Database,
   accountId: string,
   controls: Partial<Card> = {},
@@ -220,7 +220,7 @@ export function decide(
 }
 
 /** Delivers a transaction's events. @param events such as `['clearing', '12.50']`, in order. */
-export function tell(
+export function applyCardEvents(
   parts: CardAuthorizationDependencies,
   { token, cardToken }: Pick<CardAuthorization, 'token' | 'cardToken'>,
   status: CardTransaction['status'],
@@ -260,7 +260,7 @@ export async function owned(database: Database, accountId: string): Promise<read
 
 /** Lets the chain confirm every settlement of an owner. @returns the amounts sent to the treasury. */
 export async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
-  const unsent = (await unsentSettlements(partsOn(database), { at: noon, limit: 100 })).filter(
+  const unsent = (await unsentSettlements(cardDependencies(database), { at: noon, limit: 100 })).filter(
     (each) => each.accountId === accountId,
   )
   for (const { decisionId } of unsent)

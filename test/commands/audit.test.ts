@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSealRound } from '../../src/audit/seal-decisions.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
-import { insertDecisions, never, sealingOn, settings } from '../audit/scene.ts'
+import { insertDecisions, never, sealingDependencies, settings } from '../audit/scene.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { bursar } from './bursar.ts'
 
@@ -58,7 +58,7 @@ describe.skipIf(testServerUrl === undefined)('bursar audit on a server', () => {
     const database = await openPostgres({ url: made.url })
     await database.migrate()
     await insertDecisions(database, 1_234)
-    await createSealRound(sealingOn(database))(never)
+    await createSealRound(sealingDependencies(database))(never)
     await insertDecisions(database, 3)
     await database.close()
   })

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-export interface Ended {
+export interface CommandResult {
   readonly code: number | null
   readonly out: string
   readonly err: string
@@ -12,7 +12,7 @@ export interface Ended {
 export async function bursar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
+): Promise<CommandResult> {
   const child = spawn(process.execPath, ['.build/bin/main.js', ...args], {
     env: {
       PATH: process.env.PATH ?? '',

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { readConfig } from '../../src/config/read-config.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { startGateway } from '../journeys/gateway.ts'
-import { bursar, type Ended } from './bursar.ts'
+import { bursar, type CommandResult } from './bursar.ts'
 
 const opened: Server[] = []
 const directory = mkdtempSync(join(tmpdir(), 'bursar-doctor-'))
@@ -279,7 +279,7 @@ describe.skipIf(testServerUrl === undefined)('bursar doctor with a PostgreSQL se
         status: 'fail',
         hint: 'Run "bursar migrate".',
       })
-      const migrated: Ended = await bursar(['migrate'], env)
+      const migrated: CommandResult = await bursar(['migrate'], env)
       expect(migrated.code).toBe(0)
       const { of } = await examined(env)
       expect(of('database')).toMatchObject({

@@ -15,11 +15,11 @@ const resource = (uri: string, mimeType: string, words: string) => ({
   resource: { uri, mimeType, text: words },
 })
 
-export const said = (words: string) => ({ content: [text(words)] })
+export const textResult = (words: string) => ({ content: [text(words)] })
 
 /** Tools that answer immediately. */
 export const plainTools = {
-  test_simple_text: said('This is a simple text response for testing.'),
+  test_simple_text: textResult('This is a simple text response for testing.'),
   test_image_content: { content: [image] },
   test_audio_content: { content: [{ type: 'audio' as const, data: wav, mimeType: 'audio/wav' }] },
   test_embedded_resource: {
@@ -36,7 +36,7 @@ export const plainTools = {
     content: [text('This tool intentionally returns an error for testing')],
     isError: true,
   },
-  json_schema_2020_12_tool: said('The schema was kept.'),
+  json_schema_2020_12_tool: textResult('The schema was kept.'),
 }
 
 /** The result of a tool that answers immediately. */

@@ -29,8 +29,8 @@ import {
   promptOf,
   prompts,
   resources,
-  said,
   templates,
+  textResult,
 } from './content.ts'
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>
@@ -69,7 +69,7 @@ async function elicit(extra: Extra, message: string, properties: Properties) {
   const requestedSchema = { type: 'object' as const, properties }
   const question = { method: 'elicitation/create' as const, params: { message, requestedSchema } }
   const { action, content } = await extra.sendRequest(question, ElicitResultSchema)
-  return said(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`)
+  return textResult(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`)
 }
 
 async function log(extra: Extra, words: readonly string[]) {
@@ -77,7 +77,7 @@ async function log(extra: Extra, words: readonly string[]) {
     await extra.sendNotification({ method: 'notifications/message', params: { level: 'info', data } })
     await pause(50)
   }
-  return said('Tool with logging executed successfully')
+  return textResult('Tool with logging executed successfully')
 }
 
 async function progress(extra: Extra) {
@@ -90,7 +90,7 @@ async function progress(extra: Extra) {
       })
     await pause(50)
   }
-  return said('Tool with progress executed successfully')
+  return textResult('Tool with progress executed successfully')
 }
 
 async function sample(extra: Extra, prompt: string) {
@@ -100,7 +100,7 @@ async function sample(extra: Extra, prompt: string) {
     params: { messages: [{ role: 'user' as const, content }], maxTokens: 100 },
   }
   const answer = await extra.sendRequest(question, CreateMessageResultSchema)
-  return said(`LLM response: ${JSON.stringify(answer.content)}`)
+  return textResult(`LLM response: ${JSON.stringify(answer.content)}`)
 }
 
 const given = z.looseObject({ prompt: z.string().default(''), message: z.string().default('') })
@@ -109,7 +109,7 @@ const given = z.looseObject({ prompt: z.string().default(''), message: z.string(
 const talking: Readonly<
   Record<
     string,
-    (extra: Extra, given: { prompt: string; message: string }) => Promise<ReturnType<typeof said>>
+    (extra: Extra, given: { prompt: string; message: string }) => Promise<ReturnType<typeof textResult>>
   >
 > = {
   test_tool_with_logging: (extra) =>

@@ -17,8 +17,8 @@ import {
   promptOf,
   prompts,
   resources,
-  said,
   templates,
+  textResult,
 } from './content.ts'
 
 const states = createRequestStateCodec<{ round: number }>({
@@ -33,7 +33,7 @@ const sampling = (text: string, maxTokens: number) =>
   inputRequired.createMessage({ messages: [{ role: 'user', content: { type: 'text', text } }], maxTokens })
 const userName = () => form('What is your name?', 'name', 'string')
 
-type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof said>
+type Round = Awaited<ReturnType<typeof inputRequired>> | ReturnType<typeof textResult>
 
 /** The round of a call, read from its echoed state. @throws the protocol's error for a foreign state. */
 async function roundOf(context: ServerContext): Promise<number> {
@@ -55,7 +55,7 @@ const has = ({ mcpReq: { inputResponses } }: ServerContext, name: string) =>
 /** Requests input in the first round, with a signed state. */
 async function confirmed(context: ServerContext): Promise<Round> {
   const round = await roundOf(context)
-  if (round === 1 && isAnswered(context, 'confirm')) return said('state-ok')
+  if (round === 1 && isAnswered(context, 'confirm')) return textResult('state-ok')
   return inputRequired({
     inputRequests: { confirm: form('Please confirm', 'ok', 'boolean') },
     requestState: await states.mint({ round: 1 }, context),
@@ -66,24 +66,24 @@ async function confirmed(context: ServerContext): Promise<Round> {
 const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>>> = {
   test_input_required_result_elicitation: async (context) =>
     isAnswered(context, 'user_name')
-      ? said('Hello!')
+      ? textResult('Hello!')
       : inputRequired({ inputRequests: { user_name: userName() } }),
   test_input_required_result_sampling: async (context) =>
     has(context, 'capital_question')
-      ? said(JSON.stringify(context.mcpReq.inputResponses?.capital_question))
+      ? textResult(JSON.stringify(context.mcpReq.inputResponses?.capital_question))
       : inputRequired({
           inputRequests: { capital_question: sampling('What is the capital of France?', 100) },
         }),
   test_input_required_result_list_roots: async (context) =>
     has(context, 'client_roots')
-      ? said(JSON.stringify(context.mcpReq.inputResponses?.client_roots))
+      ? textResult(JSON.stringify(context.mcpReq.inputResponses?.client_roots))
       : inputRequired({ inputRequests: { client_roots: inputRequired.listRoots() } }),
   test_input_required_result_request_state: confirmed,
   test_input_required_result_tampered_state: confirmed,
   test_input_required_result_multiple_inputs: async (context) =>
     (await roundOf(context)) === 1 &&
     ['user_name', 'greeting', 'client_roots'].every((name) => has(context, name))
-      ? said('All three were answered.')
+      ? textResult('All three were answered.')
       : inputRequired({
           inputRequests: {
             user_name: userName(),
@@ -94,7 +94,7 @@ const rounds: Readonly<Record<string, (context: ServerContext) => Promise<Round>
         }),
   test_input_required_result_multi_round: async (context) => {
     const round = await roundOf(context)
-    if (round === 2 && isAnswered(context, 'step2')) return said('Both steps were answered.')
+    if (round === 2 && isAnswered(context, 'step2')) return textResult('Both steps were answered.')
     const next = round === 1 && isAnswered(context, 'step1') ? 2 : 1
     const question =
       next === 1
@@ -134,22 +134,22 @@ const sending: Readonly<
         await notify({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } })
       await pause(50)
     }
-    return said('Tool with progress executed successfully')
+    return textResult('Tool with progress executed successfully')
   },
   test_logging_tool: async ({ mcpReq }) => {
     await mcpReq.log('info', 'Only those who asked for it see this.')
-    return said('Logged.')
+    return textResult('Logged.')
   },
   test_missing_capability: async () => {
     throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } })
   },
   test_trigger_tool_change: async (_context, notifier) => {
     notifier.toolsChanged()
-    return said('The tools have changed.')
+    return textResult('The tools have changed.')
   },
   test_trigger_prompt_change: async (_context, notifier) => {
     notifier.promptsChanged()
-    return said('The prompts have changed.')
+    return textResult('The prompts have changed.')
   },
 }
 

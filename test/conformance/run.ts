@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { freePort } from '../free-port.ts'
-import { openFront } from './front.ts'
+import { openProxy } from './front.ts'
 
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
 const NODE = 'node@24.9.0'
@@ -36,7 +36,7 @@ interface Line {
 }
 
 async function main(): Promise<number> {
-  const front = await openFront()
+  const front = await openProxy()
   const shared = testServerUrl === undefined ? null : await createTestDatabase(testServerUrl)
   const store = shared === null ? { DATA_DIR: 'memory' } : { DATABASE_URL: shared.url }
   const gateways: Awaited<ReturnType<typeof startGateway>>[] = []

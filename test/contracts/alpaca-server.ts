@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** A request that the server received. */
-export interface Asked {
+export interface RecordedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -13,7 +13,7 @@ export interface Asked {
 }
 
 /** Replaces an answer. @returns true if it has answered. */
-export type Interruption = (asked: Asked, response: ServerResponse) => boolean
+export type Interruption = (asked: RecordedRequest, response: ServerResponse) => boolean
 
 const PRICE = 100
 const ACCOUNT = 'acc-1'
@@ -37,12 +37,12 @@ interface Kept {
 /** Starts the server. @property interrupt runs before every answer. */
 export async function startAlpacaServer() {
   const orders = new Map<string, Kept>()
-  const asked: Asked[] = []
+  const asked: RecordedRequest[] = []
   const state: { interrupt: Interruption } = { interrupt: () => false }
   const server = createServer(async (request, response) => {
     const body = await text(request)
     const path = request.url ?? ''
-    const question: Asked = {
+    const question: RecordedRequest = {
       method: request.method ?? '',
       path,
       headers: request.headers,
@@ -73,7 +73,7 @@ export async function startAlpacaServer() {
 
 function answerTo(
   orders: Map<string, Kept>,
-  { method, path, body }: Asked,
+  { method, path, body }: RecordedRequest,
 ): { status: number; answer?: unknown } {
   const base = `/v1/trading/accounts/${ACCOUNT}/orders`
   const url = new URL(path, 'http://alpaca')

@@ -53,7 +53,7 @@ export function ecbDocument(day: string, rates: Readonly<Record<string, string>>
 /** A feed with a settable answer. @property asked number of requests. */
 export interface Feed {
   readonly url: string
-  readonly asked: () => number
+  readonly requestCount: () => number
   answer: { status: number; body: string } | 'nothing'
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export async function startFeed(body: string): Promise<Feed> {
   const { port } = server.address() as AddressInfo
   const feed: Feed = {
     url: `http://127.0.0.1:${port}/stats/eurofxref/eurofxref-daily.xml`,
-    asked: () => asked,
+    requestCount: () => asked,
     answer: { status: 200, body },
     close: async () => {
       server.closeAllConnections()

@@ -9,12 +9,12 @@ import { silentLog } from '../../src/base/log.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { createOpenIdProvider } from '../../src/providers/identity-provider/openid.ts'
 import {
-  answering,
+  answerWith,
   clientSecret,
-  hanging,
+  neverAnswer,
   type OpenIdWorld,
-  openIdWorld,
   redirectUri,
+  startOpenIdProvider,
 } from './openid-world.ts'
 
 const newSecrets = () => ({ state: randomToken(32), nonce: randomToken(32), codeVerifier: randomToken(32) })
@@ -37,7 +37,7 @@ const refused = { code: 'unauthenticated' }
 describe('identity provider: OpenID Connect', () => {
   let world: OpenIdWorld
   beforeAll(async () => {
-    world = await openIdWorld()
+    world = await startOpenIdProvider()
   })
   afterEach(() => world.misbehave(null))
   afterAll(() => world.close())
@@ -129,7 +129,7 @@ describe('identity provider: OpenID Connect', () => {
     expect(forged.length).toBeGreaterThan(0)
     for (const keys of [forged, []]) {
       const { client, secrets, back } = await signedIn()
-      world.misbehave(answering(/^\/jwks/, JSON.stringify({ keys })))
+      world.misbehave(answerWith(/^\/jwks/, JSON.stringify({ keys })))
       expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(refused)
       world.misbehave(null)
     }
@@ -146,8 +146,8 @@ describe('identity provider: OpenID Connect', () => {
         .setProtectedHeader({ alg: 'RS256', kid: 'own', ...header })
         .sign(privateKey)
       const answers = [
-        answering(/^\/jwks/, JSON.stringify({ keys })),
-        answering(/^\/token/, JSON.stringify({ access_token: 'x', token_type: 'bearer', id_token: token })),
+        answerWith(/^\/jwks/, JSON.stringify({ keys })),
+        answerWith(/^\/token/, JSON.stringify({ access_token: 'x', token_type: 'bearer', id_token: token })),
       ]
       world.misbehave((request, response) => answers.some((answer) => answer(request, response)))
       return client.identify(back, secrets, redirectUri).finally(() => world.misbehave(null))
@@ -169,7 +169,7 @@ describe('identity provider: OpenID Connect', () => {
 
   it('treats unavailable keys as a provider outage', async () => {
     const { client, secrets, back } = await signedIn()
-    world.misbehave(answering(/^\/jwks/, 'oops', 'text/html', 500))
+    world.misbehave(answerWith(/^\/jwks/, 'oops', 'text/html', 500))
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
@@ -181,7 +181,7 @@ describe('identity provider: OpenID Connect', () => {
     ['a redirect', '', 'text/plain', 302],
   ])('treats %s as a provider outage, and retries on the next call', async (_name, body, type, status) => {
     const client = newClient()
-    world.misbehave(answering(/well-known/, body, type, status))
+    world.misbehave(answerWith(/well-known/, body, type, status))
     expect(await refusalOf(client.authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
     world.misbehave(null)
     expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(world.issuer)
@@ -202,15 +202,15 @@ describe('identity provider: OpenID Connect', () => {
       ...(Object.keys(changes).length === 0 ? {} : whole),
       ...changes,
     }
-    world.misbehave(answering(/well-known/, JSON.stringify(described)))
+    world.misbehave(answerWith(/well-known/, JSON.stringify(described)))
     expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
   it('does not wait for a slow provider', async () => {
     const { client, secrets, back } = await signedIn()
-    world.misbehave(hanging(/^\/token/))
+    world.misbehave(neverAnswer(/^\/token/))
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
-    world.misbehave(hanging(/well-known/))
+    world.misbehave(neverAnswer(/well-known/))
     expect(await refusalOf(newClient().authorizationUrl(newSecrets(), redirectUri))).toMatchObject(down)
   })
 
@@ -220,7 +220,7 @@ describe('identity provider: OpenID Connect', () => {
     ['invalid_client', '{"error":"invalid_client"}', 'application/json', 401],
   ])('treats a token endpoint that answers %s as a provider outage', async (_name, body, type, status) => {
     const { client, secrets, back } = await signedIn()
-    world.misbehave(answering(/^\/token/, body, type, status))
+    world.misbehave(answerWith(/^\/token/, body, type, status))
     expect(await refusalOf(client.identify(back, secrets, redirectUri))).toMatchObject(down)
   })
 
@@ -233,10 +233,10 @@ describe('identity provider: OpenID Connect', () => {
 
   it('fetches the description once for many sign-ins', async () => {
     const client = newClient()
-    world.asked.length = 0
+    world.requestedPaths.length = 0
     await Promise.all([1, 2, 3].map(() => client.authorizationUrl(newSecrets(), redirectUri)))
     await client.authorizationUrl(newSecrets(), redirectUri)
-    expect(world.asked.filter((path) => path.includes('well-known'))).toHaveLength(1)
+    expect(world.requestedPaths.filter((path) => path.includes('well-known'))).toHaveLength(1)
   })
 
   it('calls a provider in this process at its listening address', async () => {
@@ -254,12 +254,12 @@ describe('identity provider: OpenID Connect', () => {
       token_endpoint: `${named.issuer}/token`,
       jwks_uri: 'https://elsewhere.example/jwks',
     }
-    world.misbehave(answering(/well-known/, JSON.stringify(described)))
+    world.misbehave(answerWith(/well-known/, JSON.stringify(described)))
     expect(await client.authorizationUrl(newSecrets(), redirectUri)).toContain(`${named.issuer}/auth?`)
   })
 
   it('is unavailable on a closed port, and over plain HTTP except on loopback', async () => {
-    const closedWorld = await openIdWorld()
+    const closedWorld = await startOpenIdProvider()
     await closedWorld.close()
     for (const issuer of [closedWorld.issuer, 'http://idp.example', 'http://127.0.0.1.idp.example'])
       expect(

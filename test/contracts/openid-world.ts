@@ -17,7 +17,7 @@ type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => bool
 /** A provider with a settable misbehaviour. */
 export interface OpenIdWorld {
   readonly issuer: string
-  readonly asked: string[]
+  readonly requestedPaths: string[]
   /** Misbehaviour for every request until it is set again; null for none. */
   misbehave(how: Misbehaviour | null): void
   /** Signs in at an authorization URL by the provider's forms. @returns the callback parameters. */
@@ -25,7 +25,7 @@ export interface OpenIdWorld {
   close(): Promise<void>
 }
 
-export async function openIdWorld(): Promise<OpenIdWorld> {
+export async function startOpenIdProvider(): Promise<OpenIdWorld> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -51,7 +51,7 @@ export async function openIdWorld(): Promise<OpenIdWorld> {
   })
   return {
     issuer,
-    asked,
+    requestedPaths: asked,
     misbehave(how) {
       misbehaviour = how
     },
@@ -74,7 +74,12 @@ export async function openIdWorld(): Promise<OpenIdWorld> {
 }
 
 /** Answers these bytes. */
-export function answering(path: RegExp, body: string, type = 'application/json', status = 200): Misbehaviour {
+export function answerWith(
+  path: RegExp,
+  body: string,
+  type = 'application/json',
+  status = 200,
+): Misbehaviour {
   return (request, response) => {
     if (!path.test(request.url ?? '')) return false
     response.writeHead(status, { 'content-type': type }).end(body)
@@ -83,6 +88,6 @@ export function answering(path: RegExp, body: string, type = 'application/json',
 }
 
 /** Never answers. */
-export function hanging(path: RegExp): Misbehaviour {
+export function neverAnswer(path: RegExp): Misbehaviour {
   return (request) => path.test(request.url ?? '')
 }

@@ -93,10 +93,10 @@ describe('ECB rates', () => {
     const rates = await open()
     await Promise.all(Array.from({ length: 10 }, () => rates.latest(now)))
     await rates.latest(later(0.99))
-    expect(feed.asked()).toBe(1)
+    expect(feed.requestCount()).toBe(1)
     feed.answer = { status: 200, body: ecbDocument('2026-11-20', { ...published, USD: '1.1000' }) }
     expect((await rates.latest(later(1))).perEuro.get('USD')).toBe('1.1000')
-    expect(feed.asked()).toBe(2)
+    expect(feed.requestCount()).toBe(2)
   })
 
   it('remain available during an outage until they expire, and again after it', async () => {
@@ -130,9 +130,9 @@ describe('ECB rates', () => {
     const rates = await open()
     feed.answer = 'nothing'
     await expect(rates.latest(now)).rejects.toEqual(refused)
-    expect(feed.asked()).toBe(1)
+    expect(feed.requestCount()).toBe(1)
     await expect(rates.latest(now)).rejects.toEqual(refused)
-    expect(feed.asked()).toBe(1)
+    expect(feed.requestCount()).toBe(1)
   })
 
   it.each([

@@ -4,30 +4,30 @@ import { z } from 'zod'
 import { failures, isFailureCode } from '../../src/failures/failure.ts'
 
 /** Limit for any answer, during any fault, in milliseconds. */
-export const LONGEST_MS = 10_000
+export const MAX_ANSWER_MS = 10_000
 
-export interface Told {
+export interface TimedAnswer {
   readonly status: number
   readonly ms: number
   readonly headers: Headers
   readonly body: Record<string, unknown>
 }
 
-/** Sends JSON, reads JSON. @throws Error without an answer within {@link LONGEST_MS}. */
-export async function ask(
+/** Sends JSON, reads JSON. @throws Error without an answer within {@link MAX_ANSWER_MS}. */
+export async function sendJson(
   url: string,
   {
     method = 'GET',
     headers = {},
     body,
   }: { method?: string; headers?: Record<string, string>; body?: unknown } = {},
-): Promise<Told> {
+): Promise<TimedAnswer> {
   const start = performance.now()
   const response = await fetch(url, {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(LONGEST_MS),
+    signal: AbortSignal.timeout(MAX_ANSWER_MS),
   })
   const parsedBody = z.record(z.string(), z.unknown()).parse(await response.json())
   return {
@@ -39,7 +39,7 @@ export async function ask(
 }
 
 /** Expects a 503 from the failure table with a retry time. @param code any, or these. */
-export function expectUnavailable(parsedBody: Told, ...codes: readonly string[]): void {
+export function expectUnavailable(parsedBody: TimedAnswer, ...codes: readonly string[]): void {
   const { code, status, retryAfter } = z
     .object({ code: z.string(), status: z.number(), retryAfter: z.int().positive() })
     .parse(parsedBody.body)

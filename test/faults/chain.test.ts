@@ -15,7 +15,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { ask, expectUnavailable, LONGEST_MS } from './ask.ts'
+import { expectUnavailable, MAX_ANSWER_MS, sendJson } from './ask.ts'
 import { type Misbehaviour, misbehaviours } from './misbehaving-server.ts'
 import { type Client, clientOf } from './transfers.ts'
 
@@ -94,7 +94,7 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
       .toEqual({ amount: String(1000 - sent), held: '0' })
     await expect.poll(onChain, { timeout: 10_000 }).toBe(BigInt(1000 - sent) * 1_000_000n)
     await expect
-      .poll(async () => (await ask(`${gateway.origin}/readyz`)).status, { timeout: 10_000 })
+      .poll(async () => (await sendJson(`${gateway.origin}/readyz`)).status, { timeout: 10_000 })
       .toBe(200)
   }
   afterEach(async () => {
@@ -116,16 +116,19 @@ describe.skipIf(binary === undefined)('a gateway whose chain', () => {
       fault = { how, when }
       const all = await Promise.all([client.transfer('1', `${name}-1`), client.transfer('2', `${name}-2`)])
       for (const transferAnswer of all) {
-        expect(transferAnswer.ms).toBeLessThan(LONGEST_MS)
+        expect(transferAnswer.ms).toBeLessThan(MAX_ANSWER_MS)
         if (transferAnswer.status !== 200)
           expectUnavailable(transferAnswer, 'settlement_pending', 'provider_unavailable')
       }
-      const [ready, wallet] = await Promise.all([ask(`${gateway.origin}/readyz`), client.get('/api/wallets')])
+      const [ready, wallet] = await Promise.all([
+        sendJson(`${gateway.origin}/readyz`),
+        client.get('/api/wallets'),
+      ])
       expect(ready.status).toBe(503)
       expect([200, 503]).toContain(wallet.status)
       fault = null
       for (const [index, amount] of [1, 2].entries()) {
-        const known = await client.untilKnown(String(amount), `${name}-${index + 1}`)
+        const known = await client.transferUntilFinal(String(amount), `${name}-${index + 1}`)
         if (known.body.status === 'confirmed') sent += amount
         else expect(known.body).toMatchObject({ status: 503, code: 'provider_unavailable' })
         const again = await client.transfer(String(amount), `${name}-${index + 1}`)

@@ -15,7 +15,7 @@ import { freePort } from '../free-port.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
-import { ask } from './ask.ts'
+import { sendJson } from './ask.ts'
 
 /** Exceeds the tolerance of any signature, webhook or challenge. */
 const OFF_SECONDS = 17 * 60
@@ -44,12 +44,12 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
         CLOCK_OFF_SECONDS: String(offSeconds),
       })
     ahead = await start(OFF_SECONDS)
-    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
+    const { body: reply } = await sendJson(`${ahead.local}/sandbox/credentials`)
     const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(reply)
     behind = await start(-OFF_SECONDS, { CHAIN_RPC_URL: chain.rpcUrl })
     person = await newGuest(ahead.local)
     agent = await newAgent()
-    const { status } = await person.ask('POST', '/api/agents/keys', {
+    const { status } = await person.send('POST', '/api/agents/keys', {
       name: 'Agent',
       publicKey: agent.jwk,
       scopes: ['wallets:read', 'wallets:transfer'],
@@ -148,7 +148,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
 
   it('accept each other’s sessions, and expire them at the same moment', async () => {
     for (const gateway of both()) {
-      const reply = await ask(`${gateway.local}/api/wallets`, {
+      const reply = await sendJson(`${gateway.local}/api/wallets`, {
         headers: { authorization: `Bearer ${person.token}` },
       })
       expect(reply.status).toBe(200)
@@ -157,7 +157,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
 
   it('replay an answer stored by the other', async () => {
     const card = (gateway: Gateway) =>
-      ask(`${gateway.local}/api/cards`, {
+      sendJson(`${gateway.local}/api/cards`, {
         method: 'POST',
         headers: { authorization: `Bearer ${person.token}`, 'idempotency-key': 'one-card' },
         body: { nickname: 'One' },
@@ -170,7 +170,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
   })
 
   it('accept webhooks of now, and reject old ones', async () => {
-    const { body: reply } = await ask(`${ahead.local}/sandbox/credentials`)
+    const { body: reply } = await sendJson(`${ahead.local}/sandbox/credentials`)
     const secrets = z
       .object({ lithicWebhookSecret: z.string(), bridgeWebhookPrivateKey: z.string() })
       .parse(reply)

@@ -9,7 +9,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { ask, expectUnavailable, LONGEST_MS } from './ask.ts'
+import { expectUnavailable, MAX_ANSWER_MS, sendJson } from './ask.ts'
 import { startTcpProxy, type TcpProxy, through } from './tcp-proxy.ts'
 import { type Client, clientOf } from './transfers.ts'
 
@@ -48,7 +48,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
   /** Expects that the gateway works again, and that the books have every confirmed transfer once. */
   const expectConsistent = async () => {
     await expect
-      .poll(async () => (await ask(`${gateway.origin}/readyz`)).status, { timeout: 15_000 })
+      .poll(async () => (await sendJson(`${gateway.origin}/readyz`)).status, { timeout: 15_000 })
       .toBe(200)
     await expect
       .poll(() => client.usdc(), { timeout: 20_000 })
@@ -60,7 +60,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     await expectConsistent()
   }, 40_000)
   const confirm = async (idempotencyKey: string) => {
-    expect((await client.untilKnown('1', idempotencyKey)).body).toMatchObject({ status: 'confirmed' })
+    expect((await client.transferUntilFinal('1', idempotencyKey)).body).toMatchObject({ status: 'confirmed' })
     sent += 1
   }
 
@@ -87,8 +87,8 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
       expectUnavailable(answer, 'provider_unavailable')
       expect(answer.ms).toBeLessThan(5_000)
     }
-    expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
-    expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
+    expect((await sendJson(`${gateway.origin}/healthz`)).status).toBe(200)
+    expect((await sendJson(`${gateway.origin}/readyz`)).status).toBe(503)
     proxy.pass()
     await confirm('refused')
   })
@@ -102,9 +102,9 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     ])
     for (const answer of all) {
       expectUnavailable(answer)
-      expect(answer.ms).toBeLessThan(LONGEST_MS)
+      expect(answer.ms).toBeLessThan(MAX_ANSWER_MS)
     }
-    expect((await ask(`${gateway.origin}/readyz`)).status).toBe(503)
+    expect((await sendJson(`${gateway.origin}/readyz`)).status).toBe(503)
     proxy.pass()
     for (let index = 0; index < 6; index += 1) await confirm(`hung-${index}`)
   })
@@ -115,7 +115,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     const all = await Promise.all(
       Array.from({ length: 12 }, (_, index) => client.transfer('1', `lost-${index}`)),
     )
-    for (const answer of all) expect(answer.ms).toBeLessThan(LONGEST_MS)
+    for (const answer of all) expect(answer.ms).toBeLessThan(MAX_ANSWER_MS)
     for (let index = 0; index < 12; index += 1) await confirm(`lost-${index}`)
   })
 
@@ -125,7 +125,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway whose PostgreSQL', () =>
     await lost
     // It was reserved but is never sent: until the job releases the money, the first call counts as running.
     expect([answer.status, answer.body.code]).toEqual([409, 'idempotency_in_progress'])
-    const known = await client.untilKnown('1', 'unanswered')
+    const known = await client.transferUntilFinal('1', 'unanswered')
     const again = await client.transfer('1', 'unanswered')
     expect([again.status, again.body.code]).toEqual([known.status, known.body.code])
   })

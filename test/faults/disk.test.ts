@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { ask, expectUnavailable } from './ask.ts'
+import { expectUnavailable, sendJson } from './ask.ts'
 import { type Client, clientOf } from './transfers.ts'
 
 const SIZE = '160m'
@@ -81,11 +81,13 @@ describe.skipIf(mounted === undefined)(
         refused = await issueCard(`full-${index}`)
       expectUnavailable(refused, 'provider_unavailable')
       expectUnavailable(await client.transfer('1', 'full-transfer'))
-      expect((await ask(`${gateway.origin}/healthz`)).status).toBe(200)
+      expect((await sendJson(`${gateway.origin}/healthz`)).status).toBe(200)
 
       rmSync(ballast)
       await expect.poll(async () => (await issueCard('after')).status, { timeout: 20_000 }).toBe(200)
-      expect((await client.untilKnown('1', 'full-transfer')).body).toMatchObject({ status: 'confirmed' })
+      expect((await client.transferUntilFinal('1', 'full-transfer')).body).toMatchObject({
+        status: 'confirmed',
+      })
       expect(await client.usdc()).toEqual({ amount: '999', held: '0' })
       for (const [name, id] of acknowledged)
         expect([name, (await issueCard(name)).body.id]).toEqual([name, id])

@@ -14,7 +14,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { ask, expectUnavailable } from './ask.ts'
+import { expectUnavailable, sendJson } from './ask.ts'
 import { startTcpProxy, through } from './tcp-proxy.ts'
 import { clientOf } from './transfers.ts'
 
@@ -102,7 +102,7 @@ describe('a gateway after SIGTERM', () => {
       let answered = 0
       const busy = (async () => {
         for (;;) {
-          await ask(`${gateway.origin}/healthz`)
+          await sendJson(`${gateway.origin}/healthz`)
           answered += 1
         }
       })().catch(() => {})
@@ -126,7 +126,7 @@ describe('a gateway after SIGTERM', () => {
       chain.pass()
       const next = await start(env)
       const again = await clientOf(next.origin)
-      const known = await again.untilKnown('2', 'in-flight')
+      const known = await again.transferUntilFinal('2', 'in-flight')
       const isSent = known.body.status === 'confirmed'
       expect(known.body).toMatchObject(isSent ? {} : { code: 'provider_unavailable' })
       expect(await again.usdc()).toEqual({ amount: isSent ? '998' : '1000', held: '0' })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
-import { ask, expectUnavailable } from './ask.ts'
+import { expectUnavailable, sendJson } from './ask.ts'
 import { type MisbehavingServer, startMisbehaving } from './misbehaving-server.ts'
 
 const address = '0x000000000000000000000000000000000000dEaD'
@@ -62,11 +62,11 @@ describe.each(['never answers', 'answers HTML with 200'] as const)(
     })
 
     it('reports it in time on every affected route, and keeps all money free', async () => {
-      const before = (await person.ask('GET', '/api/wallets')).body.balances
+      const before = (await person.send('GET', '/api/wallets')).body.balances
       const answers = await Promise.all(
         routes.map(async ([route, body, codes]) => {
           const [method = '', path = ''] = route.split(' ')
-          const told = await ask(`${gateway.origin}${path}`, {
+          const told = await sendJson(`${gateway.origin}${path}`, {
             method,
             headers: {
               authorization: `Bearer ${person.token}`,
@@ -81,10 +81,10 @@ describe.each(['never answers', 'answers HTML with 200'] as const)(
         routes.map(([route]) => [route, 503]),
       )
       for (const { codes, told } of answers) expectUnavailable(told, ...codes)
-      expect((await person.ask('GET', '/api/wallets')).body.balances).toEqual(before)
+      expect((await person.send('GET', '/api/wallets')).body.balances).toEqual(before)
       const { cards } = z
         .object({ cards: z.array(z.unknown()) })
-        .parse((await person.ask('GET', '/api/cards')).body)
+        .parse((await person.send('GET', '/api/cards')).body)
       expect(cards).toEqual([])
     })
   },

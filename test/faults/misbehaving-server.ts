@@ -65,7 +65,7 @@ export interface MisbehavingServer {
   misbehave(how: Misbehaviour): void
   /** Bytes sent on all connections, whether read or in flight. */
   readonly sentBytes: () => number
-  readonly asked: () => number
+  readonly requestCount: () => number
   close(): Promise<void>
 }
 
@@ -93,7 +93,7 @@ export async function startMisbehaving(first: Misbehaviour = 'never answers'): P
       how = next
     },
     sentBytes: () => sent,
-    asked: () => asked,
+    requestCount: () => asked,
     close: async () => {
       server.closeAllConnections()
       server.close()

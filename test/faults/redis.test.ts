@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { ask, expectUnavailable } from './ask.ts'
+import { expectUnavailable, sendJson } from './ask.ts'
 import { startTcpProxy, type TcpProxy, through } from './tcp-proxy.ts'
 import { type Client, clientOf } from './transfers.ts'
 
@@ -45,10 +45,10 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
   afterEach(async () => {
     proxy.pass()
     await expect
-      .poll(async () => (await ask(`${gateway.origin}/readyz`)).status, { timeout: 15_000 })
+      .poll(async () => (await sendJson(`${gateway.origin}/readyz`)).status, { timeout: 15_000 })
       .toBe(200)
     sent += 1
-    expect((await client.untilKnown('1', `after-${sent}`)).status).toBe(200)
+    expect((await client.transferUntilFinal('1', `after-${sent}`)).status).toBe(200)
     expect(await client.usdc()).toEqual({ amount: String(1000 - sent), held: '0' })
   }, 30_000)
 
@@ -56,24 +56,24 @@ describe.skipIf(redisUrl === undefined)('a gateway whose Redis', () => {
     const closed = await Promise.all([
       ...Array.from({ length: 20 }, (_, index) => client.transfer('1', `${name}-${index}`)),
       client.post('/api/cards', { nickname: 'No' }, `${name}-card`),
-      ask(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=1`, {
+      sendJson(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=1`, {
         headers: { 'x-payment': Buffer.from('{}').toString('base64') },
       }),
-      ask(`${gateway.origin}/api/auth/guest`, { method: 'POST' }),
+      sendJson(`${gateway.origin}/api/auth/guest`, { method: 'POST' }),
     ])
     for (const answer of closed) {
       expectUnavailable(answer, 'provider_unavailable')
       expect(answer.ms).toBeLessThan(SOON_MS)
     }
     const open = await Promise.all([
-      ask(`${gateway.origin}/api/rails`),
-      ask(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=1`),
+      sendJson(`${gateway.origin}/api/rails`),
+      sendJson(`${gateway.origin}/api/x402/fx?from=USD&to=EUR&amount=1`),
       client.get('/api/wallets'),
-      ask(`${gateway.origin}/healthz`),
+      sendJson(`${gateway.origin}/healthz`),
     ])
     expect(open.map(({ status }) => status)).toEqual([200, 402, 200, 200])
     for (const { ms } of open) expect(ms).toBeLessThan(SOON_MS)
-    const ready = await ask(`${gateway.origin}/readyz`)
+    const ready = await sendJson(`${gateway.origin}/readyz`)
     expect([ready.status, z.looseObject({}).parse(ready.body.checks).rateLimits]).toEqual([
       503,
       'unavailable',

@@ -1,7 +1,7 @@
 /** Transfers of a gateway's demo wallet, by a client with idempotency keys. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { ask, type Told } from './ask.ts'
+import { sendJson, type TimedAnswer } from './ask.ts'
 
 const credentials = z.object({ demoApiKey: z.string() })
 const wallet = z.object({
@@ -10,20 +10,20 @@ const wallet = z.object({
 
 export interface Client {
   readonly key: string
-  get(path: string): Promise<Told>
-  post(path: string, body: unknown, idempotencyKey?: string): Promise<Told>
-  transfer(amount: string, idempotencyKey: string): Promise<Told>
+  get(path: string): Promise<TimedAnswer>
+  post(path: string, body: unknown, idempotencyKey?: string): Promise<TimedAnswer>
+  transfer(amount: string, idempotencyKey: string): Promise<TimedAnswer>
   /** Repeats a transfer until its outcome is final. */
-  untilKnown(amount: string, idempotencyKey: string): Promise<Told>
+  transferUntilFinal(amount: string, idempotencyKey: string): Promise<TimedAnswer>
   usdc(): Promise<{ amount: string; held: string }>
 }
 
 export async function clientOf(origin: string): Promise<Client> {
-  const { demoApiKey: key } = credentials.parse((await ask(`${origin}/sandbox/credentials`)).body)
+  const { demoApiKey: key } = credentials.parse((await sendJson(`${origin}/sandbox/credentials`)).body)
   const authorization = `Bearer ${key}`
-  const get = (path: string) => ask(`${origin}${path}`, { headers: { authorization } })
+  const get = (path: string) => sendJson(`${origin}${path}`, { headers: { authorization } })
   const post = (path: string, body: unknown, idempotencyKey?: string) =>
-    ask(`${origin}${path}`, {
+    sendJson(`${origin}${path}`, {
       method: 'POST',
       headers: { authorization, ...(idempotencyKey ? { 'idempotency-key': idempotencyKey } : {}) },
       body,
@@ -39,7 +39,7 @@ export async function clientOf(origin: string): Promise<Client> {
     get,
     post,
     transfer,
-    untilKnown: async (amount, idempotencyKey) => {
+    transferUntilFinal: async (amount, idempotencyKey) => {
       for (let attempt = 0; attempt < 100; attempt += 1) {
         const answer = await transfer(amount, idempotencyKey)
         const isOpen = answer.body.status === 'settlement_pending' || answer.body.retryAfter !== undefined

@@ -22,7 +22,7 @@ export interface Finding {
   readonly what: string
   readonly where: string
   readonly shot: Shot
-  readonly told: string
+  readonly answerText: string
   times: number
 }
 
@@ -69,7 +69,7 @@ export async function runCampaign(
     if ([401, 423].includes(answer.status)) cast.renew(shot.caller)
     // A rail that stays off would hide everything behind it.
     if (shot.method === 'PUT' && shot.target.includes('/controls') && answer.status === 200)
-      await steward.then((person) => person.ask('PUT', shot.target, { enabled: true }))
+      await steward.then((person) => person.send('PUT', shot.target, { enabled: true }))
     return answer
   }
   const note = (where: string, shot: Shot, answer: Answer, wrong: readonly string[]) => {
@@ -81,7 +81,7 @@ export async function runCampaign(
       const name = `${where} ${what.replaceAll(/\d+|[a-z]+_[a-z0-9]{26}/g, '#')}`
       const found = findings.get(name)
       if (found === undefined)
-        findings.set(name, { what, where, shot, told: answer.text.slice(0, 600), times: 1 })
+        findings.set(name, { what, where, shot, answerText: answer.text.slice(0, 600), times: 1 })
       else found.times += 1
     }
     if (answer.status === 200) memory.learn(parsedOf(answer.text))

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { scopes } from '../../policies/scopes.ts'
 import { newAgent } from '../journeys/agent.ts'
-import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
 
 /** An unauthenticated request. */
 export interface Unsigned {
@@ -59,16 +59,16 @@ export function createCast(origin: string): Cast {
   }
   const newAdmin = async () => {
     const person = await newPerson()
-    await person.ask('POST', '/sandbox/admin', {})
+    await person.send('POST', '/sandbox/admin', {})
     return person
   }
   const newKey = async (owner: Person, more: object) => {
-    const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', ...more })
+    const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', ...more })
     return bearer(z.string().parse(body.key))
   }
   const newSigner = async (owner: Person, more: object): Promise<Credential> => {
     const agent = await newAgent()
-    const { status, body } = await owner.ask('POST', '/api/agents/keys', {
+    const { status, body } = await owner.send('POST', '/api/agents/keys', {
       name: 'Agent',
       publicKey: agent.jwk,
       ...more,
@@ -141,7 +141,7 @@ export function createCast(origin: string): Cast {
 
 /** The public sandbox credentials, which sign provider webhooks. */
 export async function sandboxCredentials(origin: string) {
-  const { body } = await askJson(origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(origin, 'GET', '/sandbox/credentials')
   return z
     .looseObject({
       lithicWebhookSecret: z.string(),

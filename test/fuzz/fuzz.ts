@@ -61,7 +61,7 @@ export async function runFuzz(
       // Jobs finish work of the last requests, and wallets are compared in turns.
       await pause(3_000)
       const judge = await cast.judge()
-      const { status, body } = await judge.ask('GET', '/api/admin/drift')
+      const { status, body } = await judge.send('GET', '/api/admin/drift')
       after = memoryOf(gateway.process.pid)
       books = [
         ...(status === 200 && JSON.stringify(body.drifts) === '[]'

@@ -2,7 +2,10 @@
 import type { Finding, Outcome } from './campaign.ts'
 
 /** A finding with the command that reproduces it. */
-export function findingText({ what, where, shot, told: answer, times }: Finding, origin: string): string {
+export function findingText(
+  { what, where, shot, answerText: answer, times }: Finding,
+  origin: string,
+): string {
   const headers = Object.entries(shot.headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
   const body = shot.body === null ? [] : [`--data-raw ${quoted(shot.body.slice(0, 2_000))}`]
   const credential =

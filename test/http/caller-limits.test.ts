@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { askJson, newGuest, type Person } from '../journeys/people.ts'
+import { newGuest, type Person, requestJson } from '../journeys/people.ts'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -19,10 +19,10 @@ let calls = 0
 const from = (token: string) => {
   calls += 1
   const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': `203.0.113.${calls}` }
-  return askJson(gateway.origin, 'POST', '/api/swaps', { body: {}, headers })
+  return requestJson(gateway.origin, 'POST', '/api/swaps', { body: {}, headers })
 }
 const newKey = async (owner: Person) => {
-  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'K', scopes: ['swaps:quote'] })
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'K', scopes: ['swaps:quote'] })
   return z.string().parse(body.key)
 }
 

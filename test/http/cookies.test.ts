@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sessionCookie } from '../../src/http/authenticate.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { askJson } from '../journeys/people.ts'
+import { requestJson } from '../journeys/people.ts'
 
 let gateway: Gateway
 beforeAll(async () => {
@@ -56,8 +56,8 @@ describe('the session cookie', () => {
     const { origin } = gateway
     const codeTo = async (destination: string) => {
       const body = { channel: 'email', destination }
-      const { challengeId } = (await askJson(origin, 'POST', '/api/auth/otp/start', { body })).body
-      const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
+      const { challengeId } = (await requestJson(origin, 'POST', '/api/auth/otp/start', { body })).body
+      const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
       return { challengeId, code: messages.find((message) => message.destination === destination)?.code }
     }
     const send = async (given: object, headers: Record<string, string> = {}) =>

@@ -78,7 +78,7 @@ describe('a gateway on this machine', () => {
   it('accepts signatures for each of its names, and for no other', async () => {
     const owner = await newGuest(gateway.origin)
     const agent = await newAgent()
-    await owner.ask('POST', '/api/agents/keys', {
+    await owner.send('POST', '/api/agents/keys', {
       name: 'Bot',
       publicKey: agent.jwk,
       scopes: ['wallets:read'],

@@ -34,7 +34,7 @@ export const newMailbox = () => `ada-${randomToken(9).toLowerCase().replace(/\W/
 export const inSeconds = (seconds: number) => new Date(noon.getTime() + seconds * 1000)
 
 /** A different code. */
-export const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+export const differentCode = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 
 /** The limits of the contract. @param changes by class name. */
 export function limitsOf(changes: Readonly<Record<string, RateLimit>> = {}): ReadonlyMap<string, RateLimit> {
@@ -113,7 +113,7 @@ export async function failuresOf(database: Database, accountId: string): Promise
 }
 
 /** Every row of every table, as text. @param except tables to leave out. */
-export async function everythingIn(database: Database, except: readonly string[] = []): Promise<string> {
+export async function dumpRows(database: Database, except: readonly string[] = []): Promise<string> {
   const tables = await database.kysely.introspection.getTables()
   const rows = await Promise.all(
     tables

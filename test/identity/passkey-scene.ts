@@ -27,11 +27,11 @@ const list = z.strictObject({
 })
 
 /** An unauthenticated caller. */
-export const stranger: Principal = { kind: 'public' }
+export const anonymousPrincipal: Principal = { kind: 'public' }
 
 /** The single failure of a sign-in, and that of a registration. */
-export const notAccepted = { code: 'unauthenticated', message: 'The passkey was not accepted.' }
-export const notRegistered = { code: 'unauthenticated', message: 'The passkey was not registered.' }
+export const signInRejected = { code: 'unauthenticated', message: 'The passkey was not accepted.' }
+export const registrationRejected = { code: 'unauthenticated', message: 'The passkey was not registered.' }
 
 /** Minutes after noon. */
 export function inMinutes(minutes: number): Date {
@@ -55,7 +55,7 @@ export function passkeyScene(services: Services) {
   const device = newAuthenticator(origin)
   const call = async (
     input: Record<string, unknown>,
-    as: Principal = stranger,
+    as: Principal = anonymousPrincipal,
     now = noon,
     through = services,
   ) => (await run(webauthn, callOf(through, as, { now }), input)).body
@@ -68,9 +68,9 @@ export function passkeyScene(services: Services) {
     )
   }
   const login = async (now = noon, on = device) => {
-    const { challengeId, publicKey } = await begin('login', stranger, now)
+    const { challengeId, publicKey } = await begin('login', anonymousPrincipal, now)
     return session.parse(
-      await call({ action: 'login', challengeId, credential: on.get(publicKey) }, stranger, now),
+      await call({ action: 'login', challengeId, credential: on.get(publicKey) }, anonymousPrincipal, now),
     )
   }
   const asPerson = async (token: string): Promise<Extract<Principal, { kind: 'session' }>> =>

@@ -9,7 +9,7 @@ import { findAccount } from '../../src/identity/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon } from '../kernel/scene.ts'
-import { codeScene, failuresOf, inSeconds, limitsOf, newMailbox, otherThan } from './code-scene.ts'
+import { codeScene, differentCode, failuresOf, inSeconds, limitsOf, newMailbox } from './code-scene.ts'
 
 const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
 
@@ -83,7 +83,7 @@ onBothEngines('recovery', (database) => {
     const mailbox = newMailbox()
     await locked(scene, mailbox)
     const given = await scene.recover(mailbox)
-    await expect(scene.complete({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+    await expect(scene.complete({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     await expect(scene.complete(given, { now: inSeconds(600) })).rejects.toMatchObject(refused)
     await expect(scene.verify(given)).rejects.toMatchObject(refused)
     await scene.complete(given)
@@ -101,7 +101,7 @@ onBothEngines('recovery', (database) => {
     for (let round = 0; round < 2; round += 1) {
       const given = await scene.recover(mailbox)
       const guesses = Array.from({ length: 12 }, () =>
-        scene.complete({ ...given, code: otherThan(given.code) }),
+        scene.complete({ ...given, code: differentCode(given.code) }),
       )
       await Promise.allSettled(guesses)
       await expect(scene.complete(given)).rejects.toMatchObject(refused)
@@ -156,7 +156,7 @@ onBothEngines('recovery', (database) => {
       const given = await scene.recover(mailbox)
       const { challengeId: _, publicKey, ...answer } = given.answer
       const wrong = await scene
-        .complete({ ...given, code: otherThan(given.code) })
+        .complete({ ...given, code: differentCode(given.code) })
         .catch((error: unknown) => error)
       const soon = await scene.recover(mailbox).catch((error: unknown) => error)
       return { answer, options: Object.keys(publicKey ?? {}), wrong, soon }

@@ -8,7 +8,7 @@ import { releaseSpend } from '../../src/spending/release.ts'
 import { findTransferOfDecision } from '../../src/wallets/store.ts'
 import { sendTransfer, type TransferDependencies } from '../../src/wallets/transfers/send-transfer.ts'
 import { onBothEngines } from '../engines.ts'
-import { booksOf, openFundedAccount, orderOf, sendingOn } from '../wallets/scene.ts'
+import { openFundedAccount, orderOf, sendingDependencies, usdcBalance } from '../wallets/scene.ts'
 
 const later = () => new Date(systemClock().getTime() + 60_000)
 const running = new AbortController().signal
@@ -18,7 +18,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
   let sending: TransferDependencies
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
-    sending = sendingOn(database(), chain)
+    sending = sendingDependencies(database(), chain)
   })
   /** A transfer whose process got no answer from the chain. */
   const leftOpen = async (units: bigint) => {
@@ -59,7 +59,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     const poisoned = await leftOpen(5n)
     const healthy = await leftOpen(7n)
     const { accountId } = await openFundedAccount(sending)
-    const before = await booksOf(sending, accountId)
+    const before = await usdcBalance(sending, accountId)
     await orderOf(sending, { accountId, units: 9n })
     const poison: Chain = {
       ...chain,
@@ -71,7 +71,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     await settlePending({ ...sending, chain: poison, clock: later }, running)
     expect(await stateOf(healthy.decisionId)).toBe('confirmed')
     expect(await stateOf(poisoned.decisionId)).toBe('reserved')
-    expect(await booksOf(sending, accountId)).toEqual(before)
+    expect(await usdcBalance(sending, accountId)).toEqual(before)
   })
 
   it('runs on a transfer in one process at a time', async () => {
@@ -79,7 +79,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
     const others = { ...sending, clock: later }
     await Promise.all([1, 2, 3].map(() => settlePending(others, running)))
     expect(await stateOf(decisionId)).toBe('confirmed')
-    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
   })
 
   it('starts no other transfer after an abort', async () => {
@@ -99,7 +99,7 @@ onBothEngines('the job that settles pending transfers', (database) => {
       submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
     }
     await settlePending({ ...sending, chain: refusing, clock: later }, running)
-    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n - 15n, held: 15n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n - 15n, held: 15n })
     expect(await stateOf(order.decisionId)).toBe('settlement_pending')
   })
 
@@ -111,6 +111,6 @@ onBothEngines('the job that settles pending transfers', (database) => {
     await settlePending({ ...sending, log, clock: later }, running)
     expect(await stateOf(decisionId)).toBe('failed')
     expect(errors).toContain('the chain and the ledger disagree on a transfer')
-    expect(await booksOf(sending, accountId)).toEqual({ available: 1_000_000_000n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n, held: 0n })
   })
 })

@@ -13,7 +13,7 @@ import erase from '../../tools/compliance/personal-data/erase.ts'
 import read from '../../tools/compliance/travel-rules/get.ts'
 import { onBothEngines } from '../engines.ts'
 import { noon, servicesOn } from '../kernel/scene.ts'
-import { newPayer, type Payer, reviewFor, stranger } from '../tools/compliance/scene.ts'
+import { newPayer, outsideAddress, type Payer, reviewFor } from '../tools/compliance/scene.ts'
 
 const after = (seconds: number) => new Date(noon.getTime() + seconds * 1_000)
 const never = new AbortController().signal
@@ -190,7 +190,7 @@ onBothEngines('the beneficiary’s institution', (database) => {
       asset: 'USDC',
       amount: '1500',
       chain: 'base-sepolia',
-      destination: stranger,
+      destination: outsideAddress,
     })
     expect(IVMS101_2023Schema.safeParse(sent.ivms101).success).toBe(true)
   })

@@ -17,7 +17,7 @@ beforeAll(async () => {
   gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '1000/60' })
   owner = await newGuest(gateway.origin)
   agent = await newAgent()
-  const { body } = await owner.ask('POST', '/api/agents/keys', {
+  const { body } = await owner.send('POST', '/api/agents/keys', {
     name: 'Invoice bot',
     publicKey: agent.jwk,
     scopes: ['wallets:read', 'wallets:transfer'],
@@ -66,19 +66,19 @@ describe('an agent that needs approval', () => {
     expect((await call('approvals_get', { id: approvalId })).body).toMatchObject({ status: 'pending' })
     expect((await pay()).body).toMatchObject({ code: 'approval_required', approvalId })
 
-    const { body: waiting } = await owner.ask('GET', '/api/approvals?status=pending')
+    const { body: waiting } = await owner.send('GET', '/api/approvals?status=pending')
     expect(waiting).toMatchObject({ approvals: [{ approvalId, agentId, input: { amount: '25.50' } }] })
-    const approved = await owner.ask('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
+    const approved = await owner.send('POST', `/api/approvals/${approvalId}`, { decision: 'approve' })
     expect(approved).toMatchObject({ status: 200, body: { status: 'approved', answer: { amount: '25.5' } } })
 
     expect((await call('approvals_get', { id: approvalId })).body).toEqual(approved.body)
     const paid = await pay()
     expect(paid).toMatchObject({ isError: false, body: { amount: '25.5', status: 'confirmed' } })
-    const { body: wallet } = await owner.ask('GET', '/api/wallets')
+    const { body: wallet } = await owner.send('GET', '/api/wallets')
     expect(wallet.balances).toEqual(
       expect.arrayContaining([expect.objectContaining({ token: 'USDC', amount: '974.5', held: '0' })]),
     )
-    expect((await owner.ask('GET', `/api/agents/keys/${agentId}/usage`)).body).toMatchObject({
+    expect((await owner.send('GET', `/api/agents/keys/${agentId}/usage`)).body).toMatchObject({
       usage: { used: '25.5', count: 1 },
     })
   })
@@ -94,7 +94,9 @@ describe('an agent that needs approval', () => {
     const first = await send()
     const problem = z.looseObject({ approvalId: z.string() }).parse(await first.json())
     expect([first.status, problem.code]).toEqual([403, 'approval_required'])
-    const { status } = await owner.ask('POST', `/api/approvals/${problem.approvalId}`, { decision: 'reject' })
+    const { status } = await owner.send('POST', `/api/approvals/${problem.approvalId}`, {
+      decision: 'reject',
+    })
     expect(status).toBe(200)
     const again = await send()
     expect([again.status, await again.json()]).toMatchObject([
@@ -105,7 +107,7 @@ describe('an agent that needs approval', () => {
   })
 
   it('is denied from the next call after a pause, over MCP and REST', async () => {
-    await owner.ask('POST', `/api/agents/keys/${agentId}/pause`)
+    await owner.send('POST', `/api/agents/keys/${agentId}/pause`)
     const small = { ...invoice, amount: '1' }
     const violations = [{ rule: 'paused' }]
     expect((await call('wallets_transfer', { ...small, idempotency_key: 'small-1' })).body).toMatchObject({
@@ -118,7 +120,7 @@ describe('an agent that needs approval', () => {
       body: JSON.stringify(small),
     })
     expect(await overRest.json()).toMatchObject({ code: 'policy_denied', violations })
-    await owner.ask('PATCH', `/api/agents/keys/${agentId}`, { status: 'active' })
+    await owner.send('PATCH', `/api/agents/keys/${agentId}`, { status: 'active' })
     expect((await call('wallets_transfer', { ...small, idempotency_key: 'small-2' })).isError).toBe(false)
   })
 })

@@ -35,7 +35,7 @@ describe('the decision audit trail', () => {
   beforeAll(async () => {
     gateway = await startGateway(env)
     owner = await newGuest(gateway.origin)
-    const { body } = await owner.ask('POST', '/api/developer/keys', {
+    const { body } = await owner.send('POST', '/api/developer/keys', {
       name: 'Payer',
       scopes: ['wallets:transfer'],
       policy: {
@@ -62,7 +62,7 @@ describe('the decision audit trail', () => {
         }),
       })
     ).status
-  const decisions = async () => shown.parse((await owner.ask('GET', '/api/agents/decisions')).body).decisions
+  const decisions = async () => shown.parse((await owner.send('GET', '/api/agents/decisions')).body).decisions
 
   it('lists each decision with a receipt that the served keys verify, and its place in the chain', async () => {
     expect([await transfer('5'), await transfer('5'), await transfer('5'), await transfer('6')]).toEqual([

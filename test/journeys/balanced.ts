@@ -15,7 +15,7 @@ import type { Gateway } from './gateway.ts'
 const shared = ['DATABASE_URL', 'REDIS_URL', 'CHAIN_RPC_URL', 'DATA_DIR', 'PORT', 'PUBLIC_ORIGIN', 'MODE']
 
 /** True when a journey's environment sets none of the shared settings. */
-export function canBeBalanced(env: Readonly<Record<string, string>>): boolean {
+export function isBalanceable(env: Readonly<Record<string, string>>): boolean {
   return shared.every((name) => env[name] === undefined)
 }
 

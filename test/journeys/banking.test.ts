@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person, signInByEmail } from './people.ts'
+import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const accounts = z.object({
   accounts: z.array(z.looseObject({ id: z.string(), currency: z.string(), status: z.string() })),
@@ -32,7 +32,7 @@ beforeAll(async () => {
     RATE_MUTATIONS: '300/60',
     BRIDGE_WEBHOOK_PUBLIC_KEY_FILE: bridgeKeyFile,
   })
-  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
   key = createPrivateKey(
     z.object({ bridgeWebhookPrivateKey: z.string() }).parse(body).bridgeWebhookPrivateKey,
   )
@@ -43,12 +43,12 @@ afterAll(async () => {
 })
 
 async function balanceOf(person: Person, token: string): Promise<string | undefined> {
-  const { body } = await person.ask('GET', '/api/wallets')
+  const { body } = await person.send('GET', '/api/wallets')
   return wallet.parse(body).balances.find((each) => each.token === token)?.amount
 }
 
 const accountsOf = async (person: Person) =>
-  accounts.parse((await person.ask('GET', '/api/banking')).body).accounts
+  accounts.parse((await person.send('GET', '/api/banking')).body).accounts
 
 async function hook(
   event: Record<string, unknown>,
@@ -91,25 +91,25 @@ describe('virtual accounts', () => {
     const guest = await newGuest(gateway.origin)
     expect(await accountsOf(guest)).toMatchObject([{ currency: 'USD', status: 'active' }])
     for (const currency of ['EUR', 'GBP', 'INR', 'USD', 'EUR'])
-      await guest.ask('POST', '/api/banking', { currency })
+      await guest.send('POST', '/api/banking', { currency })
     const open = await accountsOf(guest)
     expect(open.map(({ currency }) => currency).sort()).toEqual(['EUR', 'GBP', 'INR', 'USD'])
-    expect((await guest.ask('POST', '/api/banking', { currency: 'CHF' })).status).toBe(400)
-    expect((await guest.ask('POST', '/api/banking', { currency: 'EUR', bank: 'x' })).status).toBe(400)
+    expect((await guest.send('POST', '/api/banking', { currency: 'CHF' })).status).toBe(400)
+    expect((await guest.send('POST', '/api/banking', { currency: 'EUR', bank: 'x' })).status).toBe(400)
   })
 
   it('credit a deposit to the wallet once, which can then be spent; chain and ledger agree', async () => {
     const guest = await newGuest(gateway.origin)
     const [account] = await accountsOf(guest)
-    const { status } = await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
+    const { status } = await requestJson(gateway.origin, 'POST', '/sandbox/deposits', {
       body: { accountId: account?.id, amount: '250.25' },
     })
     expect([status, await balanceOf(guest, 'USDC')]).toEqual([200, '1250.25'])
-    const { body } = await guest.ask('GET', '/api/cards')
+    const { body } = await guest.send('GET', '/api/cards')
     const cardId = cards.parse(body).cards[0]?.id ?? ''
-    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDC'] })
+    await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDC'] })
     const buy = (amount: string) =>
-      askJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount } })
+      requestJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount } })
     expect((await buy('1250.25')).body.result).toBe('APPROVED')
     expect((await buy('0.01')).body.result).toBe('INSUFFICIENT_FUNDS')
     await sleep(8_000)
@@ -118,17 +118,17 @@ describe('virtual accounts', () => {
 
   it('convert deposits in another currency, and never leave hidden cash', async () => {
     const guest = await newGuest(gateway.origin)
-    const { body: euros } = await guest.ask('POST', '/api/banking', { currency: 'EUR' })
-    const { body: rupees } = await guest.ask('POST', '/api/banking', {
+    const { body: euros } = await guest.send('POST', '/api/banking', { currency: 'EUR' })
+    const { body: rupees } = await guest.send('POST', '/api/banking', {
       currency: 'INR',
       destination: { token: 'USDT' },
     })
-    expect(await guest.ask('POST', '/api/banking', { currency: 'GBP', destination: null })).toMatchObject({
+    expect(await guest.send('POST', '/api/banking', { currency: 'GBP', destination: null })).toMatchObject({
       status: 400,
       body: { issues: [{ path: 'destination' }] },
     })
     for (const accountId of [euros.id, rupees.id])
-      await askJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId, amount: '100' } })
+      await requestJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId, amount: '100' } })
     expect([
       await balanceOf(guest, 'EURC'),
       await balanceOf(guest, 'USDT'),
@@ -164,24 +164,26 @@ describe('the banking provider’s webhook', () => {
     const [account] = await accountsOf(guest)
     await hook(eventOf(account?.id, 'deactivation'))
     const deposit = { body: { accountId: account?.id, amount: '1' } }
-    expect(await askJson(gateway.origin, 'POST', '/sandbox/deposits', deposit)).toMatchObject({ status: 409 })
+    expect(await requestJson(gateway.origin, 'POST', '/sandbox/deposits', deposit)).toMatchObject({
+      status: 409,
+    })
     expect(await balanceOf(guest, 'USDC')).toBe('1000')
-    const { body: another } = await guest.ask('POST', '/api/banking', { currency: 'USD' })
+    const { body: another } = await guest.send('POST', '/api/banking', { currency: 'USD' })
     expect(another).toMatchObject({ status: 'active' })
     expect(another.id).not.toBe(account?.id)
   })
 
   it('reverses the cash that is left, and recovers the shortfall from later deposits', async () => {
     const person = await signInByEmail(gateway.origin, 'cash@example.org')
-    const { body: cash } = await person.ask('POST', '/api/banking', { currency: 'USD', destination: null })
-    const { body: card } = await person.ask('POST', '/api/cards', { priority: ['USD'] })
+    const { body: cash } = await person.send('POST', '/api/banking', { currency: 'USD', destination: null })
+    const { body: card } = await person.send('POST', '/api/cards', { priority: ['USD'] })
     const spendable = async () =>
-      z.object({ buyingPower: z.string() }).parse((await person.ask('GET', '/api/investing/portfolio')).body)
+      z.object({ buyingPower: z.string() }).parse((await person.send('GET', '/api/investing/portfolio')).body)
         .buyingPower
     const deposit = { event_object_id: randomUUID() }
     await hook(eventOf(`${cash.id}`, 'payment_processed', deposit))
     const purchase = { body: { cardId: card.id, amount: '4' } }
-    expect(await askJson(gateway.origin, 'POST', '/sandbox/authorizations', purchase)).toMatchObject({
+    expect(await requestJson(gateway.origin, 'POST', '/sandbox/authorizations', purchase)).toMatchObject({
       body: { result: 'APPROVED' },
     })
     expect(await spendable()).toBe('6')
@@ -198,7 +200,7 @@ describe('the banking provider’s webhook', () => {
     const refused = [
       await hook(event, { sentBody: JSON.stringify(event) }),
       await hook(event, { at: new Date(Date.now() - 601_000) }),
-      await askJson(gateway.origin, 'POST', '/api/webhooks/bridge', { body: event }),
+      await requestJson(gateway.origin, 'POST', '/api/webhooks/bridge', { body: event }),
     ]
     expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
       Array(3).fill('401 signature_invalid'),
@@ -262,7 +264,7 @@ it('returns the account’s existing destination when another one is requested',
   const guest = await newGuest(gateway.origin)
   const [usd] = await accountsOf(guest)
   const openAccount = (body: Record<string, unknown>) =>
-    guest.ask('POST', '/api/banking', { currency: 'USD', ...body })
+    guest.send('POST', '/api/banking', { currency: 'USD', ...body })
   for (const destination of [null, { token: 'USDT' }])
     expect(await openAccount({ destination })).toMatchObject({ status: 409, body: { code: 'conflict' } })
   for (const body of [{}, { destination: { token: 'USDC' } }])

@@ -7,7 +7,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
 /** Gateway of a suite. Available within hooks and tests. */
-export interface World {
+export interface GatewayFixture {
   gateway(): Gateway
   /** Database URL; null when the data is in the gateway's memory. */
   databaseUrl(): string | null
@@ -22,7 +22,7 @@ export interface World {
 export function overBothEngines(
   name: string,
   env: Readonly<Record<string, string>>,
-  suite: (world: World) => void,
+  suite: (world: GatewayFixture) => void,
 ): void {
   describe(`${name} on PGlite`, () => over(env, null, suite))
   describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () => over(env, testServerUrl, suite))
@@ -31,7 +31,7 @@ export function overBothEngines(
 function over(
   env: Readonly<Record<string, string>>,
   serverUrl: string | null | undefined,
-  suite: (world: World) => void,
+  suite: (world: GatewayFixture) => void,
 ): void {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-clock-'))
   const clock = join(directory, 'seconds')

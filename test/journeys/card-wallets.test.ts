@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person, personFrom } from './people.ts'
+import { newGuest, type Person, personFrom, requestJson } from './people.ts'
 
 const credentials = z.object({
   lithicWebhookSecret: z.string(),
@@ -44,7 +44,7 @@ describe('a card whose wallet has an owner', () => {
 
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'anvil', RATE_MUTATIONS: '1000/60' })
-    facts = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+    facts = credentials.parse((await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
   })
   afterAll(() => gateway?.stop())
 
@@ -86,19 +86,19 @@ describe('a card whose wallet has an owner', () => {
       ],
     })
   const cardOf = async (person: Person) => {
-    const { body } = await person.ask('GET', '/api/cards')
+    const { body } = await person.send('GET', '/api/cards')
     return z.object({ cards: z.array(z.looseObject({ id: z.string() })) }).parse(body).cards[0]?.id ?? ''
   }
-  const walletOf = async (person: Person) => wallet.parse((await person.ask('GET', '/api/wallets')).body)
+  const walletOf = async (person: Person) => wallet.parse((await person.send('GET', '/api/wallets')).body)
   const usdcOf = async (person: Person) => {
     const row = (await walletOf(person)).balances.find(({ token }) => token === 'USDC')
     return `${row?.amount} + ${row?.held}`
   }
-  const owedBy = async (person: Person) => (await person.ask('GET', '/api/cards')).body.owed
+  const owedBy = async (person: Person) => (await person.send('GET', '/api/cards')).body.owed
   /** Cents that the guest's shares have paid in dividends, once every due dividend is listed. */
   const dividendsOf = async (person: Person) => {
     const due = async () => {
-      const { body } = await person.ask('GET', '/api/investing/portfolio')
+      const { body } = await person.send('GET', '/api/investing/portfolio')
       const today = new Date().toISOString().slice(0, 10)
       return z
         .array(z.looseObject({ status: z.string(), payDate: z.string(), amount: z.string() }))
@@ -116,22 +116,22 @@ describe('a card whose wallet has an owner', () => {
   const newDevice = () => newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
   const addPasskey = async (person: Person) => {
     const device = newDevice()
-    const { body } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const { body } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
     const credential = device.create(body.publicKey)
-    const { status } = await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    const { status } = await person.send('POST', '/api/auth/webauthn', { action: 'register', credential })
     expect(status).toBe(200)
     return device
   }
   const addEvmKey = async (person: Person) => {
     const account = privateKeyToAccount(generatePrivateKey())
     const { address } = account
-    const { body } = await person.ask('POST', '/api/wallets/signers', { address })
+    const { body } = await person.send('POST', '/api/wallets/signers', { address })
     const signature = await account.signTypedData(body.typedData as never)
-    expect((await person.ask('POST', '/api/wallets/signers', { address, signature })).status).toBe(200)
+    expect((await person.send('POST', '/api/wallets/signers', { address, signature })).status).toBe(200)
   }
   const byPasskey = async (amount: string) => {
     const device = newDevice()
-    const passkeyStep = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const passkeyStep = (body: object) => requestJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
     const { body: registration } = await passkeyStep({ action: 'register', displayName: 'Ada' })
     const { body } = await passkeyStep({
       action: 'register',
@@ -139,10 +139,10 @@ describe('a card whose wallet has an owner', () => {
     })
     const person = personFrom(gateway.origin, body)
     const { safeAddress } = await walletOf(person)
-    await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: safeAddress, token: 'USDC', amount },
     })
-    const { body: card } = await person.ask('POST', '/api/cards', {})
+    const { body: card } = await person.send('POST', '/api/cards', {})
     await expect.poll(() => usdcOf(person), SLOW).toBe(`${amount} + 0`)
     return { person, device, safeAddress, card: String(card.id) }
   }
@@ -154,13 +154,13 @@ describe('a card whose wallet has an owner', () => {
   }
   const transfer = async ({ person, device }: Pick<Owner, 'person' | 'device'>, amount: string) => {
     const input = { destination: privateKeyToAccount(generatePrivateKey()).address, amount }
-    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', input)
-    return person.ask('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
+    const { body } = await person.send('POST', '/api/wallets/transfer/intent', input)
+    return person.send('POST', '/api/wallets/transfer', { ...input, ...sign(device, body) })
   }
   const allow = async ({ person, device }: Owner, dailyMax: string) => {
     const input = { agentId: 'cards', dailyMax }
-    const { body } = await person.ask('POST', '/api/wallets/allowances/intent', input)
-    return person.ask('POST', '/api/wallets/allowances', sign(device, body))
+    const { body } = await person.send('POST', '/api/wallets/allowances/intent', input)
+    return person.send('POST', '/api/wallets/allowances', sign(device, body))
   }
 
   it.each([
@@ -192,7 +192,7 @@ describe('a card whose wallet has an owner', () => {
     await expect.poll(() => usdcOf(person), SLOW).toBe('75 + 0')
     expect((await onChain(TREASURY)) - before).toBe(120_000_000n)
     expect(await transfer(owner, '5')).toMatchObject({ status: 200, body: { authorization: 'passkey' } })
-    expect((await person.ask('GET', '/api/wallets/allowances')).body).toMatchObject({
+    expect((await person.send('GET', '/api/wallets/allowances')).body).toMatchObject({
       allowances: [{ agentId: 'cards', dailyMax: '1000', spent: '120', isOwn: true }],
     })
     // 120 are spent today, 10 will be held: 20 are left.
@@ -258,11 +258,11 @@ describe('a card whose wallet has an owner', () => {
     const dividends = await dividendsOf(guest)
     const owing = (cents: number) => [{ asset: 'USD', amount: ((cents - dividends) / 100).toFixed(2) }]
     const card = await cardOf(guest)
-    await guest.ask('POST', '/api/cards/settings', { cardId: card, priority: ['USDC'] })
+    await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC'] })
     const small = await authorize(card, 100)
     const destination = '0x000000000000000000000000000000000000dEaD'
     const sent = { destination, amount: '999', signature: 'sandbox' }
-    expect((await guest.ask('POST', '/api/wallets/transfer', sent)).status).toBe(200)
+    expect((await guest.send('POST', '/api/wallets/transfer', sent)).status).toBe(200)
     await clear(small, 15_000)
     expect(await owedBy(guest)).toBeUndefined()
     // 1 USDC and 149 of the 500 USD that a guest has at the bank.
@@ -272,22 +272,22 @@ describe('a card whose wallet has an owner', () => {
       { token: 'EURC', amount: '500' },
       { token: 'PYUSD', amount: '250' },
     ])
-    await guest.ask('POST', '/api/cards/settings', { cardId: card, priority: ['PYUSD'] })
+    await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['PYUSD'] })
     const large = await authorize(card, 25_000)
     expect(large.result).toBe('APPROVED')
     await clear(large, 150_000)
     // 250 PYUSD, 351 USD, 250 USDT and 500 EURC at 1.0705: 113.75 are missing, less the dividends.
     expect(await owedBy(guest)).toEqual(owing(11_375))
-    const { body: accounts } = await guest.ask('GET', '/api/banking')
+    const { body: accounts } = await guest.send('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(accounts.accounts)
     const deposit = (amount: string) =>
-      askJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId: account?.id, amount } })
+      requestJson(gateway.origin, 'POST', '/sandbox/deposits', { body: { accountId: account?.id, amount } })
     await deposit('100')
     await expect.poll(() => owedBy(guest), SLOW).toEqual(owing(1_375))
     expect((await authorize(card, 1)).result).toBe('INSUFFICIENT_FUNDS')
     await deposit('100')
     await expect.poll(() => owedBy(guest), SLOW).toBeUndefined()
-    await guest.ask('POST', '/api/cards/settings', { cardId: card, priority: ['USDC', 'USD'] })
+    await guest.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC', 'USD'] })
     expect((await authorize(card, 30_000)).result).toBe('INSUFFICIENT_FUNDS')
     expect((await authorize(card, 8_625 + dividends)).result).toBe('APPROVED')
   })

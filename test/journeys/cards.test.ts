@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { signWebhook } from '../../src/providers/card-processor/standard-webhooks.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const cards = z.object({ cards: z.array(z.looseObject({ id: z.string() })) })
 const wallet = z.object({
@@ -20,24 +20,24 @@ let gateway: Gateway
 let secret = ''
 beforeAll(async () => {
   gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '200/60' })
-  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
   secret = z.object({ lithicWebhookSecret: z.string() }).parse(body).lithicWebhookSecret
 })
 afterAll(() => gateway?.stop())
 
 async function cardOf(person: Person): Promise<string> {
-  const { body } = await person.ask('GET', '/api/cards')
+  const { body } = await person.send('GET', '/api/cards')
   return cards.parse(body).cards[0]?.id ?? ''
 }
 
 async function usdcOf(person: Person): Promise<string> {
-  const { body } = await person.ask('GET', '/api/wallets')
+  const { body } = await person.send('GET', '/api/wallets')
   const row = wallet.parse(body).balances.find(({ token }) => token === 'USDC')
   return `${row?.amount} + ${row?.held}`
 }
 
 const buy = (cardId: string, amount: string, more: Record<string, unknown> = {}) =>
-  askJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount, ...more } })
+  requestJson(gateway.origin, 'POST', '/sandbox/authorizations', { body: { cardId, amount, ...more } })
 
 /** Sends a signed webhook in the processor's format. */
 async function hook(
@@ -77,7 +77,7 @@ describe('a card', () => {
     // Longer than the tolerated duration of a difference between ledger and chain.
     await sleep(8_000)
     expect(await usdcOf(guest)).toBe('987.5 + 0')
-    const { body: history } = await guest.ask('GET', `/api/cards/${cardId}/transactions`)
+    const { body: history } = await guest.send('GET', `/api/cards/${cardId}/transactions`)
     expect(history).toMatchObject({
       transactions: [{ status: 'settled', reason: 'approved', cleared: '12.5', held: [] }],
     })
@@ -87,21 +87,21 @@ describe('a card', () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
     const results = [(await buy(cardId, '1')).body.result]
-    const { body } = await guest.ask('POST', '/api/cards/settings', { cardId, freeze: true })
+    const { body } = await guest.send('POST', '/api/cards/settings', { cardId, freeze: true })
     expect(body).toMatchObject({ success: true, card: { id: cardId, status: 'frozen' } })
     results.push((await buy(cardId, '1')).body.result)
-    await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })
+    await guest.send('POST', '/api/cards/settings', { cardId, freeze: false })
     results.push((await buy(cardId, '1')).body.result)
-    await guest.ask('PATCH', '/api/cards', { cardId, status: 'canceled' })
+    await guest.send('PATCH', '/api/cards', { cardId, status: 'canceled' })
     results.push((await buy(cardId, '1')).body.result)
     expect(results).toEqual(['APPROVED', 'CARD_PAUSED', 'APPROVED', 'CARD_PAUSED'])
-    expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(409)
+    expect((await guest.send('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(409)
   })
 
   it('enforces limits, channels, merchants and the order of funding sources', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
-    const { body } = await guest.ask('POST', '/api/cards/settings', {
+    const { body } = await guest.send('POST', '/api/cards/settings', {
       cardId,
       limits: { daily: 100, perPurchase: '60' },
       channels: { atm: false },
@@ -110,7 +110,7 @@ describe('a card', () => {
     expect(body).toMatchObject({
       card: { limits: { daily: '100', perPurchase: '60' }, priority: ['EURC', 'USDT'] },
     })
-    await guest.ask('PATCH', '/api/cards', { cardId, nickname: 'Travel', mcc: { deny: ['7995'] } })
+    await guest.send('PATCH', '/api/cards', { cardId, nickname: 'Travel', mcc: { deny: ['7995'] } })
     const results = []
     for (const [amount, more] of [
       ['60.01', {}],
@@ -129,16 +129,16 @@ describe('a card', () => {
       'VELOCITY_EXCEEDED',
       'APPROVED',
     ])
-    const { body: read } = await guest.ask('GET', '/api/wallets')
+    const { body: read } = await guest.send('GET', '/api/wallets')
     const held = wallet.parse(read).balances.map(({ token, held }) => `${token} ${held}`)
     expect(held).toEqual(['USDC 0', 'USDT 0', 'EURC 93.414293', 'PYUSD 0'])
   })
 
   it('does not count as a transfer in the AML rules, although its money leaves the wallet', async () => {
     const guest = await newGuest(gateway.origin)
-    const { body } = await guest.ask('GET', '/api/banking')
+    const { body } = await guest.send('GET', '/api/banking')
     const [account] = z.array(z.looseObject({ id: z.string() })).parse(body.accounts)
-    await askJson(gateway.origin, 'POST', '/sandbox/deposits', {
+    await requestJson(gateway.origin, 'POST', '/sandbox/deposits', {
       body: { accountId: account?.id, amount: '4000' },
     })
     const cardId = await cardOf(guest)
@@ -149,7 +149,7 @@ describe('a card', () => {
       amount: '900',
       signature: 'sandbox',
     }
-    expect((await guest.ask('POST', '/api/wallets/transfer', transfer)).body).toMatchObject({
+    expect((await guest.send('POST', '/api/wallets/transfer', transfer)).body).toMatchObject({
       status: 'confirmed',
     })
   }, 30_000)
@@ -157,9 +157,9 @@ describe('a card', () => {
   it('splits a purchase over several assets', async () => {
     const guest = await newGuest(gateway.origin)
     const cardId = await cardOf(guest)
-    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDT', 'PYUSD', 'USDC'] })
+    await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDT', 'PYUSD', 'USDC'] })
     expect((await buy(cardId, '600', { clear: false })).body.result).toBe('APPROVED')
-    const { body: read } = await guest.ask('GET', '/api/wallets')
+    const { body: read } = await guest.send('GET', '/api/wallets')
     const held = wallet.parse(read).balances.map(({ token, held }) => `${token} ${held}`)
     expect(held).toEqual(['USDC 100', 'USDT 250', 'EURC 0', 'PYUSD 250'])
     expect((await buy(cardId, '900.01')).body.result).toBe('INSUFFICIENT_FUNDS')
@@ -170,7 +170,7 @@ describe('a card', () => {
     const guest = await newGuest(gateway.origin)
     const own = await cardOf(guest)
     const agent = await newAgent()
-    const { body: made } = await guest.ask('POST', '/api/agents/keys', {
+    const { body: made } = await guest.send('POST', '/api/agents/keys', {
       name: 'Shopper',
       publicKey: agent.jwk,
       scopes: ['cards:read', 'cards:write'],
@@ -207,12 +207,12 @@ describe('a card', () => {
     expect((await settings({ freeze: true, limits: { daily: 5 } })).status).toBe(200)
     for (const looser of [{ freeze: false }, { limits: { daily: 6 } }, { limits: { daily: null } }])
       expect(await settings(looser)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
-    expect((await guest.ask('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
+    expect((await guest.send('POST', '/api/cards/settings', { cardId, freeze: false })).status).toBe(200)
     const outsider = await newGuest(gateway.origin)
-    expect((await outsider.ask('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
-    expect((await outsider.ask('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
+    expect((await outsider.send('PATCH', '/api/cards', { cardId, nickname: 'Mine' })).status).toBe(404)
+    expect((await outsider.send('GET', `/api/cards/${cardId}/transactions`)).status).toBe(404)
     expect(
-      (await outsider.ask('PATCH', '/api/cards', { cardId: await cardOf(outsider), agentId: made.agentId }))
+      (await outsider.send('PATCH', '/api/cards', { cardId: await cardOf(outsider), agentId: made.agentId }))
         .status,
     ).toBe(404)
   })
@@ -227,7 +227,7 @@ describe('the card processor’s webhook', () => {
     expect(first).toEqual({ status: 200, body: { result: 'APPROVED', token: request.token } })
     expect(second).toEqual(first)
     expect(await usdcOf(guest)).toBe('990 + 10')
-    await guest.ask('POST', '/api/cards/settings', { cardId, priority: ['USDT'] })
+    await guest.send('POST', '/api/cards/settings', { cardId, priority: ['USDT'] })
     const terminal = { partial_approval_capable: true, type: 'UNKNOWN' }
     const partial = requestOf(cardId, 30_000, { pos: { entry_mode: { pan: 'CONTACTLESS' }, terminal } })
     expect((await hook(partial)).body).toEqual({
@@ -271,7 +271,7 @@ describe('the card processor’s webhook', () => {
       await hook(request, { signedBody: JSON.stringify({ ...request, amount: 1 }) }),
       await hook(request, { at: new Date(Date.now() - 301_000) }),
       await hook(request, { at: new Date(Date.now() + 330_000) }),
-      await askJson(gateway.origin, 'POST', '/api/webhooks/lithic', { body: request }),
+      await requestJson(gateway.origin, 'POST', '/api/webhooks/lithic', { body: request }),
     ]
     expect(refused.map(({ status, body }) => `${status} ${body.code}`)).toEqual(
       Array(4).fill('401 signature_invalid'),

@@ -98,7 +98,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
   const hasExited = () => gateway.process.signalCode !== null
 
   const usdcOf = async (person: Person) => {
-    const { safeAddress, balances } = wallet.parse((await person.ask('GET', '/api/wallets')).body)
+    const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     const { amount = '0', held = '0' } = balances.find(({ token }) => token === 'USDC') ?? {}
     const client = createPublicClient({ chain: baseSepolia, transport: http(node.url) })
     const onChain = await client.readContract({
@@ -112,7 +112,7 @@ describe.skipIf(testServerUrl === undefined || binary === undefined)('a load of 
 
   const send = async (destination: string, idempotencyKey: string): Promise<Answer | 'lost'> => {
     try {
-      const { body } = await payer.ask(
+      const { body } = await payer.send(
         'POST',
         '/api/wallets/transfer',
         { destination, amount: '0.01', signature: 'sandbox' },

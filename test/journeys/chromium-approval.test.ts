@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findChromium, newVisit, openBrowser, type Visit } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const executable = findChromium()
 if (executable === undefined)
@@ -39,7 +39,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await visit.page.getByRole('button', { name: /guest/i }).click()
     await visit.page.getByText('Signed in').first().waitFor()
     const token = (await visit.page.context().cookies()).find(({ name }) => name === 'bursar_session')?.value
-    const { body } = await askJson(gateway.origin, 'POST', '/api/developer/keys', {
+    const { body } = await requestJson(gateway.origin, 'POST', '/api/developer/keys', {
       headers: { authorization: `Bearer ${token}` },
       body: {
         name: 'Bot',

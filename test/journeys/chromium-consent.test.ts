@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const executable = findChromium()
 if (executable === undefined)
@@ -152,15 +152,20 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
       const cookies = await page.context().cookies()
       const token = cookies.find(({ name }) => name === 'bursar_session')?.value ?? ''
       const owner = { headers: { authorization: `Bearer ${token}` } }
-      const approved = await askJson(gateway.origin, 'POST', `/api/approvals/${String(waiting.approvalId)}`, {
-        ...owner,
-        body: { decision: 'approve' },
-      })
+      const approved = await requestJson(
+        gateway.origin,
+        'POST',
+        `/api/approvals/${String(waiting.approvalId)}`,
+        {
+          ...owner,
+          body: { decision: 'approve' },
+        },
+      )
       expect(approved.status).toBe(200)
       expect(codeOf(await client.callTool(pay('3', 'three')))).toMatchObject({ status: 'confirmed' })
-      const { body } = await askJson(gateway.origin, 'GET', '/api/agents/keys', owner)
+      const { body } = await requestJson(gateway.origin, 'GET', '/api/agents/keys', owner)
       const [key] = z.array(z.looseObject({ agentId: z.string() })).parse(body.keys)
-      await askJson(gateway.origin, 'DELETE', `/api/agents/keys/${key?.agentId}`, owner)
+      await requestJson(gateway.origin, 'DELETE', `/api/agents/keys/${key?.agentId}`, owner)
       await expect(client.callTool(pay('1', 'four'))).rejects.toThrow()
       await client.close()
       expect(complaints).toEqual([])

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { findAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import { findChromium, newVisit, openBrowser } from './chromium.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const executable = findChromium()
 const hex = z.templateLiteral(['0x', z.string()])
@@ -72,9 +72,11 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
 
     const { body: wallet } = await sendFromPage(page, 'GET', '/api/wallets')
     const safeAddress = hex.parse(wallet.safeAddress)
-    const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+    const { chain } = credentials.parse(
+      (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+    )
     const faucet = { address: safeAddress, token: 'USDC', amount: '50' }
-    await askJson(gateway.origin, 'POST', '/sandbox/faucet', { body: faucet })
+    await requestJson(gateway.origin, 'POST', '/sandbox/faucet', { body: faucet })
     const client = createPublicClient({ chain: baseSepolia, transport: http(chain.rpcUrl) })
     const unitsOf = (address: `0x${string}`) =>
       client.readContract({

@@ -27,7 +27,7 @@ const provider = createServer((_request, response) => answer(response))
 let gateway: Gateway
 let payer: Person
 const send = (amount: string, destination = outsideAddress) =>
-  payer.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' })
+  payer.send('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' })
 
 beforeAll(async () => {
   answer = clear
@@ -92,19 +92,19 @@ describe('an owner’s block list', () => {
   it('is readable and writable by a session only; loosening it needs a second factor', async () => {
     const owner = await newGuest(gateway.origin)
     const path = '/api/compliance/blocked-addresses'
-    expect(await owner.ask('PUT', path, { addresses: [outsideAddress] })).toEqual({
+    expect(await owner.send('PUT', path, { addresses: [outsideAddress] })).toEqual({
       status: 200,
       body: { addresses: [outsideAddress] },
     })
     const transfer = { amount: '1', destination: outsideAddress, signature: 'x' }
-    expect(await owner.ask('POST', '/api/wallets/transfer', transfer)).toMatchObject({
+    expect(await owner.send('POST', '/api/wallets/transfer', transfer)).toMatchObject({
       status: 403,
       body: { code: 'aml_blocked', screening: { result: 'blocked', lists: ['owner'] } },
     })
     await enrollMfa(owner)
-    expect((await owner.ask('PUT', path, { addresses: [] })).status).toBe(200)
-    expect((await owner.ask('GET', path)).body).toEqual({ addresses: [] })
-    const key = await owner.ask('POST', '/api/developer/keys', { name: 'K', scopes: ['compliance:write'] })
+    expect((await owner.send('PUT', path, { addresses: [] })).status).toBe(200)
+    expect((await owner.send('GET', path)).body).toEqual({ addresses: [] })
+    const key = await owner.send('POST', '/api/developer/keys', { name: 'K', scopes: ['compliance:write'] })
     const response = await fetch(`${gateway.origin}${path}`, {
       headers: { authorization: `Bearer ${String(key.body.key)}` },
     })
@@ -122,7 +122,7 @@ describe('the Travel Rule', () => {
     const [, body = ''] =
       /POST \/api\/compliance\/travel-rule (\{.*\}),/.exec(String(refused.body.hint)) ?? []
     const example = z.record(z.string(), z.unknown()).parse(JSON.parse(body))
-    const recorded = await payer.ask('POST', '/api/compliance/travel-rule', {
+    const recorded = await payer.send('POST', '/api/compliance/travel-rule', {
       ...example,
       beneficiary: { name: 'Grace Hopper', country: 'US' },
       anythingElse: true,
@@ -141,13 +141,13 @@ describe('the Travel Rule', () => {
     })
     // 1,000 exceeds the remaining balance.
     expect(await send('1000')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
-    const { safeAddress } = (await payer.ask('GET', '/api/wallets')).body
-    await payer.ask('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
+    const { safeAddress } = (await payer.send('GET', '/api/wallets')).body
+    await payer.send('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
     const sent = await send('1000')
     expect(sent).toMatchObject({ status: 200, body: { status: 'confirmed' } })
     expect(await send('1000')).toMatchObject({ status: 403, body: { code: 'aml_blocked' } })
     const about = { transferId: sent.body.transferId, beneficiary: { name: 'Grace Hopper' } }
-    expect(await payer.ask('POST', '/api/compliance/travel-rule', about)).toMatchObject({
+    expect(await payer.send('POST', '/api/compliance/travel-rule', about)).toMatchObject({
       status: 409,
       body: { code: 'conflict' },
     })
@@ -155,10 +155,10 @@ describe('the Travel Rule', () => {
 
   it('caps the outflow of a day at the configured amount', async () => {
     const person = await newGuest(gateway.origin)
-    const { safeAddress } = (await person.ask('GET', '/api/wallets')).body
-    await person.ask('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
+    const { safeAddress } = (await person.send('GET', '/api/wallets')).body
+    await person.send('POST', '/sandbox/faucet', { address: safeAddress, token: 'USDC', amount: '5000' })
     const pay = (amount: string) =>
-      person.ask('POST', '/api/wallets/transfer', { amount, destination: outsideAddress, signature: 'x' })
+      person.send('POST', '/api/wallets/transfer', { amount, destination: outsideAddress, signature: 'x' })
     for (const amount of ['700', '700']) expect((await pay(amount)).status).toBe(200)
     expect(await pay('700')).toMatchObject({
       status: 403,
@@ -169,7 +169,7 @@ describe('the Travel Rule', () => {
 
   it('accepts data from an agent over MCP that has the scope', async () => {
     const call = async (scopes: readonly string[]) => {
-      const { body } = await payer.ask('POST', '/api/developer/keys', { name: 'K', scopes })
+      const { body } = await payer.send('POST', '/api/developer/keys', { name: 'K', scopes })
       const response = await fetch(`${gateway.origin}/mcp`, {
         method: 'POST',
         headers: {

@@ -9,7 +9,7 @@ import { createPublicClient, createTestClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
@@ -39,7 +39,7 @@ describe('a contract payer', () => {
   const newPayer = async (code: `0x${string}`) => {
     const address = hex.parse(`0x${randomBytes(20).toString('hex')}`)
     await createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).setCode({ address, bytecode: code })
-    const funded = await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    const funded = await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address, token: 'USDC', amount: '5' },
     })
     expect(funded.status).toBe(200)
@@ -47,7 +47,7 @@ describe('a contract payer', () => {
   }
   const signature = `0x${'11'.repeat(70)}` as const
   const relay = async (code: `0x${string}`) =>
-    guest.ask('POST', '/api/transfers/gasless', {
+    guest.send('POST', '/api/transfers/gasless', {
       token: 'USDC',
       authorization: {
         from: await newPayer(code),
@@ -78,7 +78,7 @@ describe('a contract payer', () => {
   beforeAll(async () => {
     gateway = await startGateway({ CHAIN: 'anvil', RATE_GASLESS: '1000/60', LOG_LEVEL: 'silent' })
     guest = await newGuest(gateway.origin)
-    rpcUrl = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body).chain
+    rpcUrl = credentials.parse((await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body).chain
       .rpcUrl
     node = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 })
   })

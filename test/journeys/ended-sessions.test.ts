@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, newGuest, type Person, personFrom } from './people.ts'
+import { newGuest, type Person, personFrom, requestJson } from './people.ts'
 
 const journal = z.object({
   entries: z.array(z.looseObject({ action: z.string() })),
@@ -17,7 +17,7 @@ overBothEngines('an ended session', {}, ({ gateway }) => {
     const actions: string[] = []
     for (let after: string | null = ''; after !== null; ) {
       const cursor: string = after === '' ? '' : `&cursor=${after}`
-      const { body } = await person.ask('GET', `/api/security/journal?limit=100${cursor}`)
+      const { body } = await person.send('GET', `/api/security/journal?limit=100${cursor}`)
       const { entries, nextCursor } = journal.parse(body)
       actions.push(...entries.map(({ action }) => action))
       after = nextCursor
@@ -29,15 +29,15 @@ overBothEngines('an ended session', {}, ({ gateway }) => {
     const { origin } = gateway()
     const person = await newGuest(origin)
     const newKey = (_: unknown, index: number) =>
-      person.ask('POST', '/api/developer/keys', { name: `Key ${index}`, scopes: ['wallets:read'] })
+      person.send('POST', '/api/developer/keys', { name: `Key ${index}`, scopes: ['wallets:read'] })
     const before = Array.from({ length: WAITING }, newKey)
-    const locking = person.ask('POST', '/api/security/lock', {})
+    const locking = person.send('POST', '/api/security/lock', {})
     const behind = Array.from({ length: WAITING }, newKey)
     expect((await locking).status).toBe(200)
     const start = { channel: 'guest', destination: person.accountId }
-    const { body } = await askJson(origin, 'POST', '/api/auth/recovery/start', { body: start })
+    const { body } = await requestJson(origin, 'POST', '/api/auth/recovery/start', { body: start })
     const shown = { challengeId: body.challengeId, code: body.code }
-    const back = await askJson(origin, 'POST', '/api/auth/recovery/complete', { body: shown })
+    const back = await requestJson(origin, 'POST', '/api/auth/recovery/complete', { body: shown })
     expect(back.status).toBe(200)
     const answers = await Promise.all([...before, ...behind])
     const owner = personFrom(origin, back.body)

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Address, type Hex, MINT_MARK } from '../../src/providers/chain.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person, signInByEmail } from './people.ts'
+import { newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const hex = z.templateLiteral(['0x', z.string()])
 const credentials = z.object({
@@ -70,7 +70,9 @@ describe('the books of a gateway under attack', () => {
     const rates = ['MUTATIONS', 'GASLESS', 'FX', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP']
     const env = Object.fromEntries(rates.map((name) => [`RATE_${name}`, '100000/60']))
     gateway = await startGateway({ CHAIN: 'anvil', ...env })
-    const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+    const { chain } = credentials.parse(
+      (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+    )
     token = chain.tokens.USDC
     entryPoint = chain.entryPoint
     rpcUrl = chain.rpcUrl
@@ -88,7 +90,7 @@ describe('the books of a gateway under attack', () => {
       .extend(testActions({ mode: 'anvil' }))
   const newAttacker = async (usd: string) => {
     const key = newKey()
-    await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: key.address, token: 'USDC', amount: usd },
     })
     const client = clientOf(key)
@@ -123,7 +125,7 @@ describe('the books of a gateway under attack', () => {
     return client.sendTransaction({ to: token, data, gas: 200_000n, ...fees })
   }
   const walletOf = async (person: Person) => {
-    const { body } = await person.ask('GET', '/api/wallets')
+    const { body } = await person.send('GET', '/api/wallets')
     const shown = z.object({ safeAddress: hex, balances: z.array(z.looseObject({})) }).parse(body)
     return { address: shown.safeAddress, usdc: shown.balances.find((row) => row.token === 'USDC') }
   }
@@ -146,14 +148,14 @@ describe('the books of a gateway under attack', () => {
     const { authorization, signature } = large
     const body = { token: 'USDC', authorization: { ...authorization, signature } }
     const headers = { 'idempotency-key': nonce }
-    const relayed = guest.ask('POST', '/api/transfers/gasless', body, headers)
+    const relayed = guest.send('POST', '/api/transfers/gasless', body, headers)
     await new Promise((resolve) => setTimeout(resolve, 500))
     await carry(client, tiny)
     await client.mine({ blocks: 1 })
     await client.setAutomine(true)
     await relayed
     await settled(async () => {
-      const { body: end } = await guest.ask('POST', '/api/transfers/gasless', body, headers)
+      const { body: end } = await guest.send('POST', '/api/transfers/gasless', body, headers)
       return end.code === 'authorization_rejected'
     })
     await new Promise((resolve) => setTimeout(resolve, 8_000))
@@ -162,7 +164,7 @@ describe('the books of a gateway under attack', () => {
   }, 90_000)
 
   it('delivers no quote for a payment whose nonce the payer spends on something else', async () => {
-    const { body } = await askJson(gateway.origin, 'GET', quote)
+    const { body } = await requestJson(gateway.origin, 'GET', quote)
     const { payTo } = challenge.parse(body).accepts[0]
     const before = await onChain(payTo)
     for (let times = 0; times < 5; times += 1) {
@@ -171,7 +173,7 @@ describe('the books of a gateway under attack', () => {
       const payment = await sign(key, { to: payTo, value: 10_000n, nonce })
       const tiny = await sign(key, { to: key.address, value: 1n, nonce })
       const header = headerOf({ authorization: payment.authorization, signature: payment.signature })
-      const send = () => askJson(gateway.origin, 'GET', quote, { headers: { 'x-payment': header } })
+      const send = () => requestJson(gateway.origin, 'GET', quote, { headers: { 'x-payment': header } })
       await client.setAutomine(false)
       const paid = send()
       await new Promise((resolve) => setTimeout(resolve, 100 * times))
@@ -191,14 +193,16 @@ describe('the books of a gateway under attack', () => {
   }, 120_000)
 
   it('delivers one sale for a payment presented to two gateways with the same payee', async () => {
-    const { body } = await askJson(gateway.origin, 'GET', quote)
+    const { body } = await requestJson(gateway.origin, 'GET', quote)
     const { payTo } = challenge.parse(body).accepts[0]
-    expect(challenge.parse((await askJson(neighbour.origin, 'GET', quote)).body).accepts[0].payTo).toBe(payTo)
+    expect(challenge.parse((await requestJson(neighbour.origin, 'GET', quote)).body).accepts[0].payTo).toBe(
+      payTo,
+    )
     for (let times = 0; times < 4; times += 1) {
       const { key } = await newAttacker('1')
       const { authorization, signature } = await sign(key, { to: payTo, value: 10_000n, nonce: newNonce() })
       const headers = { 'x-payment': headerOf({ authorization, signature }) }
-      const sendTo = ({ origin }: Gateway) => askJson(origin, 'GET', quote, { headers })
+      const sendTo = ({ origin }: Gateway) => requestJson(origin, 'GET', quote, { headers })
       const answers = await Promise.all([gateway, neighbour, gateway, neighbour].map(sendTo))
       for (const each of [gateway, neighbour, gateway, neighbour]) answers.push(await sendTo(each))
       const ids = answers.flatMap(({ status, body: { payment } }) => (status === 200 ? [idOf(payment)] : []))
@@ -208,7 +212,7 @@ describe('the books of a gateway under attack', () => {
   }, 60_000)
 
   it.each(['v1', 'v2'])('rejects a %s payment with members of an unsupported scheme', async (generation) => {
-    const { body } = await askJson(gateway.origin, 'GET', quote)
+    const { body } = await requestJson(gateway.origin, 'GET', quote)
     const terms = challenge.parse(body).accepts[0]
     const { key } = await newAttacker('1')
     const { authorization, signature } = await sign(key, {
@@ -239,7 +243,7 @@ describe('the books of a gateway under attack', () => {
         ? ['x-payment', { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }]
         : ['payment-signature', { x402Version: 2, accepted, payload }]
     const headers = { [name]: Buffer.from(JSON.stringify(envelope)).toString('base64') }
-    expect(await askJson(gateway.origin, 'GET', quote, { headers })).toMatchObject({
+    expect(await requestJson(gateway.origin, 'GET', quote, { headers })).toMatchObject({
       status: 400,
       body: { code: 'invalid_request' },
     })
@@ -253,12 +257,12 @@ describe('the books of a gateway under attack', () => {
       owner = await signInByEmail(gateway.origin, 'owner@example.com')
       key = newKey()
       const { address } = key
-      const { body } = await owner.ask('POST', '/api/wallets/signers', { address })
+      const { body } = await owner.send('POST', '/api/wallets/signers', { address })
       const signature = await key.signTypedData(body.typedData as never)
-      expect(await owner.ask('POST', '/api/wallets/signers', { address, signature })).toMatchObject({
+      expect(await owner.send('POST', '/api/wallets/signers', { address, signature })).toMatchObject({
         status: 200,
       })
-      await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+      await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
         body: { address: (await walletOf(owner)).address, token: 'USDC', amount: '500' },
       })
       // The first transfer deploys the wallet and hands over its ownership.
@@ -270,12 +274,12 @@ describe('the books of a gateway under attack', () => {
     }, 60_000)
 
     const intentFor = async (transfer: { destination: Address; amount: string }) => {
-      const { body } = await owner.ask('POST', '/api/wallets/transfer/intent', transfer)
+      const { body } = await owner.send('POST', '/api/wallets/transfer/intent', transfer)
       return { transfer, intentId: String(body.intentId), typedData: safeOperation.parse(body.typedData) }
     }
     const send = async ({ transfer, intentId, typedData }: Awaited<ReturnType<typeof intentFor>>) => {
       const signature = await key.signTypedData(typedData as never)
-      return owner.ask('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
+      return owner.send('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
     }
     /** Executes another call of the wallet under an operation's nonce, with gas paid by the owner. */
     const execute = async (
@@ -349,7 +353,7 @@ describe('the books of a gateway under attack', () => {
       await execute(intent.typedData, { to: token, data }, MINT_MARK)
       await settled(async () => (await walletOf(receiver)).usdc?.amount === '1002')
       await settled(async () => (await walletOf(owner)).usdc?.amount === `${Number(before?.amount) - 2}`)
-      await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+      await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
         body: { address: (await walletOf(owner)).address, token: 'USDC', amount: '2' },
       })
     }, 60_000)

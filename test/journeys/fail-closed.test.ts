@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { railIds } from '../../src/providers/rail-controls.ts'
 import { ecbDocument, type Feed, startFeed } from '../contracts/ecb-feed.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const query = '/api/x402/fx?from=USD&to=EUR&amount=100'
 /** Longer than controls are cached. */
@@ -69,7 +69,7 @@ beforeAll(async () => {
     FX_RATES_URL: feed.url,
     LOG_LEVEL: 'silent',
   })
-  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
   key = z.string().parse(body.demoApiKey)
 }, 60_000)
 beforeEach(async () => {
@@ -92,12 +92,12 @@ const callers: readonly (readonly [string, () => Record<string, string>])[] = [
 ]
 const requestQuote = (headers: Record<string, string>) => fetch(`${gateway.origin}${query}`, { headers })
 const transfer = () =>
-  askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+  requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
     headers: { authorization: `Bearer ${key}` },
     body: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1', signature: 'sandbox' },
   })
 const statuses = async () => {
-  const { status, body } = await askJson(gateway.origin, 'GET', '/api/rails')
+  const { status, body } = await requestJson(gateway.origin, 'GET', '/api/rails')
   const { rails } = z.object({ rails: z.array(z.object({ id: z.string(), status: z.string() })) }).parse(body)
   return { status, rails: [...new Set(rails.map((rail) => rail.status))] }
 }

@@ -39,7 +39,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   })
 
   const pay = async (amount: string): Promise<string> => {
-    const { body } = await person.ask('POST', '/api/wallets/transfer', {
+    const { body } = await person.send('POST', '/api/wallets/transfer', {
       amount,
       destination: outsideAddress,
       signature: 'x',
@@ -87,7 +87,7 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   })
 
   it('raises an alarm, a log line and a notice to the owner, who gets no receipt', async () => {
-    const { body } = await person.ask('GET', '/api/agents/decisions')
+    const { body } = await person.send('GET', '/api/agents/decisions')
     const shown = (body.decisions as { decisionId: string; receipt: string | null }[]).map(
       ({ decisionId, receipt }) => [decisionId, receipt !== null],
     )

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Address, Chain } from '../../src/providers/chain.ts'
 import { mirrored, signAuthorization, signPermit } from '../tools/transfers/signed-payments.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const abi = parseAbi([
   'function balanceOf(address) view returns (uint256)',
@@ -29,10 +29,10 @@ beforeAll(async () => {
   gateway = await startGateway({ CHAIN: 'anvil', RATE_GASLESS: '1000/60' })
   guest = await newGuest(gateway.origin)
   const { rpcUrl, tokens } = credentials.parse(
-    (await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+    (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
   ).chain
   node = createPublicClient({ transport: http(rpcUrl) })
-  await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+  await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
     body: { address: payer.address, token: 'USDC', amount: '100' },
   })
   // A permit for another spender is refused; the error names the spender that the permit needs.
@@ -59,7 +59,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 
-const relay = (body: object) => guest.ask('POST', '/api/transfers/gasless', { token: 'USDC', ...body })
+const relay = (body: object) => guest.send('POST', '/api/transfers/gasless', { token: 'USDC', ...body })
 const received = (of: Address) =>
   node.readContract({ address: chain.tokens.USDC, abi, functionName: 'balanceOf', args: [of] })
 
@@ -119,14 +119,14 @@ it('rejects what the token would reject before any gas is spent, with the reason
 })
 
 it('credits a gateway wallet once, and the books match the chain', async () => {
-  const { body } = await guest.ask('GET', '/api/wallets')
+  const { body } = await guest.send('GET', '/api/wallets')
   const wallet = address.parse(body.safeAddress)
   const usdc = z.array(z.looseObject({ token: z.string(), amount: z.string() }))
   const amountOf = (balances: unknown) => usdc.parse(balances).find(({ token }) => token === 'USDC')?.amount
   expect(amountOf(body.balances)).toBe('1000')
   const authorization = await signAuthorization(chain, payer, { to: wallet, value: 7_000_000n })
   expect(await relay({ authorization })).toMatchObject({ status: 200 })
-  expect(amountOf((await guest.ask('GET', '/api/wallets')).body.balances)).toBe('1007')
+  expect(amountOf((await guest.send('GET', '/api/wallets')).body.balances)).toBe('1007')
   expect(await received(wallet)).toBe(1_007_000_000n)
 })
 
@@ -135,7 +135,7 @@ it('is limited to twelve a minute, in a rate class of its own', async () => {
   const person = await newGuest(strict.origin)
   const statuses = []
   for (let count = 0; count < 13; count += 1)
-    statuses.push((await person.ask('POST', '/api/transfers/gasless', {})).status)
+    statuses.push((await person.send('POST', '/api/transfers/gasless', {})).status)
   await strict.stop()
   expect(statuses).toEqual([...Array.from({ length: 12 }, () => 400), 429])
 })

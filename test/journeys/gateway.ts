@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { testServerUrl } from '../engines.ts'
-import { canBeBalanced, startBalanced } from './balanced.ts'
+import { isBalanceable, startBalanced } from './balanced.ts'
 
 const MAIN = '.build/bin/main.js'
 const START_MS = 30_000
@@ -25,7 +25,7 @@ export interface Gateway {
  */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
   const count = Number(process.env.TEST_GATEWAYS ?? 1)
-  if (count === 1 || testServerUrl === undefined || !canBeBalanced(env)) return startProcess(env)
+  if (count === 1 || testServerUrl === undefined || !isBalanceable(env)) return startProcess(env)
   const servers = { count, serverUrl: testServerUrl, redisUrl: process.env.TEST_REDIS_URL }
   return startBalanced(servers, env, startProcess)
 }

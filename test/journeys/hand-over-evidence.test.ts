@@ -6,7 +6,7 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/ch
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { tokenBalance } from './keyed-owners.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const challenge = z.looseObject({
   challengeId: z.string(),
@@ -38,7 +38,7 @@ describe('a wallet that gets a passkey for its owner', () => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
     const headers = { authorization: `Bearer ${token}` }
     const post = (body: object) =>
-      askJson(gateway.origin, 'POST', '/api/auth/webauthn', {
+      requestJson(gateway.origin, 'POST', '/api/auth/webauthn', {
         body: { action: 'register', ...body },
         headers,
       })
@@ -46,7 +46,7 @@ describe('a wallet that gets a passkey for its owner', () => {
     expect(await post({ challengeId, credential: device.create(publicKey) })).toMatchObject({ status: 200 })
   }
   const pay = (guest: Person, destination: string, amount: string, key: string) =>
-    guest.ask(
+    guest.send(
       'POST',
       '/api/wallets/transfer',
       { destination, amount, signature: 'sandbox' },
@@ -68,14 +68,14 @@ describe('a wallet that gets a passkey for its owner', () => {
     await rpc('evm_mine')
     await rpc('evm_setAutomine', [true])
     const states = async () => {
-      const { body } = await guest.ask('GET', '/api/wallets/transfers')
+      const { body } = await guest.send('GET', '/api/wallets/transfers')
       const { transfers } = z.object({ transfers: z.array(z.looseObject({ state: z.string() })) }).parse(body)
       return transfers.map(({ state }) => state)
     }
     await expect.poll(states, { timeout: 30_000 }).not.toContain('settlement_pending')
     expect(await tokenBalance(node.url, 'USDC', second)).toBe(400_000_000n)
     expect(await states()).toEqual(['confirmed', 'confirmed'])
-    const { balances } = wallet.parse((await guest.ask('GET', '/api/wallets')).body)
+    const { balances } = wallet.parse((await guest.send('GET', '/api/wallets')).body)
     expect(balances.find(({ token }) => token === 'USDC')).toMatchObject({ amount: '599', held: '0' })
   }, 60_000)
 })

@@ -25,16 +25,16 @@ import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import {
-  type Attacker,
   addressOf,
-  newAttacker,
+  newOutsider,
+  type Outsider,
   type Owner,
   openOwner,
   type Race,
   stableTokens,
   tokenBalance,
 } from './keyed-owners.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const STEPS = Number(process.env.INTERLEAVING_STEPS ?? 2_000)
 const LANES = 10
@@ -89,7 +89,7 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
     let bankKey: ReturnType<typeof createPrivateKey>
     const guests: Person[] = []
     const owners: Owner[] = []
-    const attackers: Attacker[] = []
+    const attackers: Outsider[] = []
     const cards = new Map<Person, string>()
     const accounts = new Map<Person, string>()
     const purchases: Purchase[] = []
@@ -114,7 +114,9 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       }
       gateway = await startGateway(env)
       env.PORT = new URL(gateway.origin).port
-      const settings = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+      const settings = credentials.parse(
+        (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+      )
       secret = settings.lithicWebhookSecret
       bankKey = createPrivateKey(settings.bridgeWebhookPrivateKey)
       for (let count = 0; count < 6; count += 1) guests.push(await newGuest(gateway.origin))
@@ -124,27 +126,27 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
         if (count < 2) await owner.handOver()
         owners.push(owner)
       }
-      for (let count = 0; count < 3; count += 1) attackers.push(await newAttacker(gateway.origin, node.url))
+      for (let count = 0; count < 3; count += 1) attackers.push(await newOutsider(gateway.origin, node.url))
       for (const person of guests) {
-        const { body: listed } = await person.ask('GET', '/api/cards')
+        const { body: listed } = await person.send('GET', '/api/cards')
         cards.set(
           person,
           z.looseObject({ cards: z.array(z.looseObject({ id: z.string() })).min(1) }).parse(listed).cards[0]
             ?.id ?? '',
         )
-        const { body: banks } = await person.ask('GET', '/api/banking')
+        const { body: banks } = await person.send('GET', '/api/banking')
         accounts.set(
           person,
           z.looseObject({ accounts: z.array(z.looseObject({ id: z.string() })).min(1) }).parse(banks)
             .accounts[0]?.id ?? '',
         )
-        await person.ask('POST', '/api/cards/settings', {
+        await person.send('POST', '/api/cards/settings', {
           cardId: cards.get(person),
           priority: oneOf([['USDC'], ['USDC', 'USD'], ['EURC', 'USDC']]),
         })
       }
       for (const { person } of owners) {
-        const { body } = await person.ask('POST', '/api/cards', {})
+        const { body } = await person.send('POST', '/api/cards', {})
         const card = z.looseObject({ id: z.string() }).safeParse(body)
         if (card.success) cards.set(person, card.data.id)
       }
@@ -306,14 +308,14 @@ export function describeInterleavings(name: 'PGlite' | 'PostgreSQL'): void {
       return true
     }
     const send = async () =>
-      oneOf(guests).ask(
+      oneOf(guests).send(
         'POST',
         '/api/wallets/transfer',
         { destination: await anyAddress(), amount: amount(30), signature: 'sandbox' },
         { 'idempotency-key': randomToken(9) },
       )
     const order = () =>
-      oneOf(guests).ask('POST', '/api/investing/order', {
+      oneOf(guests).send('POST', '/api/investing/order', {
         symbol: oneOf(['VTI', 'AAPL']),
         side: oneOf(['buy', 'buy', 'sell']),
         notional: `${1 + random(20)}`,

@@ -29,11 +29,11 @@ let gateway: Gateway
 let guest: Person
 
 const place = async (send: object, headers: Record<string, string> = {}) =>
-  guest.ask('POST', '/api/investing/order', send, headers)
+  guest.send('POST', '/api/investing/order', send, headers)
 const portfolio = async (timeframe = '1M') =>
-  shown.parse((await guest.ask('GET', `/api/investing/portfolio?timeframe=${timeframe}`)).body)
+  shown.parse((await guest.send('GET', `/api/investing/portfolio?timeframe=${timeframe}`)).body)
 const orderNow = async (id: string) => {
-  const { body } = await guest.ask('GET', '/api/investing/orders?limit=100')
+  const { body } = await guest.send('GET', '/api/investing/orders?limit=100')
   return z
     .array(placed)
     .parse(body.orders)
@@ -106,7 +106,7 @@ describe('a person who invests', () => {
       notional: '40',
     })
     expect(Number((await portfolio()).buyingPower)).toBeCloseTo(Number(buyingPower) - 40, 2)
-    const canceled = await guest.ask('DELETE', `/api/investing/orders/${body.id}`)
+    const canceled = await guest.send('DELETE', `/api/investing/orders/${body.id}`)
     expect(canceled).toMatchObject({ status: 200, body: { status: 'canceled' } })
     expect((await portfolio()).buyingPower).toBe(buyingPower)
   })
@@ -120,7 +120,7 @@ describe('an agent that invests', () => {
       categories: { allow: ['invest'] },
       symbols: { allow: ['VTI', 'BND'] },
     }
-    const key = await guest.ask('POST', '/api/developer/keys', {
+    const key = await guest.send('POST', '/api/developer/keys', {
       name: 'Saver',
       scopes: ['investing:read', 'investing:trade'],
       policy,

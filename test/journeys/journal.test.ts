@@ -10,7 +10,7 @@ import { bursar } from '../commands/bursar.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from './people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const answer = z.object({
   entries: z.array(
@@ -38,9 +38,9 @@ async function withEvmKey(origin: string, email: string) {
   const person = await signInByEmail(origin, email)
   const key = privateKeyToAccount(generatePrivateKey())
   const { address } = key
-  const { body } = await person.ask('POST', '/api/wallets/signers', { address })
+  const { body } = await person.send('POST', '/api/wallets/signers', { address })
   const signature = await key.signTypedData(body.typedData as never)
-  await person.ask('POST', '/api/wallets/signers', { address, signature })
+  await person.send('POST', '/api/wallets/signers', { address, signature })
   const sign = ({ typedData }: z.output<typeof intentAnswer>) => key.signTypedData(typedData as never)
   return { ...person, sign }
 }
@@ -49,7 +49,7 @@ const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), 
 
 /** The newest code that was sent to an address. */
 async function codeFor(origin: string, destination: string): Promise<string | undefined> {
-  const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
+  const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
   return messages.find((message) => message.destination === destination)?.code
 }
 
@@ -83,7 +83,7 @@ describe.each([
   let drop = async () => {}
   let owner: Person
   const journalOf = async (reader: Person, query = '') =>
-    answer.parse((await reader.ask('GET', `/api/security/journal${query}`)).body)
+    answer.parse((await reader.send('GET', `/api/security/journal${query}`)).body)
   const newest = async (reader: Person) => (await journalOf(reader)).entries[0]
   beforeAll(async () => {
     if (isSkipped) return
@@ -103,7 +103,7 @@ describe.each([
     'records the author of a policy change, with the state before and after and without names',
     async () => {
       const agent = await newAgent()
-      const { body } = await owner.ask('POST', '/api/agents/keys', {
+      const { body } = await owner.send('POST', '/api/agents/keys', {
         name: 'An unused name',
         publicKey: agent.jwk,
         scopes: ['wallets:transfer'],
@@ -112,43 +112,43 @@ describe.each([
       const id = String(body.agentId)
       const actor = { kind: 'person', id: owner.accountId }
       expect(await newest(owner)).toMatchObject({ actor, action: 'key.created', object: { kind: 'key', id } })
-      await owner.ask('PATCH', `/api/agents/keys/${id}`, { policy: policyOf('3') })
+      await owner.send('PATCH', `/api/agents/keys/${id}`, { policy: policyOf('3') })
       expect(await newest(owner)).toMatchObject({
         actor,
         action: 'key.updated',
         before: { policy: { perTransaction: { max: '5' } }, policyVersion: 1 },
         after: { policy: { perTransaction: { max: '3' } }, policyVersion: 2 },
       })
-      await owner.ask('POST', `/api/agents/keys/${id}/pause`, {})
+      await owner.send('POST', `/api/agents/keys/${id}/pause`, {})
       expect(await newest(owner)).toMatchObject({
         action: 'key.paused',
         before: { status: 'active' },
         after: { status: 'paused' },
       })
-      await owner.ask('PUT', '/api/agents/policy', { dailyBudget: { max: '9' } })
+      await owner.send('PUT', '/api/agents/policy', { dailyBudget: { max: '9' } })
       expect((await newest(owner))?.action).toBe('policy.owner_cap_set')
-      await owner.ask('DELETE', `/api/agents/keys/${id}`)
+      await owner.send('DELETE', `/api/agents/keys/${id}`)
       expect((await newest(owner))?.action).toBe('key.revoked')
       expect(JSON.stringify(await journalOf(owner))).not.toContain('An unused name')
     },
   )
 
   it.skipIf(isSkipped)('records an API key’s change to a card, with the key as the actor', async () => {
-    const [card] = cards.parse((await owner.ask('GET', '/api/cards')).body).cards
-    await owner.ask('POST', '/api/cards/settings', { cardId: card?.id, freeze: true })
+    const [card] = cards.parse((await owner.send('GET', '/api/cards')).body).cards
+    await owner.send('POST', '/api/cards/settings', { cardId: card?.id, freeze: true })
     expect(await newest(owner)).toMatchObject({
       action: 'card.updated',
       object: { kind: 'card', id: card?.id },
       before: { status: 'active' },
       after: { status: 'frozen' },
     })
-    const made = await owner.ask('POST', '/api/developer/keys', {
+    const made = await owner.send('POST', '/api/developer/keys', {
       name: 'K',
       scopes: ['cards:write'],
       policy: policyOf('5'),
     })
-    await owner.ask('PATCH', '/api/cards', { cardId: card?.id, agentId: made.body.id })
-    const changed = await askJson(gateway.origin, 'POST', '/api/cards/settings', {
+    await owner.send('PATCH', '/api/cards', { cardId: card?.id, agentId: made.body.id })
+    const changed = await requestJson(gateway.origin, 'POST', '/api/cards/settings', {
       body: { cardId: card?.id, limits: { daily: '1' } },
       headers: { authorization: `Bearer ${String(made.body.key)}` },
     })
@@ -157,7 +157,7 @@ describe.each([
   })
 
   it.skipIf(isSkipped)('records the pausing and resuming of an API key', async () => {
-    const { body } = await owner.ask('POST', '/api/developer/keys', {
+    const { body } = await owner.send('POST', '/api/developer/keys', {
       name: 'An unused name',
       scopes: ['wallets:read'],
     })
@@ -166,7 +166,7 @@ describe.each([
       ['active', 'paused'],
       ['paused', 'active'],
     ]) {
-      await owner.ask('PATCH', `/api/developer/keys/${id}`, { status: after })
+      await owner.send('PATCH', `/api/developer/keys/${id}`, { status: after })
       expect(await newest(owner)).toMatchObject({
         actor: { kind: 'person', id: owner.accountId },
         action: 'key.updated',
@@ -176,7 +176,7 @@ describe.each([
       })
     }
     const outsider = await newGuest(gateway.origin)
-    const foreign = await outsider.ask('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
+    const foreign = await outsider.send('PATCH', `/api/developer/keys/${id}`, { status: 'paused' })
     expect(foreign.status).toBe(404)
     expect([(await newest(owner))?.after, await newest(outsider)]).toMatchObject([
       { status: 'active' },
@@ -187,7 +187,7 @@ describe.each([
   it.skipIf(isSkipped)('records the issuing of a card once, with its actor and controls', async () => {
     const mine = { nickname: 'An unused name', limits: { daily: '12.50' } }
     const again = { 'idempotency-key': `card-${engine}` }
-    const issued = await owner.ask('POST', '/api/cards', mine, again)
+    const issued = await owner.send('POST', '/api/cards', mine, again)
     expect(await newest(owner)).toMatchObject({
       actor: { kind: 'person', id: owner.accountId },
       action: 'card.issued',
@@ -195,14 +195,14 @@ describe.each([
       after: { status: 'active', limits: { daily: '12.5' }, keyId: null },
     })
     const once = await newest(owner)
-    expect((await owner.ask('POST', '/api/cards', mine, again)).body.id).toBe(issued.body.id)
+    expect((await owner.send('POST', '/api/cards', mine, again)).body.id).toBe(issued.body.id)
     expect(await newest(owner)).toEqual(once)
-    const made = await owner.ask('POST', '/api/developer/keys', {
+    const made = await owner.send('POST', '/api/developer/keys', {
       name: 'K',
       scopes: ['cards:write'],
       policy: policyOf('5'),
     })
-    const byKey = await askJson(gateway.origin, 'POST', '/api/cards', {
+    const byKey = await requestJson(gateway.origin, 'POST', '/api/cards', {
       body: { limits: { daily: '1' } },
       headers: { authorization: `Bearer ${String(made.body.key)}` },
     })
@@ -218,22 +218,22 @@ describe.each([
   it.skipIf(isSkipped)('records the on-chain allowance of an agent, once', async () => {
     const holder = await withEvmKey(gateway.origin, `holder-${engine.toLowerCase()}@example.com`)
     const agent = await newAgent()
-    const { body } = await holder.ask('POST', '/api/agents/keys', {
+    const { body } = await holder.send('POST', '/api/agents/keys', {
       name: 'K',
       publicKey: agent.jwk,
       scopes: ['wallets:transfer'],
       policy: policyOf('5'),
     })
     const intent = intentAnswer.parse(
-      (await holder.ask('POST', '/api/wallets/allowances/intent', { agentId: body.agentId })).body,
+      (await holder.send('POST', '/api/wallets/allowances/intent', { agentId: body.agentId })).body,
     )
     expect((await newest(holder))?.action).toBe('key.created')
     const unsigned = { intentId: intent.intentId, signature: 'x' }
-    expect((await holder.ask('POST', '/api/wallets/allowances', unsigned)).status).toBe(403)
+    expect((await holder.send('POST', '/api/wallets/allowances', unsigned)).status).toBe(403)
     expect((await newest(holder))?.action).toBe('key.created')
     const signed = { ...unsigned, signature: await holder.sign(intent) }
     for (let times = 0; times < 2; times += 1) {
-      const set = await holder.ask('POST', '/api/wallets/allowances', signed)
+      const set = await holder.send('POST', '/api/wallets/allowances', signed)
       expect(set).toMatchObject({ status: 200, body: { dailyMax: '5' } })
     }
     const entries = (await journalOf(holder)).entries.map(({ action }) => action)
@@ -250,12 +250,12 @@ describe.each([
     const name = engine.toLowerCase()
     const person = await signInByEmail(gateway.origin, `first-${name}@example.com`)
     const destination = `second-${name}@example.com`
-    const { body: started } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+    const { body: started } = await requestJson(gateway.origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'email', destination },
     })
     const link = { challengeId: started.challengeId, code: await codeFor(gateway.origin, destination) }
     expect(await newest(person)).toBeUndefined()
-    expect((await person.ask('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
+    expect((await person.send('POST', '/api/auth/otp/verify', { ...link, link: true })).status).toBe(200)
     expect(await newest(person)).toMatchObject({
       actor: { kind: 'person', id: person.accountId },
       action: 'factor.added',
@@ -267,7 +267,7 @@ describe.each([
   it.skipIf(isSkipped)('shows an applicant the decision on a sanctions hit, without the reason', async () => {
     const name = engine.toLowerCase()
     const admin = await signInByEmail(gateway.origin, `officer-${name}@example.com`)
-    await admin.ask('POST', '/sandbox/admin', {})
+    await admin.send('POST', '/sandbox/admin', {})
     expect(await newest(admin)).toMatchObject({ action: 'account.role_changed', after: { role: 'admin' } })
     await enrollMfa(admin)
     const before = await newest(admin)
@@ -276,11 +276,11 @@ describe.each([
       ['reject', 'kyc.rejected', 'rejected'],
     ]) {
       const applicant = await signInByEmail(gateway.origin, `${decision}-${name}@example.com`)
-      const { body } = await applicant.ask('POST', '/api/compliance/kyc', { applicant: listed })
+      const { body } = await applicant.send('POST', '/api/compliance/kyc', { applicant: listed })
       expect(body).toMatchObject({ status: 'pending', labels: ['SANCTIONS_REVIEW'] })
       const decide = { decision, reason: 'An unused reason' }
       const path = `/api/admin/kyc/${String(body.id)}`
-      expect((await admin.ask('POST', path, decide)).status).toBe(200)
+      expect((await admin.send('POST', path, decide)).status).toBe(200)
       expect(await newest(applicant)).toMatchObject({
         actor: { kind: 'admin', id: admin.accountId },
         action,
@@ -288,7 +288,7 @@ describe.each([
         before: { level: 'basic', status: 'pending' },
         after: { level: 'basic', status },
       })
-      expect((await admin.ask('POST', path, decide)).status).toBe(409)
+      expect((await admin.send('POST', path, decide)).status).toBe(409)
       const { entries } = await journalOf(applicant)
       expect(entries).toHaveLength(1)
       expect(JSON.stringify(entries)).not.toMatch(/A reason|Semenov/)
@@ -300,10 +300,10 @@ describe.each([
     'records changes to factors, locks, approvals and rails in the journal of each affected account',
     async () => {
       const admin = await signInByEmail(gateway.origin, `warden-${engine.toLowerCase()}@example.com`)
-      await admin.ask('POST', '/sandbox/admin', {})
+      await admin.send('POST', '/sandbox/admin', {})
       await enrollMfa(admin)
       expect(await newest(admin)).toMatchObject({ action: 'factor.added', object: { kind: 'totp' } })
-      await admin.ask('PUT', '/api/rails/wallet-gasless/controls', { enabled: true })
+      await admin.send('PUT', '/api/rails/wallet-gasless/controls', { enabled: true })
       expect(await newest(admin)).toMatchObject({
         actor: { kind: 'admin', id: admin.accountId },
         action: 'rail.switched',
@@ -311,21 +311,21 @@ describe.each([
         after: { enabled: true },
       })
       const other = await newGuest(gateway.origin)
-      await admin.ask('POST', `/api/admin/accounts/${other.accountId}/lock`, {})
-      await admin.ask('POST', `/api/admin/accounts/${other.accountId}/unlock`, {})
+      await admin.send('POST', `/api/admin/accounts/${other.accountId}/lock`, {})
+      await admin.send('POST', `/api/admin/accounts/${other.accountId}/unlock`, {})
       expect((await newest(admin))?.action).toBe('rail.switched')
 
       const person = await newGuest(gateway.origin)
-      const key = await person.ask('POST', '/api/developer/keys', {
+      const key = await person.send('POST', '/api/developer/keys', {
         name: 'K',
         scopes: ['wallets:transfer'],
         policy: { ...policyOf('5'), approval: { above: '1', ttlSec: 600 } },
       })
-      const pendingTransfer = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+      const pendingTransfer = await requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { amount: '2', destination: `0x${'c1'.repeat(20)}`, signature: 'x' },
         headers: { authorization: `Bearer ${String(key.body.key)}` },
       })
-      await person.ask('POST', `/api/approvals/${String(pendingTransfer.body.approvalId)}`, {
+      await person.send('POST', `/api/approvals/${String(pendingTransfer.body.approvalId)}`, {
         decision: 'reject',
       })
       expect(await newest(person)).toMatchObject({
@@ -339,15 +339,15 @@ describe.each([
     'records nothing for a rejected change, and one entry for a repeated one',
     async () => {
       const before = await newest(owner)
-      expect((await owner.ask('PATCH', '/api/cards', { cardId: 'card_none', nickname: 'x' })).status).toBe(
+      expect((await owner.send('PATCH', '/api/cards', { cardId: 'card_none', nickname: 'x' })).status).toBe(
         404,
       )
       expect(await newest(owner)).toEqual(before)
       const cap = { dailyBudget: { max: '8' } }
       const again = { 'idempotency-key': `cap-${engine}` }
-      await owner.ask('PUT', '/api/agents/policy', cap, again)
+      await owner.send('PUT', '/api/agents/policy', cap, again)
       const once = await newest(owner)
-      await owner.ask('PUT', '/api/agents/policy', cap, again)
+      await owner.send('PUT', '/api/agents/policy', cap, again)
       expect(await newest(owner)).toEqual(once)
     },
   )
@@ -359,7 +359,7 @@ describe.each([
     expect([...first.entries, ...rest.entries]).toEqual(all)
     const outsider = await newGuest(gateway.origin)
     expect((await journalOf(outsider)).entries).toEqual([])
-    expect((await askJson(gateway.origin, 'GET', '/api/security/journal')).status).toBe(401)
+    expect((await requestJson(gateway.origin, 'GET', '/api/security/journal')).status).toBe(401)
   })
 
   it.skipIf(isSkipped)(
@@ -369,7 +369,7 @@ describe.each([
       await Promise.all(
         people.flatMap((person) =>
           ['1', '2', '3', '4'].map((max) =>
-            person.ask('PUT', '/api/agents/policy', { dailyBudget: { max: `${9 - Number(max)}` } }),
+            person.send('PUT', '/api/agents/policy', { dailyBudget: { max: `${9 - Number(max)}` } }),
           ),
         ),
       )

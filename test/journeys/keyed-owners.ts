@@ -14,7 +14,7 @@ import { baseSepolia } from 'viem/chains'
 import { z } from 'zod'
 import { sandboxTokens } from '../../src/providers/chain/rpc/networks.ts'
 import type { Address, Hex } from '../../src/providers/chain.ts'
-import { askJson, type Person, signInByEmail } from './people.ts'
+import { type Person, requestJson, signInByEmail } from './people.ts'
 
 /** Addresses that receive the sandbox's own income: x402 sales and card settlements. */
 export const stableTokens = {
@@ -72,7 +72,7 @@ const addresses = new Map<Person, Address>()
 export async function addressOf(person: Person): Promise<Address> {
   const known = addresses.get(person)
   if (known !== undefined) return known
-  const { body } = await person.ask('GET', '/api/wallets')
+  const { body } = await person.send('GET', '/api/wallets')
   const { safeAddress } = z.looseObject({ safeAddress: hex }).parse(body)
   addresses.set(person, safeAddress)
   return safeAddress
@@ -131,16 +131,16 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
   const person = await signInByEmail(origin, email)
   const key = privateKeyToAccount(generatePrivateKey())
   const send = await sender(rpcUrl, key)
-  await askJson(origin, 'POST', '/sandbox/faucet', {
+  await requestJson(origin, 'POST', '/sandbox/faucet', {
     body: { address: await addressOf(person), token: 'USDC', amount: '400' },
   })
   const intentFor = async (transfer: { destination: string; amount: string }) => {
-    const { body } = await person.ask('POST', '/api/wallets/transfer/intent', transfer)
+    const { body } = await person.send('POST', '/api/wallets/transfer/intent', transfer)
     return { transfer, intentId: String(body.intentId), typedData: safeOperation.parse(body.typedData) }
   }
   const confirm = async ({ transfer, intentId, typedData }: Awaited<ReturnType<typeof intentFor>>) => {
     const signature = await key.signTypedData(typedData as never)
-    return person.ask('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
+    return person.send('POST', '/api/wallets/transfer', { ...transfer, intentId, signature })
   }
   const execute = async (operation: SafeOperation, call: { to: Address; data: Hex }) => {
     const signed = await repacked(key, operation, call)
@@ -152,9 +152,9 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
     person,
     handOver: async () => {
       const { address } = key
-      const { body } = await person.ask('POST', '/api/wallets/signers', { address })
+      const { body } = await person.send('POST', '/api/wallets/signers', { address })
       const signature = await key.signTypedData(body.typedData as never)
-      await person.ask('POST', '/api/wallets/signers', { address, signature })
+      await person.send('POST', '/api/wallets/signers', { address, signature })
       return confirm(await intentFor({ destination: key.address, amount: '0.01' }))
     },
     transfer: async (transfer) => confirm(await intentFor(transfer)),
@@ -207,18 +207,18 @@ const VALID_S = 60
 export type Race = 'none' | 'tiny' | 'cancel'
 
 /** An outsider with tokens. */
-export interface Attacker {
+export interface Outsider {
   readonly address: Address
   relay(caller: Person, how: { race: Race }): Promise<{ status: number }>
   buyQuote(how: { race: Race }): Promise<{ status: number }>
 }
 
 /** Creates an outsider with 1,000 USDC. */
-export async function newAttacker(origin: string, rpcUrl: string): Promise<Attacker> {
+export async function newOutsider(origin: string, rpcUrl: string): Promise<Outsider> {
   const key = privateKeyToAccount(generatePrivateKey())
   const { address } = key
   const send = await sender(rpcUrl, key)
-  await askJson(origin, 'POST', '/sandbox/faucet', { body: { address, token: 'USDC', amount: '1000' } })
+  await requestJson(origin, 'POST', '/sandbox/faucet', { body: { address, token: 'USDC', amount: '1000' } })
   const sign = async (to: Address, value: bigint, nonce: Hex) => {
     const validBefore = BigInt(Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000) + VALID_S)
     const message = { from: address, to, value, validAfter: 0n, validBefore, nonce }
@@ -268,7 +268,7 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
       const { shown: authorization, signature } = await sign(await addressOf(caller), 2_000_000n, nonce)
       const body = { token: 'USDC', authorization: { ...authorization, signature } }
       const [relayed] = await Promise.all([
-        caller.ask('POST', '/api/transfers/gasless', body, { 'idempotency-key': nonce }),
+        caller.send('POST', '/api/transfers/gasless', body, { 'idempotency-key': nonce }),
         interfere(race, nonce),
       ])
       return relayed
@@ -279,7 +279,7 @@ export async function newAttacker(origin: string, rpcUrl: string): Promise<Attac
       const payload = { signature, authorization: authorization }
       const envelope = { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }
       const headers = { 'x-payment': Buffer.from(JSON.stringify(envelope)).toString('base64') }
-      const purchase = askJson(origin, 'GET', quote, { headers })
+      const purchase = requestJson(origin, 'GET', quote, { headers })
       return (await Promise.all([purchase, interfere(race, nonce)]))[0]
     },
   }

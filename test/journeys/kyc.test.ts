@@ -38,31 +38,31 @@ describe('identity verification', () => {
     return record.parse(JSON.parse(result.content[0]?.text ?? '{}'))
   }
   const order = (notional: string) =>
-    person.ask('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', notional })
+    person.send('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', notional })
 
   it('is required above the unverified limit, and then allows larger orders', async () => {
-    const { body: wallet } = await person.ask('GET', '/api/banking')
+    const { body: wallet } = await person.send('GET', '/api/banking')
     expect(wallet).toHaveProperty('accounts')
     expect(await order('11')).toMatchObject({ status: 403, body: { code: 'kyc_required' } })
 
-    const first = await person.ask('POST', '/api/compliance/kyc', {
+    const first = await person.send('POST', '/api/compliance/kyc', {
       applicant: { firstName: 'Ada', lastName: 'Pending' },
     })
     expect(first).toMatchObject({ status: 200, body: { status: 'init', level: 'basic' } })
-    const { body: made } = await person.ask('POST', '/api/developer/keys', {
+    const { body: made } = await person.send('POST', '/api/developer/keys', {
       name: 'Clerk',
       scopes: ['compliance:write'],
     })
     const key = z.string().parse(made.key)
     const rest = { applicant: { dateOfBirth: '1990-12-10', country: 'JP', address: 'Chiyoda 1-1' } }
     expect(await callMcp(key, 'compliance_kyc', rest)).toMatchObject({ code: 'insufficient_scope' })
-    const { body: second } = await person.ask('POST', '/api/compliance/kyc', rest)
+    const { body: second } = await person.send('POST', '/api/compliance/kyc', rest)
     expect(second).toMatchObject({ id: first.body.id, status: 'pending', requirements: [] })
     expect(await order('11')).toMatchObject({ status: 403 })
     await expect
       .poll(async () => (await callMcp(key, 'compliance_kyc', {})).status, { timeout: 30_000, interval: 500 })
       .toBe('approved')
-    const { body: session } = await person.ask('GET', '/api/auth/session')
+    const { body: session } = await person.send('GET', '/api/auth/session')
     expect(session.account).toMatchObject({ kycLevel: 'basic' })
     // Verified, but without cash: funds are the only remaining obstacle.
     expect(await order('11')).toMatchObject({ status: 422, body: { code: 'insufficient_funds' } })
@@ -71,11 +71,11 @@ describe('identity verification', () => {
   }, 60_000)
 
   it('is erased at the person’s request', async () => {
-    expect(await person.ask('DELETE', '/api/compliance/personal-data')).toMatchObject({
+    expect(await person.send('DELETE', '/api/compliance/personal-data')).toMatchObject({
       status: 200,
       body: { erased: true },
     })
-    const { body } = await person.ask('POST', '/api/compliance/kyc', {})
+    const { body } = await person.send('POST', '/api/compliance/kyc', {})
     expect(body).toMatchObject({ status: 'approved', level: 'basic' })
   })
 })

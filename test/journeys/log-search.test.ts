@@ -20,7 +20,7 @@ import { newAuthenticator } from '../identity/authenticator.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newOAuthBrowser } from './oauth-browser.ts'
-import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from './people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const REDIRECT = 'http://127.0.0.1:39999/callback'
 const email = 'ottilie.quux@personal.example'
@@ -119,8 +119,8 @@ afterAll(async () => {
   await gateway?.stop()
 })
 
-const callApi = (method: string, path: string, how: Parameters<typeof askJson>[3] = {}) =>
-  askJson(gateway.origin, method, path, how)
+const callApi = (method: string, path: string, how: Parameters<typeof requestJson>[3] = {}) =>
+  requestJson(gateway.origin, method, path, how)
 const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   callApi('POST', path, { body, headers })
 
@@ -143,7 +143,7 @@ async function codes(): Promise<Person> {
   await post('/api/auth/otp/verify', { challengeId: 'no', code: '918273' })
   await post('/api/auth/recovery/start', { channel: 'email', destination: email })
   keep('second factor', await enrollMfa(person))
-  await person.ask('POST', '/api/security/mfa', { action: 'verify', code: '564738' })
+  await person.send('POST', '/api/security/mfa', { action: 'verify', code: '564738' })
   return person
 }
 
@@ -153,7 +153,7 @@ async function keysAndTransfers(owner: Person) {
     scopes: ['wallets:read', 'wallets:transfer', 'cards:read'],
     policy: { perTransaction: { max: '5' }, dailyBudget: { max: '20' }, categories: { allow: ['transfer'] } },
   }
-  const { body } = await owner.ask('POST', '/api/developer/keys', grant)
+  const { body } = await owner.send('POST', '/api/developer/keys', grant)
   const key = z.string().parse(body.key)
   const transfer = {
     destination: `0x${'1'.repeat(40)}`,
@@ -164,7 +164,7 @@ async function keysAndTransfers(owner: Person) {
   await post('/api/wallets/transfer', transfer, bearer)
   await post('/api/wallets/transfer', { ...transfer, amount: '50' }, bearer)
   const agent = await newAgent()
-  await owner.ask('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
+  await owner.send('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
   const request = {
     method: 'POST',
     url: `${gateway.origin}/api/wallets/transfer`,
@@ -206,9 +206,9 @@ async function misplaced(key: string, { token }: Person) {
 }
 
 async function compliance(person: Person) {
-  await person.ask('POST', '/api/compliance/kyc', { level: 'full', applicant, documents: [document] })
-  await person.ask('POST', '/api/compliance/kyc', { applicant: { ...applicant, dateOfBirth: '1987-3-29' } })
-  await person.ask('POST', '/api/compliance/travel-rule', {
+  await person.send('POST', '/api/compliance/kyc', { level: 'full', applicant, documents: [document] })
+  await person.send('POST', '/api/compliance/kyc', { applicant: { ...applicant, dateOfBirth: '1987-3-29' } })
+  await person.send('POST', '/api/compliance/travel-rule', {
     amount: '5000',
     token: 'USDC',
     destination: `0x${'1'.repeat(40)}`,
@@ -222,7 +222,7 @@ async function webhooks(owner: Person) {
   const { body: answerText } = await callApi('GET', '/sandbox/credentials')
   const secret = z.string().parse(answerText.lithicWebhookSecret)
   const key = createPrivateKey(z.string().parse(answerText.bridgeWebhookPrivateKey))
-  const { body: listed } = await owner.ask('GET', '/api/cards')
+  const { body: listed } = await owner.send('GET', '/api/cards')
   const [card] = z.array(z.looseObject({ id: z.string() })).parse(listed.cards)
   const body = JSON.stringify({
     event_type: 'card_authorization.approval_request',
@@ -350,7 +350,7 @@ it('contains no secret or personal data in the log, in problems or in redirects'
   await webhooks(owner)
   await payments()
   await oauth(owner)
-  await person.ask('POST', '/api/security/lock', {})
+  await person.send('POST', '/api/security/lock', {})
   await callApi('GET', '/api/wallets', { headers: { authorization: `Bearer ${person.token}` } })
   expect(secrets.size).toBeGreaterThan(60)
   expect(problems.length).toBeGreaterThan(25)

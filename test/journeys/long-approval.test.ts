@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { sweepIdempotency } from '../../src/spending/idempotency.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, newGuest } from './people.ts'
+import { newGuest, requestJson } from './people.ts'
 
 const HOUR = 3600
 
 overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
   it('keeps the idempotency key of its call while it is open', async () => {
     const owner = await newGuest(gateway().origin)
-    const { body: key } = await owner.ask('POST', '/api/developer/keys', {
+    const { body: key } = await owner.send('POST', '/api/developer/keys', {
       name: 'Payer',
       scopes: ['wallets:transfer'],
       policy: {
@@ -22,7 +22,7 @@ overBothEngines('an approval', {}, ({ gateway, pass, now, databaseUrl }) => {
       },
     })
     const pay = () =>
-      askJson(gateway().origin, 'POST', '/api/wallets/transfer', {
+      requestJson(gateway().origin, 'POST', '/api/wallets/transfer', {
         body: { destination: `0x${'1'.repeat(40)}`, amount: '10', signature: 'x' },
         headers: { authorization: `Bearer ${z.string().parse(key.key)}`, 'idempotency-key': 'rent' },
       })

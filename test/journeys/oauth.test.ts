@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newOAuthBrowser } from './oauth-browser.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const REDIRECT = 'http://127.0.0.1:39999/callback'
 const payeeAddress = '0x000000000000000000000000000000000000dEaD'
@@ -175,7 +175,7 @@ describe('an MCP client over OAuth', () => {
     const first = await again()
     const second = await again()
     expect([await works(first), await works(second)]).toEqual([false, true])
-    const { entries } = journal.parse((await owner.ask('GET', '/api/security/journal?limit=3')).body)
+    const { entries } = journal.parse((await owner.send('GET', '/api/security/journal?limit=3')).body)
     const [revoked, granted, replaced] = entries
     expect([revoked?.action, granted?.action, replaced?.action]).toEqual([
       'key.revoked',
@@ -229,7 +229,7 @@ describe('an MCP client over OAuth', () => {
     expect(await pay('6', 'two')).toMatchObject({ isError: true, body: { code: 'policy_denied' } })
     const waiting = await pay('4', 'three')
     expect(waiting).toMatchObject({ isError: true, body: { code: 'approval_required' } })
-    const approved = await owner.ask('POST', `/api/approvals/${String(waiting.body.approvalId)}`, {
+    const approved = await owner.send('POST', `/api/approvals/${String(waiting.body.approvalId)}`, {
       decision: 'approve',
     })
     expect(approved.status).toBe(200)
@@ -258,10 +258,10 @@ describe('an MCP client over OAuth', () => {
     expect(refused.headers.get('www-authenticate')).toMatch(
       /error="insufficient_scope", scope="wallets:transfer".*resource_metadata=/,
     )
-    const { body } = await owner.ask('GET', '/api/agents/keys')
+    const { body } = await owner.send('GET', '/api/agents/keys')
     const [key] = z.array(z.looseObject({ agentId: z.string(), name: z.string() })).parse(body.keys)
     expect(key).toMatchObject({ name: 'Test agent', scopes: ['wallets:read'] })
-    expect((await owner.ask('DELETE', `/api/agents/keys/${key?.agentId}`)).status).toBe(200)
+    expect((await owner.send('DELETE', `/api/agents/keys/${key?.agentId}`)).status).toBe(200)
     await expect(client.callTool({ name: 'wallets_get', arguments: {} })).rejects.toThrow()
     await expect(
       refreshAuthorization(registered.issuer, { ...registered, refreshToken: tokens.refresh_token ?? '' }),
@@ -356,7 +356,7 @@ describe('an MCP client over OAuth', () => {
     const back = await browser().authorize(authorizationUrl, { decision: 'deny' })
     expect(back.searchParams.get('error')).toBe('access_denied')
     const consent = `${page}/oauth/consent/abcdefghijklmnopqrstu`
-    const posted = await askJson(page, 'POST', '/oauth/consent/abcdefghijklmnopqrstu', {
+    const posted = await requestJson(page, 'POST', '/oauth/consent/abcdefghijklmnopqrstu', {
       body: { decision: 'approve', scopes: ['wallets:read'] },
       headers: { cookie: `bursar_session=${owner.token}`, origin: 'https://evil.example' },
     })
@@ -368,11 +368,11 @@ describe('an MCP client over OAuth', () => {
 
   it('cannot use its token on REST, nor a session on MCP', async () => {
     const { tokens } = await authorize(['wallets:read'], 'wallets:read')
-    const rest = await askJson(gateway.origin, 'GET', '/api/wallets', {
+    const rest = await requestJson(gateway.origin, 'GET', '/api/wallets', {
       headers: { authorization: `Bearer ${tokens.access_token}` },
     })
     expect(rest.status).toBe(401)
-    const mcp = await askJson(gateway.origin, 'POST', '/mcp', {
+    const mcp = await requestJson(gateway.origin, 'POST', '/mcp', {
       body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
       headers: { authorization: `Bearer ${owner.token}` },
     })
@@ -380,7 +380,7 @@ describe('an MCP client over OAuth', () => {
   })
 
   const registration = (metadata: object) =>
-    askJson(gateway.origin, 'POST', '/oauth/register', {
+    requestJson(gateway.origin, 'POST', '/oauth/register', {
       body: {
         client_name: 'Test agent',
         redirect_uris: [REDIRECT],
@@ -463,7 +463,7 @@ describe('an MCP client over OAuth', () => {
 
   it('gets one key per request, regardless of repeated or competing decisions', async () => {
     const keys = async () =>
-      z.array(z.unknown()).parse((await owner.ask('GET', '/api/agents/keys')).body.keys).length
+      z.array(z.unknown()).parse((await owner.send('GET', '/api/agents/keys')).body.keys).length
     const before = await keys()
     const { authorizationUrl } = await begin(await register(), 'wallets:read cards:read')
     const own = browser()

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, newGuest, type Person } from './people.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
 
 const PARALLEL = 40
 const settings = {
@@ -17,7 +17,7 @@ const outsideAddress = `0x${'c1'.repeat(20)}`
 const credentials = z.object({ chain: z.object({ rpcUrl: z.string() }) })
 
 const transferBy = (token: string, origin: string, amount: string, destination = outsideAddress) =>
-  askJson(origin, 'POST', '/api/wallets/transfer', {
+  requestJson(origin, 'POST', '/api/wallets/transfer', {
     body: { amount, destination, signature: 'sandbox' },
     headers: { authorization: `Bearer ${token}` },
   })
@@ -44,12 +44,12 @@ async function race(
 async function keyOf(person: Person, max: string): Promise<{ token: string }> {
   const policy = { perTransaction: { max }, dailyBudget: { max }, categories: { allow: ['transfer'] } }
   const keyRequest = { name: 'K', scopes: ['wallets:transfer'], policy }
-  return { token: z.string().parse((await person.ask('POST', '/api/developer/keys', keyRequest)).body.key) }
+  return { token: z.string().parse((await person.send('POST', '/api/developer/keys', keyRequest)).body.key) }
 }
 
 /** A wallet of the gateway: transfers to it need no Travel Rule data and do not count as structuring. */
 async function addressOf(person: Person): Promise<string> {
-  return z.string().parse((await person.ask('GET', '/api/wallets')).body.safeAddress)
+  return z.string().parse((await person.send('GET', '/api/wallets')).body.safeAddress)
 }
 
 describe.each([
@@ -80,7 +80,7 @@ describe.each([
         screening: { result: 'review', lists: ['velocity'] },
         hint: expect.stringContaining('Send less, or later'),
       })
-    const { body } = await payer.ask('GET', '/api/wallets')
+    const { body } = await payer.send('GET', '/api/wallets')
     expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))
   })
 
@@ -116,7 +116,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways on one PostgreSQL', (
     const env = { ...settings, DATABASE_URL: created.url }
     const first = await startGateway(env)
     gateways.push(first)
-    const { chain } = credentials.parse((await askJson(first.origin, 'GET', '/sandbox/credentials')).body)
+    const { chain } = credentials.parse((await requestJson(first.origin, 'GET', '/sandbox/credentials')).body)
     gateways.push(await startGateway({ ...env, CHAIN_RPC_URL: chain.rpcUrl }))
   }, 90_000)
   afterAll(async () => {

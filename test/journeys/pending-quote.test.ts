@@ -5,7 +5,7 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/ch
 import { httpClient, problemOf } from '../mcp/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { stableTokens, tokenBalance } from './keyed-owners.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 let node: AnvilProcess
 let gateway: Gateway
@@ -25,7 +25,7 @@ it('delivers a quote over MCP once the chain has confirmed its payment, and neve
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-  const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+  const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
   const { demoApiKey } = z.looseObject({ demoApiKey: z.string() }).parse(body)
   const client = await httpClient({ gateway, demoApiKey })
   const buy = (idempotencyKey: string) =>

@@ -9,7 +9,7 @@ export interface Person {
   readonly token: string
   readonly accountId: string
   /** Sends JSON and reads JSON, with this person's session. */
-  ask(
+  send(
     method: string,
     path: string,
     body?: unknown,
@@ -18,7 +18,7 @@ export interface Person {
 }
 
 /** Sends one JSON request. */
-export async function askJson(
+export async function requestJson(
   origin: string,
   method: string,
   path: string,
@@ -37,33 +37,33 @@ export function personFrom(origin: string, answer: unknown): Person {
   return {
     token,
     accountId: account.id,
-    ask: (method, path, body, headers = {}) =>
-      askJson(origin, method, path, { body, headers: { ...headers, authorization: `Bearer ${token}` } }),
+    send: (method, path, body, headers = {}) =>
+      requestJson(origin, method, path, { body, headers: { ...headers, authorization: `Bearer ${token}` } }),
   }
 }
 
 export async function newGuest(origin: string): Promise<Person> {
-  return personFrom(origin, (await askJson(origin, 'POST', '/api/auth/guest')).body)
+  return personFrom(origin, (await requestJson(origin, 'POST', '/api/auth/guest')).body)
 }
 
 /** Signs in by e-mail; a new address creates a new account. */
 export async function signInByEmail(origin: string, destination: string): Promise<Person> {
-  const { body: started } = await askJson(origin, 'POST', '/api/auth/otp/start', {
+  const { body: started } = await requestJson(origin, 'POST', '/api/auth/otp/start', {
     body: { channel: 'email', destination },
   })
   const { challengeId } = started
-  const { messages } = outbox.parse((await askJson(origin, 'GET', '/sandbox/outbox')).body)
+  const { messages } = outbox.parse((await requestJson(origin, 'GET', '/sandbox/outbox')).body)
   const code = messages.find((message) => message.destination === destination)?.code
-  const { body } = await askJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
+  const { body } = await requestJson(origin, 'POST', '/api/auth/otp/verify', { body: { challengeId, code } })
   return personFrom(origin, body)
 }
 
 /** Enrolls and activates a second factor, which steps this session up. @returns its base32 secret. */
 export async function enrollMfa(person: Person): Promise<string> {
-  const { body } = await person.ask('POST', '/api/security/mfa', { action: 'enroll' })
+  const { body } = await person.send('POST', '/api/security/mfa', { action: 'enroll' })
   const secret = secretOf(body.otpauthUri)
   const code = totpOf(secret, new Date())
-  const { status } = await person.ask('POST', '/api/security/mfa', { action: 'activate', code })
+  const { status } = await person.send('POST', '/api/security/mfa', { action: 'activate', code })
   if (status !== 200) throw new Error(`the second factor was not activated: ${status}`)
   return secret
 }

@@ -7,7 +7,7 @@ import { bursar } from '../commands/bursar.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { closedPort, startSmtp } from '../smtp.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, enrollMfa, type Person, personFrom } from './people.ts'
+import { enrollMfa, type Person, personFrom, requestJson } from './people.ts'
 
 /** A public key, as PEM on one line. */
 function newPublicKey(): string {
@@ -29,12 +29,12 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     gateway = await startGateway({ ...env, ...more })
   }
   const signIn = async (destination: string): Promise<Person> => {
-    const { body } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+    const { body } = await requestJson(gateway.origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'email', destination },
     })
     const text = mail.mails.findLast(({ to }) => to.includes(destination))?.text ?? ''
     const code = /\b\d{6}\b/.exec(text)?.[0]
-    const answer = await askJson(gateway.origin, 'POST', '/api/auth/otp/verify', {
+    const answer = await requestJson(gateway.origin, 'POST', '/api/auth/otp/verify', {
       body: { challengeId: body.challengeId, code },
     })
     return personFrom(gateway.origin, answer.body)
@@ -43,7 +43,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
   beforeAll(async () => {
     const node = await startGateway({ CHAIN: 'anvil' })
     parts.push({ close: () => node.stop() })
-    const { chain } = rpc.parse((await askJson(node.origin, 'GET', '/sandbox/credentials')).body)
+    const { chain } = rpc.parse((await requestJson(node.origin, 'GET', '/sandbox/credentials')).body)
     const database = await createTestDatabase(testServerUrl ?? '')
     parts.push({ close: database.drop })
     databaseUrl = database.url
@@ -87,17 +87,17 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       ['POST', '/sandbox/admin'],
       ['GET', '/sandbox/openid/.well-known/openid-configuration'],
     ] as const) {
-      const { status } = await askJson(gateway.origin, method, path)
+      const { status } = await requestJson(gateway.origin, method, path)
       expect([path, status]).toEqual([path, 404])
     }
-    const { body } = await askJson(gateway.origin, 'GET', '/api/openapi.json')
+    const { body } = await requestJson(gateway.origin, 'GET', '/api/openapi.json')
     expect(
       Object.keys(z.looseObject({}).parse(body.paths)).filter((path) => /sandbox|guest|google/.test(path)),
     ).toEqual([])
   })
 
   it('offers no channel without a provider', async () => {
-    const { status, body } = await askJson(gateway.origin, 'POST', '/api/auth/otp/start', {
+    const { status, body } = await requestJson(gateway.origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'sms', destination: '+4915112345678' },
     })
     expect([status, body.code]).toEqual([400, 'invalid_request'])
@@ -105,12 +105,12 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
 
   it('has no administrator but the founder of its configuration', async () => {
     const founder = await signIn('founder@example.com')
-    const rails = (person: Person) => person.ask('GET', '/api/rails/wallet-transfer/controls')
+    const rails = (person: Person) => person.send('GET', '/api/rails/wallet-transfer/controls')
     expect(await rails(founder)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
     await start({ FOUNDER_ACCOUNT: founder.accountId })
     const admin = await signIn('founder@example.com')
     expect(admin.accountId).toBe(founder.accountId)
-    expect((await admin.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'admin' } })
+    expect((await admin.send('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'admin' } })
 
     // Privileged operations need an enrolled second factor.
     expect(await rails(admin)).toMatchObject({ status: 403, body: { code: 'mfa_enrollment_required' } })
@@ -126,7 +126,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     await client.query(`update account set role = 'admin'`)
     await client.end()
     expect(await rails(other)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
-    expect((await other.ask('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
+    expect((await other.send('GET', '/api/auth/session')).body).toMatchObject({ account: { role: 'user' } })
   })
 
   it('requires authentication within the last five minutes before it adds a credential', async () => {
@@ -140,10 +140,10 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       )
     const address = `0x${'a1'.repeat(20)}`
     const begin = (actor: Person) => [
-      actor.ask('POST', '/api/auth/webauthn', { action: 'register' }),
-      actor.ask('POST', '/api/wallets/signers', { address }),
-      actor.ask('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
-      actor.ask('POST', '/api/security/mfa', { action: 'enroll' }),
+      actor.send('POST', '/api/auth/webauthn', { action: 'register' }),
+      actor.send('POST', '/api/wallets/signers', { address }),
+      actor.send('POST', '/api/auth/otp/verify', { challengeId: 'chal_x', code: '123456', link: true }),
+      actor.send('POST', '/api/security/mfa', { action: 'enroll' }),
     ]
     const codesOf = async (responses: ReturnType<typeof begin>) =>
       (await Promise.all(responses)).map(
@@ -154,7 +154,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     await age()
     for (const stale of await codesOf(begin(owner))) expect(stale).toMatch(/^401 step_up_required/)
     expect(
-      await owner.ask('POST', '/api/security/mfa', { action: 'activate', code: '123456' }),
+      await owner.send('POST', '/api/security/mfa', { action: 'activate', code: '123456' }),
     ).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
     await client.end()
 
@@ -168,7 +168,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
   it('enables a rail by its administrator only', async () => {
     const person = await signIn('ada@example.com')
     await enrollMfa(person)
-    const { body: key } = await person.ask('POST', '/api/developer/keys', {
+    const { body: key } = await person.send('POST', '/api/developer/keys', {
       name: 'Payer',
       scopes: ['wallets:transfer'],
       policy: {
@@ -178,13 +178,13 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
       },
     })
     const pay = () =>
-      askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+      requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { destination: `0x${'3'.repeat(40)}`, amount: '1', signature: 'x' },
         headers: { authorization: `Bearer ${String(key.key)}` },
       })
     expect(String(key.key)).toMatch(/^bsk_live_/)
     expect(await pay()).toMatchObject({ status: 403, body: { code: 'rail_disabled' } })
-    expect(await person.ask('PUT', '/api/rails/wallet-transfer/controls', { enabled: true })).toMatchObject({
+    expect(await person.send('PUT', '/api/rails/wallet-transfer/controls', { enabled: true })).toMatchObject({
       status: 403,
     })
   })

@@ -5,13 +5,13 @@ import { newAuthenticator } from '../identity/authenticator.ts'
 import { totpOf } from '../identity/signed-in.ts'
 import { newAgent } from './agent.ts'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, enrollMfa, newGuest, type Person, personFrom, signInByEmail } from './people.ts'
+import { enrollMfa, newGuest, type Person, personFrom, requestJson, signInByEmail } from './people.ts'
 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), code: z.string() })) })
 
 overBothEngines('recovery', {}, ({ gateway }) => {
   const send = (method: string, path: string, body?: unknown) =>
-    askJson(gateway().origin, method, path, body === undefined ? {} : { body })
+    requestJson(gateway().origin, method, path, body === undefined ? {} : { body })
   /** Begins a recovery, and reads its code. */
   const begin = async (destination: string) => {
     const { body } = await send('POST', '/api/auth/recovery/start', { channel: 'email', destination })
@@ -25,7 +25,7 @@ overBothEngines('recovery', {}, ({ gateway }) => {
   }
   const newAdmin = async (name: string): Promise<Person> => {
     const admin = await signInByEmail(gateway().origin, name)
-    await admin.ask('POST', '/sandbox/admin', {})
+    await admin.send('POST', '/sandbox/admin', {})
     return admin
   }
 
@@ -38,12 +38,12 @@ overBothEngines('recovery', {}, ({ gateway }) => {
       categories: { allow: ['transfer'] },
     }
     const grant = { name: 'Bot', scopes: ['wallets:read', 'wallets:transfer'], policy }
-    const { body: bot } = await owner.ask('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
-    const { body: key } = await owner.ask('POST', '/api/developer/keys', { ...grant, name: 'Key' })
+    const { body: bot } = await owner.send('POST', '/api/agents/keys', { ...grant, publicKey: agent.jwk })
+    const { body: key } = await owner.send('POST', '/api/developer/keys', { ...grant, name: 'Key' })
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
     const made = device.create(registration.publicKey)
-    await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential: made })
+    await owner.send('POST', '/api/auth/webauthn', { action: 'register', credential: made })
 
     const { challengeId, code, publicKey } = await begin('grace@example.com')
     const credential = device.get(publicKey)
@@ -62,11 +62,11 @@ overBothEngines('recovery', {}, ({ gateway }) => {
 
     const again = personFrom(gateway().origin, body)
     const statusOf = async () => {
-      const { keys } = (await again.ask('GET', '/api/developer/keys')).body
+      const { keys } = (await again.send('GET', '/api/developer/keys')).body
       return z.array(z.looseObject({ status: z.string() })).parse(keys)[0]?.status
     }
     expect(await statusOf()).toBe('paused')
-    const resume = await again.ask('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
+    const resume = await again.send('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
     expect([resume.status, await statusOf()]).toEqual([200, 'active'])
   })
 
@@ -76,13 +76,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     const { status, body } = await recover('hedy@example.com')
     expect([status, body.account]).toMatchObject([200, { mfaEnrolled: true }])
     const again = personFrom(gateway().origin, body)
-    const makeKey = () => again.ask('POST', '/api/developer/keys', { name: 'K', scopes: ['wallets:read'] })
+    const makeKey = () => again.send('POST', '/api/developer/keys', { name: 'K', scopes: ['wallets:read'] })
     expect(await makeKey()).toMatchObject({ status: 401, body: { code: 'step_up_required' } })
     const disable = { action: 'disable', code: '000000' }
-    expect((await again.ask('POST', '/api/security/mfa', disable)).status).toBe(401)
+    expect((await again.send('POST', '/api/security/mfa', disable)).status).toBe(401)
     // The time step after the one spent by the enrollment.
     const code = totpOf(secret, new Date(Date.now() + 30_000))
-    expect((await again.ask('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
+    expect((await again.send('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     expect((await makeKey()).status).toBe(200)
   })
 
@@ -93,13 +93,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
       ['trent@example.com', true],
     ] as const) {
       const person = await signInByEmail(gateway().origin, name)
-      if (isLockedBefore) await person.ask('POST', '/api/security/lock', {})
+      if (isLockedBefore) await person.send('POST', '/api/security/lock', {})
       const path = `/api/admin/accounts/${person.accountId}`
-      expect((await admin.ask('POST', `${path}/lock`, {})).status).toBe(200)
+      expect((await admin.send('POST', `${path}/lock`, {})).status).toBe(200)
       const refused = await recover(name)
       expect([refused.status, refused.body.code]).toEqual([423, 'account_locked'])
-      expect((await person.ask('GET', '/api/auth/session')).status).toBe(423)
-      await admin.ask('POST', `${path}/unlock`, {})
+      expect((await person.send('GET', '/api/auth/session')).status).toBe(423)
+      await admin.send('POST', `${path}/unlock`, {})
       expect((await recover(name)).status).toBe(200)
     }
   })
@@ -110,9 +110,9 @@ overBothEngines('recovery', {}, ({ gateway }) => {
       channel: 'guest',
       destination: guest.accountId,
     })
-    const { body: locked } = await guest.ask('POST', '/api/security/lock', {})
+    const { body: locked } = await guest.send('POST', '/api/security/lock', {})
     expect(locked).toEqual({ locked: true, recovery: ['guest'] })
-    expect((await guest.ask('GET', '/api/wallets')).status).toBe(423)
+    expect((await guest.send('GET', '/api/wallets')).status).toBe(423)
     // The code of a guest who was not locked is then worthless.
     const { challengeId, code } = open.body
     expect((await send('POST', '/api/auth/recovery/complete', { challengeId, code })).status).toBe(401)
@@ -128,13 +128,13 @@ overBothEngines('recovery', {}, ({ gateway }) => {
     expect(status).toBe(200)
     const back = personFrom(gateway().origin, body)
     expect(back.accountId).toBe(guest.accountId)
-    expect((await back.ask('GET', '/api/wallets')).status).toBe(200)
+    expect((await back.send('GET', '/api/wallets')).status).toBe(200)
   })
 
   it('does not unlock a guest’s account that an administrator locked', async () => {
     const guest = await newGuest(gateway().origin)
     const admin = await newAdmin('operator@example.com')
-    await admin.ask('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
+    await admin.send('POST', `/api/admin/accounts/${guest.accountId}/lock`, {})
     const { body: started } = await send('POST', '/api/auth/recovery/start', {
       channel: 'guest',
       destination: guest.accountId,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/providers/chain/node/anvil-process.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { addressOf, newAttacker, tokenBalance } from './keyed-owners.ts'
+import { addressOf, newOutsider, tokenBalance } from './keyed-owners.ts'
 import { newGuest, type Person } from './people.ts'
 
 const wallet = z.object({
@@ -41,7 +41,7 @@ describe('a reorganization', () => {
     await rpc('anvil_reorg', [6, []])
   }
   const usdcOf = async (person: Person) => {
-    const { balances } = wallet.parse((await person.ask('GET', '/api/wallets')).body)
+    const { balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
     return balances.find(({ token }) => token === 'USDC')
   }
   const onChain = async (person: Person) => tokenBalance(node.url, 'USDC', await addressOf(person))
@@ -57,7 +57,7 @@ describe('a reorganization', () => {
 
   it('books a relay once that is resent by another transaction', async () => {
     const guest = await newGuest(gateway.origin)
-    const attacker = await newAttacker(gateway.origin, node.url)
+    const attacker = await newOutsider(gateway.origin, node.url)
     await mineEmpty()
     // Only its payer can resend it, so that the relay gets another nonce.
     await attacker.buyQuote({ race: 'none' })
@@ -75,7 +75,7 @@ describe('a reorganization', () => {
     const destination = await addressOf(payee)
     const pay = async (payer: Person, amount: string) =>
       expect(
-        await payer.ask('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' }),
+        await payer.send('POST', '/api/wallets/transfer', { destination, amount, signature: 'sandbox' }),
       ).toMatchObject({ body: { status: 'confirmed' } })
     await Promise.all(payers.map((payer) => pay(payer, '1')))
     await mineEmpty()
@@ -91,7 +91,7 @@ describe('a reorganization', () => {
     const guest = await newGuest(gateway.origin)
     const destination = '0x00000000000000000000000000000000000c0de5'
     expect(
-      await guest.ask('POST', '/api/wallets/transfer', { destination, amount: '5', signature: 'sandbox' }),
+      await guest.send('POST', '/api/wallets/transfer', { destination, amount: '5', signature: 'sandbox' }),
     ).toMatchObject({ body: { status: 'confirmed' } })
     await sleep(2_500)
     await node.stop()

@@ -6,7 +6,7 @@ import type { Chain } from '../../src/providers/chain.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { signAuthorization } from '../tools/transfers/signed-payments.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from './people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const sanctioned = `0x${'1'.repeat(36)}9999`
 const suspicious = (digit: number) => `0x${String(digit).repeat(36)}8888`
@@ -49,15 +49,15 @@ describe.each([
     destination: string,
     headers: Record<string, string> = {},
     recipient = payer,
-  ) => recipient.ask('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' }, headers)
+  ) => recipient.send('POST', '/api/wallets/transfer', { amount, destination, signature: 'sandbox' }, headers)
   const decisionsOf = async (recipient: Person) =>
-    decisions.parse((await recipient.ask('GET', '/api/agents/decisions')).body).decisions
+    decisions.parse((await recipient.send('GET', '/api/agents/decisions')).body).decisions
   const open = async (recipient = payer) =>
     reviews
-      .parse((await admin.ask('GET', '/api/admin/reviews')).body)
+      .parse((await admin.send('GET', '/api/admin/reviews')).body)
       .reviews.filter(({ accountId }) => accountId === recipient.accountId)
   const decide = (id: string | undefined, decision: 'release' | 'block') =>
-    admin.ask('POST', `/api/admin/reviews/${id}`, { decision, reason: 'The invoice was shown.' })
+    admin.send('POST', `/api/admin/reviews/${id}`, { decision, reason: 'The invoice was shown.' })
   beforeAll(async () => {
     if (isSkipped) return
     const created = engine === 'PGlite' ? null : await createTestDatabase(testServerUrl ?? '')
@@ -73,7 +73,7 @@ describe.each([
       ...(created === null ? {} : { DATABASE_URL: created.url }),
     })
     admin = await signInByEmail(gateway.origin, `reviewer-${engine.toLowerCase()}@example.com`)
-    await admin.ask('POST', '/sandbox/admin', {})
+    await admin.send('POST', '/sandbox/admin', {})
     await enrollMfa(admin)
     payer = await newGuest(gateway.origin)
   })
@@ -104,7 +104,7 @@ describe.each([
   )
 
   it.skipIf(isSkipped)('record what is refused before it is signed', async () => {
-    const refused = await payer.ask('POST', '/api/wallets/transfer/intent', {
+    const refused = await payer.send('POST', '/api/wallets/transfer/intent', {
       amount: '2',
       destination: sanctioned,
     })
@@ -117,15 +117,17 @@ describe.each([
   })
 
   it.skipIf(isSkipped)('record a blocked relay', async () => {
-    const { chain } = credentials.parse((await askJson(gateway.origin, 'GET', '/sandbox/credentials')).body)
+    const { chain } = credentials.parse(
+      (await requestJson(gateway.origin, 'GET', '/sandbox/credentials')).body,
+    )
     const holder = privateKeyToAccount(generatePrivateKey())
-    await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: holder.address, token: 'USDC', amount: '1' },
     })
     // Signing reads only the chain's id and the token's address.
     const known = { id: 84532, tokens: chain.tokens } as unknown as Chain
     const authorization = await signAuthorization(known, holder, { to: address.parse(sanctioned) })
-    const refused = await payer.ask('POST', '/api/transfers/gasless', { token: 'USDC', authorization })
+    const refused = await payer.send('POST', '/api/transfers/gasless', { token: 'USDC', authorization })
     expect(refused).toMatchObject({ status: 403, body: { code: 'aml_blocked' } })
     expect((await decisionsOf(payer))[0]).toMatchObject({
       decisionId: refused.body.decisionId,
@@ -142,12 +144,12 @@ describe.each([
         dailyBudget: { max: '5' },
         categories: { allow: ['transfer'] },
       }
-      const key = await payer.ask('POST', '/api/developer/keys', {
+      const key = await payer.send('POST', '/api/developer/keys', {
         name: 'K',
         scopes: ['wallets:transfer'],
         policy,
       })
-      const refused = await askJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+      const refused = await requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
         body: { amount: '2', destination: sanctioned, signature: 'x' },
         headers: { authorization: `Bearer ${String(key.body.key)}` },
       })
@@ -247,7 +249,7 @@ describe.each([
   it.skipIf(isSkipped)(
     'need an administrator with a fresh second factor, and exclude the administrator’s own money',
     async () => {
-      expect((await payer.ask('GET', '/api/admin/reviews')).status).toBe(403)
+      expect((await payer.send('GET', '/api/admin/reviews')).status).toBe(403)
       const refused = await send('1', suspicious(5), {}, admin)
       expect(refused.body.code).toBe('aml_blocked')
       const [own] = await open(admin)

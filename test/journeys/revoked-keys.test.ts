@@ -11,7 +11,7 @@ overBothEngines('a revoked key', {}, ({ gateway }) => {
   it('stays readable, with its usage and decisions', async () => {
     const owner = await newGuest(gateway().origin)
     const agent = await newAgent()
-    const { body: made } = await owner.ask('POST', '/api/agents/keys', {
+    const { body: made } = await owner.send('POST', '/api/agents/keys', {
       name: 'Bot',
       publicKey: agent.jwk,
       scopes: ['investing:trade'],
@@ -24,20 +24,20 @@ overBothEngines('a revoked key', {}, ({ gateway }) => {
     const order = JSON.stringify({ symbol: 'VTI', side: 'buy', notional: '3' })
     await agent.fetch({ method: 'POST', url: `${gateway().origin}/api/investing/order`, body: order })
     const path = `/api/agents/keys/${String(made.agentId)}`
-    await owner.ask('DELETE', path)
-    expect(await owner.ask('GET', path)).toMatchObject({
+    await owner.send('DELETE', path)
+    expect(await owner.send('GET', path)).toMatchObject({
       status: 200,
       body: { status: 'revoked', name: 'Bot' },
     })
-    expect((await owner.ask('GET', `${path}/usage`)).body.usage).toMatchObject({ count: 1 })
-    const { body } = await owner.ask('GET', `/api/agents/decisions?keyId=${String(made.agentId)}`)
+    expect((await owner.send('GET', `${path}/usage`)).body.usage).toMatchObject({ count: 1 })
+    const { body } = await owner.send('GET', `/api/agents/decisions?keyId=${String(made.agentId)}`)
     expect(body.decisions).toHaveLength(1)
-    expect((await owner.ask('GET', '/api/agents/keys')).body.keys).toEqual([])
-    const revoked = keys.parse((await owner.ask('GET', '/api/agents/keys?status=revoked')).body.keys)
+    expect((await owner.send('GET', '/api/agents/keys')).body.keys).toEqual([])
+    const revoked = keys.parse((await owner.send('GET', '/api/agents/keys?status=revoked')).body.keys)
     expect(revoked).toMatchObject([{ agentId: made.agentId, status: 'revoked' }])
     for (const method of ['PATCH', 'DELETE'] as const) {
       const change = method === 'PATCH' ? { status: 'active' } : undefined
-      expect((await owner.ask(method, path, change)).status).toBe(404)
+      expect((await owner.send(method, path, change)).status).toBe(404)
     }
   })
 

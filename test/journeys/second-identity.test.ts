@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, type Person, signInByEmail } from './people.ts'
+import { type Person, requestJson, signInByEmail } from './people.ts'
 
 const ada = {
   firstName: 'Ada',
@@ -20,7 +20,7 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     people += 1
     return signInByEmail(gateway().origin, `applicant-${people}@example.com`)
   }
-  const apply = (person: Person, body: object) => person.ask('POST', '/api/compliance/kyc', body)
+  const apply = (person: Person, body: object) => person.send('POST', '/api/compliance/kyc', body)
   const verified = async () => {
     const person = await newPerson()
     expect((await apply(person, { applicant: ada })).body).toMatchObject({ status: 'approved' })
@@ -29,15 +29,17 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
 
   it('needs a person’s review for an application under another name or birth date', async () => {
     const admin = await newPerson()
-    await admin.ask('POST', '/sandbox/admin', {})
+    await admin.send('POST', '/sandbox/admin', {})
     for (const changed of [{ lastName: 'King' }, { dateOfBirth: '1991-12-10' }]) {
       const person = await verified()
       const { body } = await apply(person, { level: 'full', applicant: { ...ada, ...changed }, documents })
       expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
-      expect((await person.ask('GET', '/api/auth/session')).body.account).toMatchObject({ kycLevel: 'basic' })
-      const { body: waiting } = await admin.ask('GET', '/api/admin/kyc')
+      expect((await person.send('GET', '/api/auth/session')).body.account).toMatchObject({
+        kycLevel: 'basic',
+      })
+      const { body: waiting } = await admin.send('GET', '/api/admin/kyc')
       expect(JSON.stringify(waiting)).toContain(String(body.id))
-      const decided = await admin.ask('POST', `/api/admin/kyc/${String(body.id)}`, {
+      const decided = await admin.send('POST', `/api/admin/kyc/${String(body.id)}`, {
         decision: 'approve',
         reason: 'married',
       })
@@ -63,9 +65,9 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
 
     const erased = await newPerson()
     await apply(erased, { applicant: blurred })
-    await erased.ask('DELETE', '/api/compliance/personal-data')
+    await erased.send('DELETE', '/api/compliance/personal-data')
     expect((await apply(erased, { applicant: ada })).body).toMatchObject({ labels: ['IDENTITY_CHANGED'] })
-    for (const { ask } of [person, erased])
+    for (const { send: ask } of [person, erased])
       expect((await ask('GET', '/api/auth/session')).body.account).toMatchObject({ kycLevel: 'none' })
   })
 
@@ -78,12 +80,12 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
 
   it('erases the statements but not the decision; an erased name matches no later name', async () => {
     const person = await verified()
-    await person.ask('POST', '/api/compliance/travel-rule', {
+    await person.send('POST', '/api/compliance/travel-rule', {
       amount: '1500',
       destination: `0x${'1'.repeat(40)}`,
       beneficiary: { name: 'Grace Hopper', vasp: { name: 'Hopper Bank' } },
     })
-    expect((await person.ask('DELETE', '/api/compliance/personal-data')).status).toBe(200)
+    expect((await person.send('DELETE', '/api/compliance/personal-data')).status).toBe(200)
     const url = databaseUrl()
     if (url !== null) {
       const client = new pg.Client({ connectionString: url })
@@ -103,11 +105,11 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
 
   it('uses the verified name on cards, bank accounts and Travel Rule data', async () => {
     const person = await verified()
-    const { body: card } = await person.ask('POST', '/api/cards', { limits: { daily: '5' } })
+    const { body: card } = await person.send('POST', '/api/cards', { limits: { daily: '5' } })
     expect(card.cardholderName).toBe('Ada Lovelace')
-    const { body: bank } = await person.ask('POST', '/api/banking', { currency: 'EUR' })
+    const { body: bank } = await person.send('POST', '/api/banking', { currency: 'EUR' })
     expect(bank.accountHolderName).toBe('Ada Lovelace')
-    const { body: rule } = await person.ask('POST', '/api/compliance/travel-rule', {
+    const { body: rule } = await person.send('POST', '/api/compliance/travel-rule', {
       amount: '1500',
       destination: `0x${'2'.repeat(40)}`,
       beneficiary: { name: 'Grace Hopper' },
@@ -116,6 +118,6 @@ overBothEngines('an account', { RATE_MUTATIONS: '1000/60' }, ({ gateway, databas
     const payload = JSON.stringify(z.looseObject({}).parse(rule.payload))
     expect(payload).toContain('Lovelace')
     expect(payload).not.toContain('Mallory')
-    expect((await askJson(gateway().origin, 'GET', '/healthz')).status).toBe(200)
+    expect((await requestJson(gateway().origin, 'GET', '/healthz')).status).toBe(200)
   })
 })

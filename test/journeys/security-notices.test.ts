@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { secretOf, totpOf } from '../identity/signed-in.ts'
 import { overBothEngines } from './both-engines.ts'
-import { askJson, enrollMfa, signInByEmail } from './people.ts'
+import { enrollMfa, requestJson, signInByEmail } from './people.ts'
 
 const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), text: z.string() })) })
 const typed = z.object({
@@ -17,7 +17,7 @@ const typed = z.object({
 
 overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
   const noticesTo = async (destination: string) => {
-    const { messages } = outbox.parse((await askJson(gateway().origin, 'GET', '/sandbox/outbox')).body)
+    const { messages } = outbox.parse((await requestJson(gateway().origin, 'GET', '/sandbox/outbox')).body)
     return messages.filter((message) => message.destination === destination).map(({ text }) => text)
   }
 
@@ -28,24 +28,24 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     expect(noticesBefore.filter((text) => /was (added|activated|begun)/.test(text))).toEqual([])
 
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-    const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const { body: registration } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
     const credential = device.create(registration.publicKey)
-    await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    await person.send('POST', '/api/auth/webauthn', { action: 'register', credential })
     expect((await noticesTo(first))[0]).toMatch(/^A passkey was added to your Bursar account/)
 
     const key = privateKeyToAccount(`0x${'7'.repeat(64)}`)
-    const { body: signing } = await person.ask('POST', '/api/wallets/signers', { address: key.address })
+    const { body: signing } = await person.send('POST', '/api/wallets/signers', { address: key.address })
     const signature = await key.signTypedData(typed.parse(signing.typedData))
-    const added = await person.ask('POST', '/api/wallets/signers', { address: key.address, signature })
+    const added = await person.send('POST', '/api/wallets/signers', { address: key.address, signature })
     expect(added.status).toBe(200)
     expect((await noticesTo(first))[0]).toMatch(/^A key that signs for the wallet was added/)
 
-    const { body: started } = await askJson(gateway().origin, 'POST', '/api/auth/otp/start', {
+    const { body: started } = await requestJson(gateway().origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'email', destination: second },
     })
     const code = /^\d{6}/.exec((await noticesTo(second))[0] ?? '')?.[0]
     const link = { challengeId: started.challengeId, code, link: true }
-    expect((await person.ask('POST', '/api/auth/otp/verify', link)).status).toBe(200)
+    expect((await person.send('POST', '/api/auth/otp/verify', link)).status).toBe(200)
     for (const destination of [first, second])
       expect((await noticesTo(destination))[0]).toMatch(/^An address .* was added/)
 
@@ -63,13 +63,13 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     // The first passkey owns the wallet, and stays.
     for (const _ of ['the first', 'the second']) {
       const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
-      const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+      const { body: registration } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
       const credential = device.create(registration.publicKey)
-      await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+      await person.send('POST', '/api/auth/webauthn', { action: 'register', credential })
     }
-    const { body } = await person.ask('GET', '/api/security/passkeys')
+    const { body } = await person.send('GET', '/api/security/passkeys')
     const [newest] = z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
-    const removed = await person.ask('DELETE', `/api/security/passkeys/${newest?.id}`)
+    const removed = await person.send('DELETE', `/api/security/passkeys/${newest?.id}`)
     expect(removed.status).toBe(200)
     expect((await noticesTo(address))[0]).toMatch(/^A passkey was removed from your Bursar account/)
 
@@ -77,24 +77,24 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     for (const [index, how] of ['DELETE', 'PATCH'].entries()) {
       const publicKey = Buffer.alloc(32, index + 9).toString('base64url')
       const keyRequest = { name: 'Bot', publicKey, scopes: ['wallets:read'], policy }
-      const { body: agent } = await person.ask('POST', '/api/agents/keys', keyRequest)
+      const { body: agent } = await person.send('POST', '/api/agents/keys', keyRequest)
       const change = how === 'PATCH' ? { status: 'revoked' } : undefined
-      expect((await person.ask(how, `/api/agents/keys/${agent.agentId}`, change)).status).toBe(200)
+      expect((await person.send(how, `/api/agents/keys/${agent.agentId}`, change)).status).toBe(200)
       const notices = (await noticesTo(address)).filter((text) =>
         text.startsWith('An agent’s key was revoked'),
       )
       expect(notices).toHaveLength(index + 1)
     }
-    const { body: key } = await person.ask('POST', '/api/developer/keys', {
+    const { body: key } = await person.send('POST', '/api/developer/keys', {
       name: 'n',
       scopes: ['wallets:read'],
     })
-    await person.ask('DELETE', `/api/developer/keys/${key.id}`)
+    await person.send('DELETE', `/api/developer/keys/${key.id}`)
     expect((await noticesTo(address))[0]).toMatch(/^An API key was revoked/)
 
     const secret = await enrollMfa(person)
     const code = totpOf(secret, new Date(now().getTime() + 30_000))
-    expect((await person.ask('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
+    expect((await person.send('POST', '/api/security/mfa', { action: 'disable', code })).status).toBe(200)
     expect((await noticesTo(address))[0]).toMatch(/^The second factor was removed/)
   })
 
@@ -105,19 +105,19 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
       await signInByEmail(gateway().origin, address),
     ]
     const secret = await enrollMfa(owner)
-    const { body } = await owner.ask('POST', '/api/security/mfa', { action: 'status' })
+    const { body } = await owner.send('POST', '/api/security/mfa', { action: 'status' })
     expect(body.enrolled).toBe(true)
     const code = totpOf(secret, new Date(now().getTime() + 30_000))
-    expect((await other.ask('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
+    expect((await other.send('POST', '/api/security/mfa', { action: 'verify', code })).status).toBe(200)
     pass(40)
     const last = totpOf(secret, new Date(now().getTime() + 30_000))
-    await owner.ask('POST', '/api/security/mfa', { action: 'disable', code: last })
-    const { body: registration } = await owner.ask('POST', '/api/security/mfa', { action: 'enroll' })
+    await owner.send('POST', '/api/security/mfa', { action: 'disable', code: last })
+    const { body: registration } = await owner.send('POST', '/api/security/mfa', { action: 'enroll' })
     const activated = totpOf(secretOf(registration.otpauthUri), now())
     expect(
-      (await owner.ask('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
+      (await owner.send('POST', '/api/security/mfa', { action: 'activate', code: activated })).status,
     ).toBe(200)
-    const refused = await other.ask('POST', '/api/developer/keys', { name: 'n', scopes: ['wallets:read'] })
+    const refused = await other.send('POST', '/api/developer/keys', { name: 'n', scopes: ['wallets:read'] })
     expect([refused.status, refused.body.code]).toEqual([401, 'step_up_required'])
   })
 })

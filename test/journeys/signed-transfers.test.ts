@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { newAgent } from './agent.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson, type Person, personFrom, signInByEmail } from './people.ts'
+import { type Person, personFrom, requestJson, signInByEmail } from './people.ts'
 
 const credentials = z.object({
   chain: z.object({ rpcUrl: z.string().nullable(), tokens: z.record(z.string(), z.string()) }),
@@ -38,7 +38,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
         ['MUTATIONS', 'OTP_RESEND', 'OTP_DESTINATION', 'OTP_IP'].map((name) => [`RATE_${name}`, '10000/60']),
       ),
     })
-    const { body } = await askJson(gateway.origin, 'GET', '/sandbox/credentials')
+    const { body } = await requestJson(gateway.origin, 'GET', '/sandbox/credentials')
     const { rpcUrl, tokens } = credentials.parse(body).chain
     if (rpcUrl === null) {
       blockNumber = async () => 0n
@@ -60,8 +60,8 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
 
   const pageOf = () => `http://localhost:${new URL(gateway.origin).port}`
   const fund = async (person: Person) => {
-    const { body } = await person.ask('GET', '/api/wallets')
-    await askJson(gateway.origin, 'POST', '/sandbox/faucet', {
+    const { body } = await person.send('GET', '/api/wallets')
+    await requestJson(gateway.origin, 'POST', '/sandbox/faucet', {
       body: { address: body.safeAddress, token: 'USDC', amount: '500' },
     })
     return String(body.safeAddress)
@@ -76,42 +76,42 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
   }
   const byPasskey = async () => {
     const { device, sign } = newDevice()
-    const send = (body: object) => askJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
+    const send = (body: object) => requestJson(gateway.origin, 'POST', '/api/auth/webauthn', { body })
     const { body: registration } = await send({ action: 'register', displayName: 'Ada' })
     const { body } = await send({ action: 'register', credential: device.create(registration.publicKey) })
     const person = personFrom(gateway.origin, body)
     await fund(person)
-    return { person, ask: person.ask, sign, authorization: 'passkey' }
+    return { person, ask: person.send, sign, authorization: 'passkey' }
   }
   const byLaterPasskey = async () => {
     const person = await signInByEmail(gateway.origin, `later-${chain}@example.com`)
     await fund(person)
-    await person.ask('POST', '/api/wallets/transfer', {
+    await person.send('POST', '/api/wallets/transfer', {
       destination: newPayee(),
       amount: '1',
       signature: 'x',
     })
     const { device, sign } = newDevice()
-    const { body: registration } = await person.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const { body: registration } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
     const credential = device.create(registration.publicKey)
-    await person.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
-    return { person, ask: person.ask, sign, authorization: 'passkey' }
+    await person.send('POST', '/api/auth/webauthn', { action: 'register', credential })
+    return { person, ask: person.send, sign, authorization: 'passkey' }
   }
   const byEoa = async () => {
     const person = await signInByEmail(gateway.origin, `eoa-${chain}@example.com`)
     await fund(person)
     const account = privateKeyToAccount(generatePrivateKey())
     const { address } = account
-    const { body } = await person.ask('POST', '/api/wallets/signers', { address })
+    const { body } = await person.send('POST', '/api/wallets/signers', { address })
     const signature = await account.signTypedData(body.typedData as never)
-    await person.ask('POST', '/api/wallets/signers', { address, signature })
+    await person.send('POST', '/api/wallets/signers', { address, signature })
     const sign = ({ typedData }: Intent) => account.signTypedData(typedData as never)
-    return { person, ask: person.ask, sign, authorization: 'eoa' }
+    return { person, ask: person.send, sign, authorization: 'eoa' }
   }
   const byAgent = async () => {
     const owner = await byPasskey()
     const agent = await newAgent()
-    await owner.person.ask('POST', '/api/agents/keys', {
+    await owner.person.send('POST', '/api/agents/keys', {
       name: 'Bot',
       publicKey: agent.jwk,
       scopes: ['wallets:transfer', 'wallets:read'],
@@ -252,7 +252,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     const person = await signInByEmail(gateway.origin, `history-${chain}@example.com`)
     await fund(person)
     for (const amount of ['1', '2'])
-      await person.ask('POST', '/api/wallets/transfer', { destination: newPayee(), amount, signature: 'x' })
+      await person.send('POST', '/api/wallets/transfer', { destination: newPayee(), amount, signature: 'x' })
     return { person }
   }
 })

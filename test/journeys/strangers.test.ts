@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { wrapFetchWithPayment } from 'x402-fetch'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const refusedAfter = {
   RATE_FX: '3/60',
@@ -26,7 +26,7 @@ const metadata = { client_name: 'Somebody', redirect_uris: ['http://127.0.0.1:39
 
 overBothEngines('a stranger', refusedAfter, ({ gateway, databaseUrl }) => {
   const register = (more: object = {}) =>
-    askJson(gateway().origin, 'POST', '/oauth/register', { body: { ...metadata, ...more } })
+    requestJson(gateway().origin, 'POST', '/oauth/register', { body: { ...metadata, ...more } })
 
   it('registers small clients at a limited rate, which expire with their tokens', async () => {
     const large = await register({ client_name: 'x'.repeat(10_000) })
@@ -64,20 +64,20 @@ overBothEngines('a stranger', refusedAfter, ({ gateway, databaseUrl }) => {
 
   it('cannot evade either limit by another spelling of the path', async () => {
     for (const path of ['/oauth/Register', '/oauth/register/', '/oauth/REGISTER?x=1', '/oauth/%72egister']) {
-      const { status } = await askJson(gateway().origin, 'POST', path, {
+      const { status } = await requestJson(gateway().origin, 'POST', path, {
         body: { ...metadata, client_name: 'x'.repeat(10_000) },
       })
       expect([path, [404, 429].includes(status)]).toEqual([path, true])
     }
     for (const path of ['/oauth/Authorize', '/oauth/authorize/', '/oauth/AUTHORIZE/']) {
-      const { status, body } = await askJson(gateway().origin, 'GET', `${path}?client_id=x`)
+      const { status, body } = await requestJson(gateway().origin, 'GET', `${path}?client_id=x`)
       expect([path, status, body.code]).toEqual([path, 404, 'not_found'])
     }
   })
 
   it('allows unlimited paid requests, and a few with an invalid payment', async () => {
     const { origin } = gateway()
-    const { payer } = credentials.parse((await askJson(origin, 'GET', '/sandbox/credentials')).body)
+    const { payer } = credentials.parse((await requestJson(origin, 'GET', '/sandbox/credentials')).body)
     const url = `${origin}/api/x402/fx?from=USD&to=EUR&amount=100`
     const terms = await (await fetch(url)).text()
     // Requesting the challenge once counts as an unpaid request.
@@ -102,7 +102,7 @@ overBothEngines('a stranger', refusedAfter, ({ gateway, databaseUrl }) => {
   it('creates a few guests', async () => {
     const statuses: number[] = []
     for (let times = 0; times < 3; times += 1)
-      statuses.push((await askJson(gateway().origin, 'POST', '/api/auth/guest')).status)
+      statuses.push((await requestJson(gateway().origin, 'POST', '/api/auth/guest')).status)
     expect(statuses).toEqual([200, 200, 429])
   })
 })

@@ -69,7 +69,7 @@ describe('Sumsub’s webhook', () => {
     reviewStatus: 'completed',
     createdAtMs,
   })
-  const statusOf = async () => (await person.ask('POST', '/api/compliance/kyc', {})).body.status
+  const statusOf = async () => (await person.send('POST', '/api/compliance/kyc', {})).body.status
 
   it('moves a review by the API’s state, regardless of the body, and never back', async () => {
     const applicant = {
@@ -80,7 +80,7 @@ describe('Sumsub’s webhook', () => {
       address: 'Chiyoda 1-1',
     }
     review = { reviewStatus: 'pending' }
-    expect((await person.ask('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
+    expect((await person.send('POST', '/api/compliance/kyc', { applicant })).body.status).toBe('pending')
 
     // Claims an approval that the API does not report.
     expect((await hook(eventOf('GREEN', '1'))).status).toBe(200)
@@ -109,7 +109,7 @@ describe('Sumsub’s webhook', () => {
       await hook(event, { secret: 'another' }),
       await hook(event, { sent: { ...event, applicantId: 'other' } }),
       await hook(event, { hash: 'sha1' }),
-      await person.ask('POST', '/api/webhooks/sumsub', event),
+      await person.send('POST', '/api/webhooks/sumsub', event),
     ]
     expect(refused.map(({ status, body }) => `${status} ${String(body.code)}`)).toEqual(
       Array(4).fill('401 signature_invalid'),
@@ -179,12 +179,12 @@ describe('Sumsub with a lost answer', () => {
   ])('never approves one name for data sent under another, %s', async (name, isErased) => {
     const person = await signInByEmail(gateway.origin, `${name}@example.com`)
     losesAnswers = true
-    const lost = await person.ask('POST', '/api/compliance/kyc', { applicant })
+    const lost = await person.send('POST', '/api/compliance/kyc', { applicant })
     expect(lost.body.code).toBe('provider_unavailable')
     losesAnswers = false
-    if (isErased) await person.ask('DELETE', '/api/compliance/personal-data')
+    if (isErased) await person.send('DELETE', '/api/compliance/personal-data')
     const mallory = { applicant: { ...applicant, lastName: 'Mallory' } }
-    const { body } = await person.ask('POST', '/api/compliance/kyc', mallory)
+    const { body } = await person.send('POST', '/api/compliance/kyc', mallory)
     expect(body).toMatchObject({ status: 'pending', labels: ['IDENTITY_CHANGED'] })
     expect([...known.values()].map(({ lastName }) => lastName)).not.toContain('Mallory')
   })
@@ -192,11 +192,11 @@ describe('Sumsub with a lost answer', () => {
   it('is requested again for the same name, and with another application for another address', async () => {
     const person = await signInByEmail(gateway.origin, 'again@example.com')
     losesAnswers = true
-    await person.ask('POST', '/api/compliance/kyc', { applicant })
+    await person.send('POST', '/api/compliance/kyc', { applicant })
     losesAnswers = false
     const count = known.size
     const moved = { applicant: { ...applicant, address: 'Chiyoda 2-2' } }
-    expect((await person.ask('POST', '/api/compliance/kyc', moved)).body.status).toBe('approved')
+    expect((await person.send('POST', '/api/compliance/kyc', moved)).body.status).toBe('approved')
     expect(known.size).toBe(count + 1)
   })
 })

@@ -24,7 +24,7 @@ describe('swaps in the sandbox', () => {
 
   it('have another cheapest provider for another amount or route', async () => {
     const toolFor = async (changes: object) =>
-      (await guest.ask('POST', '/api/swaps', { ...usual, ...changes })).body.tool
+      (await guest.send('POST', '/api/swaps', { ...usual, ...changes })).body.tool
     expect(await toolFor({ amountIn: 20 })).toBe('sandbox-share')
     expect(await toolFor({ amountIn: 1000 })).toBe('sandbox-gas')
     expect(await toolFor({ amountIn: 50_000 })).toBe('sandbox-flat')
@@ -32,14 +32,14 @@ describe('swaps in the sandbox', () => {
   })
 
   it('move nothing', async () => {
-    const before = await guest.ask('GET', '/api/wallets')
-    await guest.ask('POST', '/api/swaps', usual)
-    expect(await guest.ask('GET', '/api/wallets')).toEqual(before)
+    const before = await guest.send('GET', '/api/wallets')
+    await guest.send('POST', '/api/swaps', usual)
+    expect(await guest.send('GET', '/api/wallets')).toEqual(before)
   })
 
   it('are quoted over MCP to a key with the scope, and to no other', async () => {
     const call = async (scopes: string[]) => {
-      const { body } = await guest.ask('POST', '/api/developer/keys', { name: 'Key', scopes })
+      const { body } = await guest.send('POST', '/api/developer/keys', { name: 'Key', scopes })
       const response = await fetch(`${gateway.origin}/mcp`, {
         method: 'POST',
         headers: {
@@ -64,14 +64,14 @@ describe('swaps in the sandbox', () => {
   })
 
   it('list the supported values when one is unknown', async () => {
-    expect(await guest.ask('POST', '/api/swaps', { ...usual, toToken: undefined })).toMatchObject({
+    expect(await guest.send('POST', '/api/swaps', { ...usual, toToken: undefined })).toMatchObject({
       status: 400,
     })
-    expect(await guest.ask('POST', '/api/swaps', { ...usual, toToken: 'DOGE' })).toMatchObject({
+    expect(await guest.send('POST', '/api/swaps', { ...usual, toToken: 'DOGE' })).toMatchObject({
       status: 400,
       body: { code: 'invalid_request', hint: expect.stringContaining('USDT') },
     })
-    expect(await guest.ask('POST', '/api/swaps', { ...usual, toChain: 'base-sepolia' })).toMatchObject({
+    expect(await guest.send('POST', '/api/swaps', { ...usual, toChain: 'base-sepolia' })).toMatchObject({
       status: 404,
       body: { code: 'pair_not_supported' },
     })
@@ -116,7 +116,7 @@ describe('swaps with real adapters', () => {
   })
 
   it('are quoted when some providers are down, and unavailable when all are', async () => {
-    expect(await guest.ask('POST', '/api/swaps', usual)).toMatchObject({
+    expect(await guest.send('POST', '/api/swaps', usual)).toMatchObject({
       status: 200,
       body: {
         tool: 'lifi',
@@ -130,7 +130,7 @@ describe('swaps with real adapters', () => {
       },
     })
     isUp = false
-    expect(await guest.ask('POST', '/api/swaps', usual)).toMatchObject({
+    expect(await guest.send('POST', '/api/swaps', usual)).toMatchObject({
       status: 503,
       body: { code: 'no_route' },
     })

@@ -142,13 +142,13 @@ describe.skipIf(testServerUrl === undefined)('a storm of webhooks', () => {
 })
 
 async function hooksOf(person: Person, name: string): Promise<Hook[]> {
-  const { body: listed } = await person.ask('GET', '/api/cards')
+  const { body: listed } = await person.send('GET', '/api/cards')
   const card =
     z.object({ cards: z.array(z.looseObject({ id: z.string() })) }).parse(listed).cards[0]?.id ?? ''
-  const { body: banks } = await person.ask('GET', '/api/banking')
+  const { body: banks } = await person.send('GET', '/api/banking')
   const account =
     z.object({ accounts: z.array(z.looseObject({ id: z.string() })) }).parse(banks).accounts[0]?.id ?? ''
-  await person.ask('POST', '/api/cards/settings', { cardId: card, priority: ['USDC'] })
+  await person.send('POST', '/api/cards/settings', { cardId: card, priority: ['USDC'] })
   return [
     ...Array.from({ length: DEPOSITS }, (_, index) => depositHooks(name, account, index)).flat(),
     ...Array.from({ length: PURCHASES }, (_, index) => purchaseHooks(name, card, index)).flat(),

@@ -11,7 +11,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { newCustomer } from '../x402/scene.ts'
 import { hasAnvil, type RemoteFacilitator, startFacilitator } from '../x402/world.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { askJson } from './people.ts'
+import { requestJson } from './people.ts'
 
 const redisUrl = process.env.TEST_REDIS_URL
 const query = '/api/x402/fx?from=USD&to=EUR&amount=100'
@@ -47,7 +47,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     // This gateway owns the chain; it is never killed and never paid.
     host = await startGateway()
     const { rpcUrl } = credentials.parse(
-      (await askJson(host.origin, 'GET', '/sandbox/credentials')).body,
+      (await requestJson(host.origin, 'GET', '/sandbox/credentials')).body,
     ).chain
     chain = await connectRpcChain({ url: rpcUrl, log: silentLog, clock: () => new Date() })
     facilitator = await startFacilitator(chain)
@@ -82,7 +82,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
     })
     await customer[generation](`${origins()[0]}${query}`)
     return {
-      send: (origin = '') => askJson(origin, 'GET', query, { headers: payment }),
+      send: (origin = '') => requestJson(origin, 'GET', query, { headers: payment }),
       spent: async () => 30_000n - (await chain.balanceOf('USDC', customer.address)),
     }
   }
@@ -101,7 +101,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
       expect(facilitator.settled()).toBe(settled + 1)
       expect(await spent()).toBe(10_000n)
       const { payment, ...quote } = bought.parse(first?.body)
-      const polled = await askJson(two ?? '', 'GET', `/api/x402/payments/${payment.id}`)
+      const polled = await requestJson(two ?? '', 'GET', `/api/x402/payments/${payment.id}`)
       expect(polled).toEqual({
         status: 200,
         body: {
@@ -130,7 +130,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
       expect(late).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
       const id = z.string().parse(late.body.paymentId)
       gateways[1] = await startGateway(env)
-      const poll = () => askJson(origins()[1] ?? '', 'GET', `/api/x402/payments/${id}`)
+      const poll = () => requestJson(origins()[1] ?? '', 'GET', `/api/x402/payments/${id}`)
       expect((await poll()).status).toBe(200)
       await expect
         .poll(async () => (await poll()).body.status, { timeout: 30_000, interval: 500 })
@@ -148,7 +148,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
 
   it('lists its priced resources', async () => {
     const [origin = ''] = origins()
-    expect(await askJson(origin, 'GET', '/.well-known/x402')).toMatchObject({
+    expect(await requestJson(origin, 'GET', '/.well-known/x402')).toMatchObject({
       status: 200,
       body: {
         resources: [`${origin}/api/x402/fx`],
@@ -172,7 +172,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('x402 on two gateway
         expect.toSatisfy((status: unknown) => status === 400 || status === 404),
       ])
     expect([402, 404]).toContain(await statusOf(origin, 'GET', '/api/x402/f%78?from=USD&to=EUR&amount=1'))
-    const missing = await askJson(origin, 'GET', '/api/x402/payments/pay_01h455vb4pex5vsknk084sn02q')
+    const missing = await requestJson(origin, 'GET', '/api/x402/payments/pay_01h455vb4pex5vsknk084sn02q')
     expect(missing).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
 })

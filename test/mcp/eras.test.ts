@@ -4,20 +4,20 @@ import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/inde
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openScene, type Scene } from './scene.ts'
-import { openWays, type Told, type Ways } from './ways.ts'
+import { type OperationResult, openTransports, type Transports } from './ways.ts'
 
 const payee = '0x000000000000000000000000000000000000dEaD'
 const record = z.record(z.string(), z.unknown())
 
 describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   let scene: Scene
-  let ways: Ways
+  let ways: Transports
   let old: Client2025
   let modern: Client2026
-  const everywhere: Ways['everywhere'] = (...asked) => ways.everywhere(...asked)
+  const everywhere: Transports['everywhere'] = (...asked) => ways.everywhere(...asked)
   beforeAll(async () => {
     scene = await openScene()
-    ways = await openWays(scene)
+    ways = await openTransports(scene)
     ;({ old, modern } = ways)
   }, 60_000)
   afterAll(async () => {
@@ -26,7 +26,7 @@ describe('an operation over REST, MCP of 2025 and MCP of 2026', () => {
   })
 
   /** Removes members that differ between calls. */
-  const steady = ({ isError, body }: Told) => {
+  const steady = ({ isError, body }: OperationResult) => {
     const {
       requestId: _requestId,
       instance: _instance,

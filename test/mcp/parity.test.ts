@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { tools } from '../../tools/index.ts'
 import { openScene, type Scene } from './scene.ts'
-import { openWays, type Told, type Ways } from './ways.ts'
+import { type OperationResult, openTransports, type Transports } from './ways.ts'
 
 /** Prices, rates and equities change between calls: only their shape is compared. */
 const moving = new Set(['investing_portfolio', 'investing_order', 'swaps_quote', 'x402_fx'])
@@ -38,11 +38,11 @@ function masked(value: unknown, isMoving: boolean): unknown {
 
 describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
   let scene: Scene
-  let ways: Ways
+  let ways: Transports
   let cardId = ''
   beforeAll(async () => {
     scene = await openScene()
-    ways = await openWays(scene)
+    ways = await openTransports(scene)
     const { cards } = z
       .object({ cards: z.array(z.object({ id: z.string() })) })
       .parse((await ways.rest('cards_list', {})).body)
@@ -69,7 +69,7 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
       const keyOf = effect === 'spend' ? (way: string) => `parity-${name}-${way}` : undefined
       // REST answers with a challenge for tools sold to anonymous callers: there is no charge to a key to compare with.
       const resultOf = (await ways.everywhere(name, () => input, keyOf)).slice(isSold ? 1 : 0)
-      const seen = resultOf.map(({ isError, body }: Told) => ({
+      const seen = resultOf.map(({ isError, body }: OperationResult) => ({
         isError,
         body: masked(body, moving.has(name)),
       }))

@@ -14,7 +14,7 @@ export interface Scene {
   readonly gateway: Gateway
   readonly demoApiKey: string
   readonly keyFile: string
-  readonly strangerFile: string
+  readonly unregisteredKeyFile: string
   /** Makes an unregistered key. */
   newKey(name: string): Promise<{ path: string; publicKey: { x: string } }>
   close(): Promise<void>
@@ -53,7 +53,7 @@ export async function openScene(): Promise<Scene> {
     gateway,
     demoApiKey: (await read('/sandbox/credentials')).demoApiKey,
     keyFile: agent.path,
-    strangerFile: stranger.path,
+    unregisteredKeyFile: stranger.path,
     newKey,
     close: async () => {
       await gateway.stop()

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Front, openFront } from '../conformance/front.ts'
+import { openProxy, type Proxy } from '../conformance/front.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { freePort } from '../free-port.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -19,7 +19,7 @@ const policy = {
 }
 const newKey = async (owner: Person) => {
   const scopes = ['wallets:read', 'wallets:transfer']
-  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Bot', scopes, policy })
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Bot', scopes, policy })
   return z.object({ key: z.string() }).loose().parse(body).key
 }
 const pay = (idempotencyKey: string) => ({
@@ -44,7 +44,7 @@ async function approvingClient(
   key: string,
   owner: Person,
   decide = async (url: string): Promise<unknown> =>
-    owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' }),
+    owner.send('POST', `/api${new URL(url).pathname}`, { decision: 'approve' }),
 ) {
   const client = new Client({ name: 'test', version: '1' }, { capabilities: { elicitation: { url: {} } } })
   const shown: string[] = []
@@ -167,13 +167,13 @@ describe('an MCP session', () => {
 
   it('stops waiting for the owner when the key is revoked meanwhile', async () => {
     const revoked = await newKey(owner)
-    const { body } = await owner.ask('GET', '/api/developer/keys')
+    const { body } = await owner.send('GET', '/api/developer/keys')
     const [last] = z
       .array(z.looseObject({ id: z.string(), createdAt: z.string() }))
       .parse(body.keys)
       .sort((left, right) => right.createdAt.localeCompare(left.createdAt))
     const { client } = await approvingClient(gateway.origin, revoked, owner, () =>
-      owner.ask('DELETE', `/api/developer/keys/${last?.id}`),
+      owner.send('DELETE', `/api/developer/keys/${last?.id}`),
     )
     expect(resultOf(await client.callTool(pay('revoked')))).toMatchObject({ code: 'approval_required' })
     await expect(client.listTools()).rejects.toThrow()
@@ -194,12 +194,12 @@ describe('an MCP session', () => {
 
 describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways', () => {
   const gateways: Gateway[] = []
-  let front: Front
+  let front: Proxy
   let drop = async () => {}
   beforeAll(async () => {
     const created = await createTestDatabase(testServerUrl ?? '')
     drop = created.drop
-    front = await openFront()
+    front = await openProxy()
     const redis = process.env.TEST_REDIS_URL
     const { CHAIN: _simulated, ...rest } = env
     const shared: Record<string, string> = {

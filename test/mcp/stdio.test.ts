@@ -187,7 +187,7 @@ describe('bursar mcp without its gateway', () => {
   })
 
   it('reports that its key is unknown', async () => {
-    await expect(connect(scene.gateway.origin, scene.strangerFile)).rejects.toMatchObject({
+    await expect(connect(scene.gateway.origin, scene.unregisteredKeyFile)).rejects.toMatchObject({
       code: -32000,
       message: expect.stringMatching(/answered 401: .*"unknown_key"/),
     })
@@ -221,7 +221,7 @@ describe('bursar mcp for a client that can open pages', () => {
   it('forwards the elicitation to the client, its answer back, and the result of the call', async () => {
     const owner = await newGuest(scene.gateway.origin)
     const { path, publicKey } = await scene.newKey('asking')
-    await owner.ask('POST', '/api/agents/keys', {
+    await owner.send('POST', '/api/agents/keys', {
       name: 'Asking',
       publicKey,
       scopes: ['wallets:read', 'wallets:transfer'],
@@ -238,7 +238,7 @@ describe('bursar mcp for a client that can open pages', () => {
     )
     elicitingClient.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
       const { url } = z.looseObject({ url: z.string() }).parse(params)
-      await owner.ask('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
+      await owner.send('POST', `/api${new URL(url).pathname}`, { decision: 'approve' })
       return { action: 'accept' as const }
     })
     await elicitingClient.connect(stdioTransport(scene.gateway.origin, path))

@@ -4,22 +4,26 @@ import type { Client as Client2025 } from '@modelcontextprotocol/sdk/client/inde
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { tools } from '../../tools/index.ts'
-import { askJson } from '../journeys/people.ts'
+import { requestJson } from '../journeys/people.ts'
 import { httpClient, type Scene } from './scene.ts'
 
 const record = z.record(z.string(), z.unknown())
 
 /** An operation's result, independent of the transport. */
-export interface Told {
+export interface OperationResult {
   readonly isError: boolean
   readonly body: Record<string, unknown>
 }
 
 /** Calls an operation over one transport. */
-type Ask = (operation: string, input: Record<string, unknown>, idempotencyKey?: string) => Promise<Told>
+type Ask = (
+  operation: string,
+  input: Record<string, unknown>,
+  idempotencyKey?: string,
+) => Promise<OperationResult>
 
 /** The transports, and the clients behind two of them. */
-export interface Ways {
+export interface Transports {
   readonly old: Client2025
   readonly modern: Client2026
   /** Calls an operation over each transport, one after the other. */
@@ -27,7 +31,7 @@ export interface Ways {
     operation: string,
     inputOf: (way: string) => Record<string, unknown>,
     keyOf?: (way: string) => string,
-  ): Promise<Told[]>
+  ): Promise<OperationResult[]>
   readonly rest: Ask
   close(): Promise<void>
 }
@@ -36,7 +40,7 @@ export interface Ways {
 const routes = new Map(tools.map(({ name, route }) => [name.replaceAll('.', '_'), route.split(' ')] as const))
 
 /** Opens the transports with a scene's demo key. */
-export async function openWays(scene: Scene): Promise<Ways> {
+export async function openTransports(scene: Scene): Promise<Transports> {
   const old = await httpClient(scene)
   const modern = new Client2026(
     { name: 'test', version: '1' },
@@ -53,7 +57,7 @@ export async function openWays(scene: Scene): Promise<Ways> {
     const { id, ...members } = input
     const query = method === 'GET' ? `?${new URLSearchParams(members as Record<string, string>)}` : ''
     const target = `${path.replace('{id}', String(id))}${query}`
-    const { status, body } = await askJson(scene.gateway.origin, method, target, {
+    const { status, body } = await requestJson(scene.gateway.origin, method, target, {
       ...(method === 'GET' ? {} : { body: input }),
       headers: { ...headers, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) },
     })
@@ -71,7 +75,7 @@ export async function openWays(scene: Scene): Promise<Ways> {
     modern,
     rest,
     everywhere: async (operation, inputOf, keyOf) => {
-      const results: Told[] = []
+      const results: OperationResult[] = []
       for (const [way, ask] of Object.entries(ways))
         results.push(await ask(operation, inputOf(way), keyOf?.(way)))
       return results
@@ -83,7 +87,7 @@ export async function openWays(scene: Scene): Promise<Ways> {
   }
 }
 
-function toldBy({ isError, content, structuredContent }: Record<string, unknown>): Told {
+function toldBy({ isError, content, structuredContent }: Record<string, unknown>): OperationResult {
   const [first] = z.array(z.looseObject({ text: z.string() })).parse(content)
   const text = record.parse(JSON.parse(first?.text ?? '{}'))
   if (isError !== true) expect(structuredContent).toEqual(text)

@@ -5,9 +5,9 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { askJson } from '../journeys/people.ts'
+import { requestJson } from '../journeys/people.ts'
 import { openScene, type Scene } from './scene.ts'
-import { openWays } from './ways.ts'
+import { openTransports } from './ways.ts'
 
 const bought = z.looseObject({
   quoteId: z.string(),
@@ -37,11 +37,11 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     const { origin } = scene.gateway
     payer = z
       .object({ payer: z.object({ address: z.string(), privateKey: z.templateLiteral(['0x', z.string()]) }) })
-      .parse((await askJson(origin, 'GET', '/sandbox/credentials')).body).payer
+      .parse((await requestJson(origin, 'GET', '/sandbox/credentials')).body).payer
     wallet = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(payer.privateKey)))
-    const { body: guest } = await askJson(origin, 'POST', '/api/auth/guest', { body: {} })
+    const { body: guest } = await requestJson(origin, 'POST', '/api/auth/guest', { body: {} })
     const session = { authorization: `Bearer ${guest.sessionToken}` }
-    const { body: made } = await askJson(origin, 'POST', '/api/developer/keys', {
+    const { body: made } = await requestJson(origin, 'POST', '/api/developer/keys', {
       body: {
         name: 'Buyer',
         scopes: ['fx:pay', 'wallets:read'],
@@ -54,7 +54,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
       headers: session,
     })
     const keyed = { ...scene, demoApiKey: String(made.key) }
-    const ways = await openWays(keyed)
+    const ways = await openTransports(keyed)
     buyer = era === '2025' ? ways.old : ways.modern
     client = buyer
     balance = async () => (await ways.rest('wallets_get', {})).body.balances
@@ -101,7 +101,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
     expect(await balance()).toEqual(before)
     // The same payment is the same purchase, over either transport.
     expect((await call(query, payment)).text.quoteId).toBe(quoteId)
-    const overRest = await askJson(
+    const overRest = await requestJson(
       scene.gateway.origin,
       'GET',
       `/api/x402/fx?${new URLSearchParams(query)}`,
@@ -135,7 +135,7 @@ describe.each(['2025', '2026'] as const)('x402 over MCP of %s', (era) => {
 
   it('is not charged for a purchase that the owner’s money paid for under the key', async () => {
     const { text: terms } = await call(query)
-    const ways = await openWays(scene)
+    const ways = await openTransports(scene)
     client = era === '2025' ? ways.old : ways.modern
     const name = newName()
     const first = await call(query, undefined, name)

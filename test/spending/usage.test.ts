@@ -8,7 +8,7 @@ import { releaseSpend } from '../../src/spending/release.ts'
 import { reserveSpend } from '../../src/spending/reserve.ts'
 import { pastUsage, showUsage, usageView } from '../../src/spending/usage.ts'
 import { onBothEngines } from '../engines.ts'
-import { capAccount, noon, openAccount, openKey, spendOf } from './scene.ts'
+import { noon, openAccount, openKey, spendOf } from './scene.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const daysAgo = (days: number) => new Date(noon.getTime() - days * DAY_MS)
@@ -155,7 +155,7 @@ onBothEngines('what was used', (database) => {
 
   it('locks its cap, so that concurrent changes are serialized', async () => {
     const { accountId } = await open()
-    await capAccount(database(), accountId, 1n)
+    await setOwnerCap(database(), { accountId, maxMicros: 1n })
     await database().transaction(async (connection) => {
       const { maxMicros } = await readOwnerCap(connection, { accountId, isLocked: true, now: noon })
       const [lock] = await connection.call<{ locked: boolean }>(

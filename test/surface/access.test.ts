@@ -12,7 +12,7 @@ import { tools } from '../../tools/index.ts'
 import { newAuthenticator } from '../identity/authenticator.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { askJson, enrollMfa, newGuest, type Person, signInByEmail } from '../journeys/people.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
 
 const SECRET = 'a session secret shared with this test'
 const generous = '100000/60'
@@ -83,7 +83,7 @@ const document = z.object({
 
 /** Every served route, with its tool. */
 async function served(): Promise<{ route: string; tool: Tool }[]> {
-  const { paths } = document.parse((await askJson(gateway.origin, 'GET', '/api/openapi.json')).body)
+  const { paths } = document.parse((await requestJson(gateway.origin, 'GET', '/api/openapi.json')).body)
   // Providers authenticate by their signatures, whatever else they send: webhooks have tests of their own.
   const forCallers = Object.entries(paths).filter(([path]) => !path.startsWith('/api/webhooks/'))
   return forCallers.flatMap(([path, methods]) =>
@@ -118,14 +118,14 @@ const signedBy =
     })
 
 const keyOf = async (owner: Person, more: Record<string, unknown>) => {
-  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', policy, ...more })
   return bearer(z.string().parse(body.key))
 }
 
 const agentOf = async (owner: Person, more: Record<string, unknown>) => {
   const agent = await newAgent()
   const grant = { name: 'Agent', policy, publicKey: agent.jwk, ...more }
-  const { body } = await owner.ask('POST', '/api/agents/keys', grant)
+  const { body } = await owner.send('POST', '/api/agents/keys', grant)
   z.string().parse(body.agentId)
   return agent
 }
@@ -166,12 +166,12 @@ async function newCast(): Promise<Record<Kind, Send>> {
     newPerson(),
     newPerson(),
   ])
-  await admin.ask('POST', '/sandbox/admin', {})
+  await admin.send('POST', '/sandbox/admin', {})
   const address = `stale-${people}@example.com`
   await enrollMfa(await signInByEmail(gateway.origin, address))
   const stale = await signInByEmail(gateway.origin, address)
   const ended = await newGuest(gateway.origin)
-  await ended.ask('POST', '/api/auth/logout', {})
+  await ended.send('POST', '/api/auth/logout', {})
   const { expiredKey, expiredAgent, endsAt } = await soonExpired(owner)
   const [lockedKey, lockedAgent, bareKey, fullKey, bareAgent, fullAgent] = [
     await keyOf(locked, { scopes: allScopes }),
@@ -181,7 +181,7 @@ async function newCast(): Promise<Record<Kind, Send>> {
     await agentOf(owner, { scopes: [] }),
     await agentOf(owner, { scopes: allScopes }),
   ]
-  await locked.ask('POST', '/api/security/lock', {})
+  await locked.send('POST', '/api/security/lock', {})
   await sleep(Math.max(0, endsAt - Date.now()))
   const hourAgo = { created: new Date(Date.now() - 3_600_000), expires: new Date(Date.now() - 3_500_000) }
   const [header, , signature] = person.token.split('.')
@@ -312,17 +312,17 @@ describe('access control', () => {
 
 async function newAgentOf(owner: Person) {
   const { jwk } = await newAgent()
-  const { body } = await owner.ask('POST', '/api/agents/keys', { name: 'Bot', publicKey: jwk, scopes: [] })
+  const { body } = await owner.send('POST', '/api/agents/keys', { name: 'Bot', publicKey: jwk, scopes: [] })
   const path = `/api/agents/keys/${String(body.agentId)}`
   return {
     id: String(body.agentId),
-    isThere: async () => (await owner.ask('GET', path)).body.status === 'active',
+    isThere: async () => (await owner.send('GET', path)).body.status === 'active',
   }
 }
 
 async function newApprovalOf(owner: Person) {
   const agent = await newAgent()
-  await owner.ask('POST', '/api/agents/keys', {
+  await owner.send('POST', '/api/agents/keys', {
     name: 'Bot',
     publicKey: agent.jwk,
     scopes: ['wallets:transfer'],
@@ -335,14 +335,14 @@ async function newApprovalOf(owner: Person) {
     body: JSON.stringify(transfer),
   })
   const { approvalId: id } = z.object({ approvalId: z.string() }).parse(await response.json())
-  const isThere = async () => (await owner.ask('GET', `/api/approvals/${id}`)).body.status === 'pending'
+  const isThere = async () => (await owner.send('GET', `/api/approvals/${id}`)).body.status === 'pending'
   return { id, isThere }
 }
 
 async function newApiKeyOf(owner: Person) {
-  const { body } = await owner.ask('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
+  const { body } = await owner.send('POST', '/api/developer/keys', { name: 'Key', scopes: [] })
   const isThere = async () =>
-    JSON.stringify((await owner.ask('GET', '/api/developer/keys')).body).includes(
+    JSON.stringify((await owner.send('GET', '/api/developer/keys')).body).includes(
       `"${String(body.id)}","name":"Key","status":"active"`,
     )
   return { id: String(body.id), isThere }
@@ -353,11 +353,11 @@ const objects: Readonly<
   Record<string, (owner: Person) => Promise<{ id: string; isThere: () => Promise<boolean> }>>
 > = {
   'DELETE /api/auth/sessions/{id}': async (owner) => {
-    const { body } = await owner.ask('GET', '/api/auth/sessions')
+    const { body } = await owner.send('GET', '/api/auth/sessions')
     const [first] = z.array(z.object({ id: z.string() })).parse(body.sessions)
     return {
       id: first?.id ?? '',
-      isThere: async () => (await owner.ask('GET', '/api/auth/session')).status === 200,
+      isThere: async () => (await owner.send('GET', '/api/auth/session')).status === 200,
     }
   },
   ...Object.fromEntries(
@@ -371,34 +371,34 @@ const objects: Readonly<
   ),
   'GET /api/wallets/transfers/{id}': async (owner) => {
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
-    const { body } = await owner.ask('POST', '/api/wallets/transfer', transfer)
+    const { body } = await owner.send('POST', '/api/wallets/transfer', transfer)
     const path = `/api/wallets/transfers/${String(body.transferId)}`
     return {
       id: String(body.transferId),
-      isThere: async () => (await owner.ask('GET', path)).body.state === 'confirmed',
+      isThere: async () => (await owner.send('GET', path)).body.state === 'confirmed',
     }
   },
   'DELETE /api/investing/orders/{id}': async (owner) => {
     const waiting = { symbol: 'VTI', side: 'buy', notional: '1', type: 'limit', limitPrice: '1' }
-    const { body } = await owner.ask('POST', '/api/investing/order', waiting)
+    const { body } = await owner.send('POST', '/api/investing/order', waiting)
     return {
       id: String(body.id),
       isThere: async () =>
-        JSON.stringify((await owner.ask('GET', '/api/investing/orders?status=open')).body).includes(
+        JSON.stringify((await owner.send('GET', '/api/investing/orders?status=open')).body).includes(
           String(body.id),
         ),
     }
   },
   'GET /api/cards/{id}/transactions': async (owner) => {
-    const { body } = await owner.ask('GET', '/api/cards')
+    const { body } = await owner.send('GET', '/api/cards')
     const [first] = z.array(z.object({ id: z.string() })).parse(body.cards)
     return {
       id: first?.id ?? '',
-      isThere: async () => (await owner.ask('GET', '/api/cards')).body.cards !== undefined,
+      isThere: async () => (await owner.send('GET', '/api/cards')).body.cards !== undefined,
     }
   },
   'GET /api/compliance/travel-rule/{id}': async (owner) => {
-    const { body } = await owner.ask('POST', '/api/compliance/travel-rule', {
+    const { body } = await owner.send('POST', '/api/compliance/travel-rule', {
       amount: '1500',
       destination: `0x${'1'.repeat(40)}`,
       beneficiary: { name: 'Grace Hopper' },
@@ -406,18 +406,18 @@ const objects: Readonly<
     const path = `/api/compliance/travel-rule/${String(body.id)}`
     return {
       id: String(body.id),
-      isThere: async () => (await owner.ask('GET', path)).body.status === 'required',
+      isThere: async () => (await owner.send('GET', path)).body.status === 'required',
     }
   },
   'GET /api/approvals/{id}': newApprovalOf,
   'POST /api/approvals/{id}': newApprovalOf,
   'DELETE /api/security/passkeys/{id}': async (owner) => {
     const device = newAuthenticator(`http://localhost:${new URL(gateway.origin).port}`)
-    const { body: registration } = await owner.ask('POST', '/api/auth/webauthn', { action: 'register' })
+    const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
     const credential = device.create(registration.publicKey)
-    await owner.ask('POST', '/api/auth/webauthn', { action: 'register', credential })
+    await owner.send('POST', '/api/auth/webauthn', { action: 'register', credential })
     const passkeysOf = async () => {
-      const { body } = await owner.ask('GET', '/api/security/passkeys')
+      const { body } = await owner.send('GET', '/api/security/passkeys')
       return z.array(z.looseObject({ id: z.string() })).parse(body.passkeys)
     }
     return { id: (await passkeysOf())[0]?.id ?? '', isThere: async () => (await passkeysOf()).length === 1 }
@@ -447,7 +447,7 @@ describe('another account’s object', () => {
       const [owner, stranger] = [await newGuest(gateway.origin), await newPerson()]
       const { id, isThere } = await make(owner)
       const [method = '', path = ''] = route.split(' ')
-      const answer = await stranger.ask(method, path.replace(/\{\w+\}/, id), bodies[route])
+      const answer = await stranger.send(method, path.replace(/\{\w+\}/, id), bodies[route])
       expect([route, answer.status, answer.body.code]).toEqual([route, 404, 'not_found'])
       expect([route, await isThere()]).toEqual([route, true])
     }

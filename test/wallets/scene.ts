@@ -12,10 +12,10 @@ import type { ReconciliationDependencies } from '../../src/wallets/reconcile/rec
 import type { TransferDependencies, TransferOrder } from '../../src/wallets/transfers/send-transfer.ts'
 
 /** An address outside the gateway. */
-export const stranger = '0x000000000000000000000000000000000000dEaD'
+export const outsideAddress = '0x000000000000000000000000000000000000dEaD'
 
 /** Dependencies of sending, on a database and a chain. */
-export function sendingOn(
+export function sendingDependencies(
   database: Database,
   chain: Chain,
 ): TransferDependencies & ReconciliationDependencies {
@@ -39,7 +39,7 @@ export async function orderOf(
   {
     accountId,
     units,
-    destination = stranger,
+    destination = outsideAddress,
   }: { accountId: string; units: bigint; destination?: `0x${string}` },
 ): Promise<TransferOrder> {
   const at = systemClock()
@@ -75,7 +75,7 @@ export async function orderOf(
 }
 
 /** An account's USDC in the ledger, in smallest units. */
-export async function booksOf(
+export async function usdcBalance(
   { database, chain }: TransferDependencies,
   accountId: string,
 ): Promise<{ available: bigint; held: bigint }> {

@@ -12,7 +12,7 @@ import { resumeTransfer } from '../../src/wallets/transfers/resume-transfer.ts'
 import { sendTransfer, type TransferDependencies } from '../../src/wallets/transfers/send-transfer.ts'
 import { transferOf } from '../contracts/chain.ts'
 import { onBothEngines } from '../engines.ts'
-import { booksOf, openFundedAccount, orderOf, sendingOn, stranger } from './scene.ts'
+import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from './scene.ts'
 
 const full = 1_000_000_000n
 
@@ -21,7 +21,7 @@ onBothEngines('a transfer', (database) => {
   let sending: TransferDependencies
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
-    sending = sendingOn(database(), chain)
+    sending = sendingDependencies(database(), chain)
   })
   const open = () => openFundedAccount(sending)
   const onlyTransferOf = async (decisionId: string) => {
@@ -33,10 +33,10 @@ onBothEngines('a transfer', (database) => {
   it('moves the money on the chain and in the books, once', async () => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 7n })
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 7n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 7n })
     const sent = await sendTransfer(sending, order)
     expect(sent.status).toBe('confirmed')
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
     expect(await chain.balanceOf('USDC', address)).toBe(full - 7n)
     expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
   })
@@ -49,7 +49,7 @@ onBothEngines('a transfer', (database) => {
       destination: payee.address,
     })
     await sendTransfer(sending, order)
-    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
+    expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
     expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
   })
 
@@ -58,11 +58,11 @@ onBothEngines('a transfer', (database) => {
     const drain = await orderOf(sending, { accountId, units: full })
     await releaseSpend(database(), { decisionId: drain.decisionId, at: systemClock() })
     // The chain has less than the books: a drift that must not cost any owner money.
-    await chain.submit(transferOf(accountId, stranger, full))
+    await chain.submit(transferOf(accountId, outsideAddress, full))
     expect(await chain.balanceOf('USDC', address)).toBe(0n)
     const order = await orderOf(sending, { accountId, units: 5n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'provider_unavailable' })
-    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       code: 'provider_unavailable',
     })
@@ -82,11 +82,11 @@ onBothEngines('a transfer', (database) => {
       code: 'settlement_pending',
       members: { retryAfter: 5 },
     })
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 11n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 11n, held: 11n })
     expect(await findRepeatedTransfer(sending, order.decisionId)).toBeNull()
     const transfer = await onlyTransferOf(order.decisionId)
     await Promise.all([resumeTransfer(sending, transfer), resumeTransfer(sending, transfer)])
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 11n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 11n, held: 0n })
     expect(await chain.balanceOf('USDC', address)).toBe(full - 11n)
     expect(await findRepeatedTransfer(sending, order.decisionId)).toMatchObject({ status: 'confirmed' })
   })
@@ -102,7 +102,7 @@ onBothEngines('a transfer', (database) => {
       code: 'settlement_pending',
     })
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 13n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 13n, held: 0n })
     expect(await chain.balanceOf('USDC', address)).toBe(full - 13n)
   })
 
@@ -112,11 +112,11 @@ onBothEngines('a transfer', (database) => {
     const slow: Chain = { ...chain, executionOf: async () => ({ status: 'pending' }) }
     const sent = await sendTransfer({ ...sending, chain: slow }, order)
     expect(sent.status).toBe('settlement_pending')
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 17n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 17n, held: 17n })
     expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual(sent)
     await resumeTransfer(sending, await onlyTransferOf(order.decisionId))
     expect(await findRepeatedTransfer(sending, order.decisionId)).toEqual({ ...sent, status: 'confirmed' })
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 17n, held: 0n })
   })
 
   it('is abandoned once its validity has expired, and not before', async () => {
@@ -132,10 +132,10 @@ onBothEngines('a transfer', (database) => {
       submit: async () => ({ status: 'refused', reason: 'paused', cause: 'transfer' }),
     }
     await resumeTransfer({ ...sending, chain: refusing }, transfer)
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 15n, held: 15n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 15n, held: 15n })
     const late = () => new Date(transfer.validUntil.getTime() + 61_000)
     await resumeTransfer({ ...sending, clock: late }, transfer)
-    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       members: { isFinal: true },
     })
@@ -145,7 +145,7 @@ onBothEngines('a transfer', (database) => {
     const { accountId, address } = await open()
     const order = await orderOf(sending, { accountId, units: 19n })
     await releaseOrphans(sending, new Date(systemClock().getTime() + 1))
-    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     await expect(sendTransfer(sending, order)).rejects.toMatchObject({ code: 'conflict' })
     await expect(findRepeatedTransfer(sending, order.decisionId)).rejects.toMatchObject({
       code: 'provider_unavailable',

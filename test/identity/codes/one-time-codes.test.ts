@@ -11,13 +11,13 @@ import { onBothEngines } from '../../engines.ts'
 import { newPerson, noon } from '../../kernel/scene.ts'
 import {
   codeScene,
-  everythingIn,
+  differentCode,
+  dumpRows,
   failuresOf,
   generous,
   inSeconds,
   limitsOf,
   newMailbox,
-  otherThan,
 } from '../code-scene.ts'
 
 const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
@@ -72,7 +72,7 @@ onBothEngines('a one-time code', (database) => {
     const { start, verify } = await codeScene(database())
     const given = await start(newMailbox())
     for (let wrong = 0; wrong < 5; wrong += 1)
-      await expect(verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+      await expect(verify({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     await expect(verify(given)).rejects.toMatchObject(refused)
   })
 
@@ -81,7 +81,7 @@ onBothEngines('a one-time code', (database) => {
     const mailbox = newMailbox()
     await person(mailbox)
     const given = await start(mailbox)
-    const guesses = Array.from({ length: 20 }, () => verify({ ...given, code: otherThan(given.code) }))
+    const guesses = Array.from({ length: 20 }, () => verify({ ...given, code: differentCode(given.code) }))
     const outcomes = await Promise.allSettled(guesses)
     expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true)
     const { tries } = await database()
@@ -147,7 +147,7 @@ onBothEngines('a one-time code', (database) => {
     for (let round = 0; round < 3; round += 1) {
       const given = await start(mailbox)
       for (let tries = 0; tries < 5; tries += 1)
-        await expect(verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+        await expect(verify({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
     }
     expect((await findAccount(database(), id))?.status).toBe('active')
     expect(await failuresOf(database(), id)).toBe(0)
@@ -160,7 +160,9 @@ onBothEngines('a one-time code', (database) => {
     await person(known)
     const answersFor = async (mailbox: string) => {
       const given = await start(mailbox)
-      const wrong = await verify({ ...given, code: otherThan(given.code) }).catch((error: unknown) => error)
+      const wrong = await verify({ ...given, code: differentCode(given.code) }).catch(
+        (error: unknown) => error,
+      )
       const soon = await start(mailbox).catch((error: unknown) => error)
       const { challengeId: _, ...answer } = given.answer
       return { answer, wrong, soon }
@@ -201,7 +203,7 @@ onBothEngines('a one-time code', (database) => {
     const queriesFor = async (mailbox: string) => {
       const given = await start(mailbox)
       statementLog.length = 0
-      await expect(guess.verify({ ...given, code: otherThan(given.code) })).rejects.toMatchObject(refused)
+      await expect(guess.verify({ ...given, code: differentCode(given.code) })).rejects.toMatchObject(refused)
       return [...statementLog]
     }
     const queries = await queriesFor(known)
@@ -220,12 +222,12 @@ onBothEngines('a one-time code', (database) => {
       .where('destination', '=', mailbox)
       .execute()
     const code = outbox[0]?.code ?? ''
-    expect(await everythingIn(database(), ['sandbox_message'])).not.toContain(`"${code}"`)
+    expect(await dumpRows(database(), ['sandbox_message'])).not.toContain(`"${code}"`)
     await verify({ ...first, code })
     await start(phone)
     await recover(mailbox)
     await start(mailbox)
-    const everything = await everythingIn(database(), ['sandbox_message'])
+    const everything = await dumpRows(database(), ['sandbox_message'])
     expect(everything).toContain('a•••@example.com')
     for (const secret of [mailbox, mailbox.slice(0, mailbox.indexOf('@')), phone, phone.slice(1)])
       expect(everything).not.toContain(secret)

@@ -8,14 +8,14 @@ import { onBothEngines } from '../../engines.ts'
 import { noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { type Credential, newAuthenticator } from '../authenticator.ts'
 import {
+  anonymousPrincipal,
   answer,
   inMinutes,
-  notAccepted,
-  notRegistered,
   type PasskeyScene,
   passkeyScene,
   refusalOf,
-  stranger,
+  registrationRejected,
+  signInRejected,
 } from '../passkey-scene.ts'
 
 onBothEngines('signing in with a passkey', (database) => {
@@ -48,7 +48,7 @@ onBothEngines('signing in with a passkey', (database) => {
     const [mine, other] = [await begin('login'), await begin('login')]
     const credential = device.get(mine.publicKey)
     await expect(call({ action: 'login', challengeId: other.challengeId, credential })).rejects.toMatchObject(
-      notAccepted,
+      signInRejected,
     )
     expect((await login()).account.displayName).toBe('Grace')
   })
@@ -57,11 +57,11 @@ onBothEngines('signing in with a passkey', (database) => {
     await register()
     const refusals: unknown[] = []
     const attempt = async (credential: Credential, now = noon, through = services) => {
-      const refused = await refusalOf(call({ action: 'login', credential }, stranger, now, through))
+      const refused = await refusalOf(call({ action: 'login', credential }, anonymousPrincipal, now, through))
       // Every failure spends the challenge.
-      await expect(call({ action: 'login', credential }, stranger, noon, services)).rejects.toMatchObject(
-        notAccepted,
-      )
+      await expect(
+        call({ action: 'login', credential }, anonymousPrincipal, noon, services),
+      ).rejects.toMatchObject(signInRejected)
       refusals.push(refused)
     }
     const fresh = async () => (await begin('login')).publicKey
@@ -97,12 +97,12 @@ onBothEngines('signing in with a passkey', (database) => {
     const app = 'https://app.bursar.example'
     const { settings } = services
     const through = { ...services, settings: { ...settings, webOrigins: [app] } }
-    const { publicKey } = await begin('register', stranger, noon, through)
+    const { publicKey } = await begin('register', anonymousPrincipal, noon, through)
     const nested = newAuthenticator(app)
     const credential = nested.create({ ...publicKey, rp: { id: 'app.bursar.example', name: 'App' } })
-    await expect(call({ action: 'register', credential }, stranger, noon, through)).rejects.toMatchObject(
-      notRegistered,
-    )
+    await expect(
+      call({ action: 'register', credential }, anonymousPrincipal, noon, through),
+    ).rejects.toMatchObject(registrationRejected)
   })
 
   it('rejects a counter that goes back, which indicates a copy of the passkey', async () => {
@@ -111,7 +111,7 @@ onBothEngines('signing in with a passkey', (database) => {
     const older = device.get(first.publicKey)
     const newer = device.get(second.publicKey)
     await call({ action: 'login', credential: newer })
-    await expect(call({ action: 'login', credential: older })).rejects.toMatchObject(notAccepted)
+    await expect(call({ action: 'login', credential: older })).rejects.toMatchObject(signInRejected)
   })
 
   it('accepts one of two concurrent uses of the same counter', async () => {
@@ -139,12 +139,12 @@ onBothEngines('signing in with a passkey', (database) => {
     const forged = answer(device.get((await begin('login')).publicKey), {
       signature: credential.response.signature ?? '',
     })
-    await expect(call({ action: 'login', credential: forged })).rejects.toMatchObject(notAccepted)
+    await expect(call({ action: 'login', credential: forged })).rejects.toMatchObject(signInRejected)
     const counted = device.get((await begin('login')).publicKey)
     await expect(call({ action: 'login', credential: counted })).rejects.toMatchObject({
       code: 'account_locked',
     })
-    await expect(call({ action: 'login', credential: counted })).rejects.toMatchObject(notAccepted)
+    await expect(call({ action: 'login', credential: counted })).rejects.toMatchObject(signInRejected)
   })
 
   it('can be used for recovery, which only identifies its account', async () => {
@@ -154,7 +154,7 @@ onBothEngines('signing in with a passkey', (database) => {
     await expect(assertPasskey(services, { credential, now: noon })).resolves.toEqual({
       accountId: account.id,
     })
-    await expect(assertPasskey(services, { credential, now: noon })).rejects.toMatchObject(notAccepted)
+    await expect(assertPasskey(services, { credential, now: noon })).rejects.toMatchObject(signInRejected)
   })
 
   it('rejects malformed credentials', async () => {

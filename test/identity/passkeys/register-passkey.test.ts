@@ -8,14 +8,14 @@ import { onBothEngines } from '../../engines.ts'
 import { callOf, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
 import { newAuthenticator } from '../authenticator.ts'
 import {
+  anonymousPrincipal,
   answer,
   challenge,
   inMinutes,
-  notRegistered,
   type PasskeyScene,
   passkeyScene,
+  registrationRejected,
   session,
-  stranger,
 } from '../passkey-scene.ts'
 
 onBothEngines('registering a passkey', (database) => {
@@ -90,7 +90,7 @@ onBothEngines('registering a passkey', (database) => {
     const before = await countAccounts()
     await expect(call({ action: 'register', credential: copy })).rejects.toMatchObject({ code: 'conflict' })
     expect(await countAccounts()).toBe(before)
-    await expect(call({ action: 'register', credential: copy })).rejects.toMatchObject(notRegistered)
+    await expect(call({ action: 'register', credential: copy })).rejects.toMatchObject(registrationRejected)
     expect(await countPasskeys(database(), account.id)).toBe(1)
   })
   const countAccounts = async () =>
@@ -101,13 +101,17 @@ onBothEngines('registering a passkey', (database) => {
     const eve = await newPerson(database())
     for (const [opener, closer] of [
       [ada, eve],
-      [ada, stranger],
-      [stranger, eve],
+      [ada, anonymousPrincipal],
+      [anonymousPrincipal, eve],
     ] as const) {
       const { publicKey } = await begin('register', opener)
       const credential = newAuthenticator(origin).create(publicKey)
-      await expect(call({ action: 'register', credential }, closer)).rejects.toMatchObject(notRegistered)
-      await expect(call({ action: 'register', credential }, opener)).rejects.toMatchObject(notRegistered)
+      await expect(call({ action: 'register', credential }, closer)).rejects.toMatchObject(
+        registrationRejected,
+      )
+      await expect(call({ action: 'register', credential }, opener)).rejects.toMatchObject(
+        registrationRejected,
+      )
     }
     expect(await countPasskeys(database(), ada.account.id)).toBe(0)
     expect(await countPasskeys(database(), eve.account.id)).toBe(0)
@@ -125,19 +129,21 @@ onBothEngines('registering a passkey', (database) => {
     const late = await begin('register')
     const made = device.create(late.publicKey)
     await expect(
-      call({ action: 'register', credential: made }, stranger, inMinutes(5)),
-    ).rejects.toMatchObject(notRegistered)
-    await expect(call({ action: 'register', credential: made })).rejects.toMatchObject(notRegistered)
+      call({ action: 'register', credential: made }, anonymousPrincipal, inMinutes(5)),
+    ).rejects.toMatchObject(registrationRejected)
+    await expect(call({ action: 'register', credential: made })).rejects.toMatchObject(registrationRejected)
 
     const elsewhere = device.create((await begin('register')).publicKey, 'https://evil.bursar.example')
-    await expect(call({ action: 'register', credential: elsewhere })).rejects.toMatchObject(notRegistered)
+    await expect(call({ action: 'register', credential: elsewhere })).rejects.toMatchObject(
+      registrationRejected,
+    )
 
     const { publicKey } = await begin('register')
     const other = newAuthenticator('https://other.example').create({
       ...publicKey,
       rp: { id: 'other.example', name: 'Other' },
     })
-    await expect(call({ action: 'register', credential: other })).rejects.toMatchObject(notRegistered)
+    await expect(call({ action: 'register', credential: other })).rejects.toMatchObject(registrationRejected)
   })
 
   it('reads no attestation with certificates', async () => {
@@ -152,6 +158,6 @@ onBothEngines('registering a passkey', (database) => {
       bytes.subarray(bytes.indexOf('none') + 4),
     ])
     const credential = answer(made, { attestationObject: apple.toString('base64url') })
-    await expect(call({ action: 'register', credential })).rejects.toMatchObject(notRegistered)
+    await expect(call({ action: 'register', credential })).rejects.toMatchObject(registrationRejected)
   })
 })

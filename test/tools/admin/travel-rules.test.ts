@@ -7,7 +7,7 @@ import sandboxAdmin from '../../../tools/sandbox/admin.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newSignedIn, type SignedIn } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
-import { newPayer, type Payer, reviewFor, stranger } from '../compliance/scene.ts'
+import { newPayer, outsideAddress, type Payer, reviewFor } from '../compliance/scene.ts'
 
 const reason = 'A shop of the same name, in another country.'
 
@@ -37,7 +37,7 @@ onBothEngines('a name on the sanctions list in Travel Rule data', (database) => 
     expect(await listed()).toContainEqual({
       id,
       accountId: payer.accountId,
-      destination: stranger,
+      destination: outsideAddress,
       names: ['Guest', 'Roman Semenov', 'Bursar', 'Some Exchange'],
       hits: ['SEMENOV, Roman'],
     })

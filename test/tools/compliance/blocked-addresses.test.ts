@@ -7,7 +7,7 @@ import mfa from '../../../tools/security/mfa.ts'
 import { onBothEngines } from '../../engines.ts'
 import { secretOf, signInAgain, totpOf } from '../../identity/signed-in.ts'
 import { noon, servicesOn } from '../../kernel/scene.ts'
-import { newPayer, type Payer, stranger } from './scene.ts'
+import { newPayer, outsideAddress, type Payer } from './scene.ts'
 
 const second = '0x000000000000000000000000000000000000dEaD'
 
@@ -27,11 +27,11 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     expect(await blocked()).toEqual({ addresses: [] })
     await owner.send({ amount: '1' })
     const { body } = await owner.call(set, {
-      addresses: [second, getAddress(stranger)],
+      addresses: [second, getAddress(outsideAddress)],
     })
-    expect(body).toEqual({ addresses: [second.toLowerCase(), stranger] })
+    expect(body).toEqual({ addresses: [second.toLowerCase(), outsideAddress] })
     expect(await blocked()).toEqual(body)
-    for (const destination of [stranger, second])
+    for (const destination of [outsideAddress, second])
       await expect(owner.send({ amount: '1', destination })).rejects.toMatchObject(refused)
     const other = await newPayer(services)
     expect(await blocked(other)).toEqual({ addresses: [] })
@@ -39,7 +39,7 @@ onBothEngines('an owner’s blocked addresses', (database) => {
   })
 
   it('can be paid again once they are removed', async () => {
-    await owner.call(set, { addresses: [stranger, second] })
+    await owner.call(set, { addresses: [outsideAddress, second] })
     await owner.call(set, { addresses: [second] })
     await owner.send({ amount: '1' })
     await expect(owner.send({ amount: '1', destination: second })).rejects.toMatchObject(refused)
@@ -49,18 +49,18 @@ onBothEngines('an owner’s blocked addresses', (database) => {
     const secret = secretOf((await owner.call(mfa, { action: 'enroll' })).body.otpauthUri)
     await owner.call(mfa, { action: 'activate', code: totpOf(secret, noon) })
     const stale = await signInAgain(services, owner.accountId)
-    await stale.call(set, { addresses: [stranger] })
-    await stale.call(set, { addresses: [stranger, second] })
+    await stale.call(set, { addresses: [outsideAddress] })
+    await stale.call(set, { addresses: [outsideAddress, second] })
     for (const addresses of [[], [second], [second, `0x${'1'.repeat(40)}`]])
       await expect(stale.call(set, { addresses })).rejects.toMatchObject({ code: 'step_up_required' })
-    expect(await blocked()).toEqual({ addresses: [second.toLowerCase(), stranger] })
+    expect(await blocked()).toEqual({ addresses: [second.toLowerCase(), outsideAddress] })
     await owner.call(set, { addresses: [] })
     expect(await blocked()).toEqual({ addresses: [] })
   })
 
   it('lose none when two lists are set concurrently', async () => {
     const lists = Array.from({ length: 5 }, (_, at) => [
-      stranger,
+      outsideAddress,
       `0x${String(at).repeat(40)}`.replace('0x00', '0xa0'),
     ])
     await Promise.all(lists.map((addresses) => owner.call(set, { addresses })))

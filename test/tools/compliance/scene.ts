@@ -13,10 +13,10 @@ import { type SignedIn, signInAgain } from '../../identity/signed-in.ts'
 import { callOf, noon } from '../../kernel/scene.ts'
 
 /** An address outside the gateway. */
-export const stranger = `0x${'c1'.repeat(20)}`
+export const outsideAddress = `0x${'c1'.repeat(20)}`
 
 /** Members of a transfer request in these tests. */
-export interface AskedSend {
+export interface TransferInput {
   readonly amount: string
   readonly token?: Stablecoin
   readonly destination?: string
@@ -25,7 +25,7 @@ export interface AskedSend {
 /** A guest. @property send sends a transfer. @property disclose records Travel Rule data. */
 export interface Payer extends SignedIn {
   readonly address: string
-  send(overrides: AskedSend, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
+  send(overrides: TransferInput, how?: { at?: Date; idempotencyKey?: string }): ReturnType<SignedIn['call']>
   disclose(
     members: Record<string, unknown>,
     how?: { idempotencyKey?: string },
@@ -52,12 +52,12 @@ export async function newPayer(services: Services): Promise<Payer> {
     ...person,
     address,
     send: (overrides, how) =>
-      person.call(transfer, { destination: stranger, signature: 'sandbox', ...overrides }, how),
+      person.call(transfer, { destination: outsideAddress, signature: 'sandbox', ...overrides }, how),
     disclose: async (members, how) =>
       (
         await person.call(
           travelRule,
-          { amount: '1500', destination: stranger, beneficiary: { name: 'Grace Hopper' }, ...members },
+          { amount: '1500', destination: outsideAddress, beneficiary: { name: 'Grace Hopper' }, ...members },
           how,
         )
       ).body,

@@ -10,8 +10,8 @@ import travelRule from '../../../tools/compliance/travel-rule.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newSignedIn } from '../../identity/signed-in.ts'
 import { callOf, keyOf, noon, servicesOn } from '../../kernel/scene.ts'
-import { booksOf, sendingOn } from '../../wallets/scene.ts'
-import { newPayer, type Payer, reviewFor, stranger } from './scene.ts'
+import { sendingDependencies, usdcBalance } from '../../wallets/scene.ts'
+import { newPayer, outsideAddress, type Payer, reviewFor } from './scene.ts'
 
 onBothEngines('POST /api/compliance/travel-rule', (database) => {
   let services: Services
@@ -39,7 +39,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       members: {
         screening: { result: 'review', lists: ['travel_rule'] },
         hint: expect.stringContaining(
-          `POST /api/compliance/travel-rule {"amount":"1000","token":"USDC","destination":"${stranger}","chain":"base-sepolia"`,
+          `POST /api/compliance/travel-rule {"amount":"1000","token":"USDC","destination":"${outsideAddress}","chain":"base-sepolia"`,
         ),
       },
     })
@@ -66,7 +66,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       await expect(payer.send(other)).rejects.toMatchObject(reviewFor('travel_rule'))
     const otherPayer = await newPayer(services)
     await expect(otherPayer.send({ amount: '1500' })).rejects.toMatchObject(reviewFor('travel_rule'))
-    await payer.send({ amount: '1500', destination: getAddress(stranger) })
+    await payer.send({ amount: '1500', destination: getAddress(outsideAddress) })
   })
 
   it('depends on the account’s country', async () => {
@@ -130,10 +130,10 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
               name: {
                 nameIdentifier: [{ legalPersonName: 'Example GmbH', legalPersonNameIdentifierType: 'LEGL' }],
               },
-              customerIdentification: stranger,
+              customerIdentification: outsideAddress,
               countryOfRegistration: 'DE',
             },
-            accountNumber: [stranger],
+            accountNumber: [outsideAddress],
           },
         ],
       },
@@ -160,7 +160,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
     expect(await recordOf(recorded.id)).toMatchObject({
       decision_id: body.decisionId,
       units: 5_000_000n,
-      destination: stranger,
+      destination: outsideAddress,
     })
     await expect(payer.disclose(about)).rejects.toMatchObject(refusal('conflict'))
   })
@@ -184,7 +184,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       await expect(payer.send({ amount: '5' })).rejects.toMatchObject(held)
       await payer.disclose({ amount: '5' })
       await eraseTravelRules(database(), { accountId: payer.accountId, at: noon })
-      for (const input of [{ amount: '5' }, { amount: '6', destination: getAddress(stranger) }])
+      for (const input of [{ amount: '5' }, { amount: '6', destination: getAddress(outsideAddress) }])
         await expect(payer.send(input)).rejects.toMatchObject(held)
       await payer.send({ amount: '5', destination: `0x${'c2'.repeat(20)}` })
       const otherPayer = await newPayer(services)
@@ -213,12 +213,12 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
 
   it('is used by one of two concurrent transfers; the other’s hold is released', async () => {
     await payer.disclose({ amount: '1500' })
-    const before = await booksOf(sendingOn(database(), services.chain), payer.accountId)
+    const before = await usdcBalance(sendingDependencies(database(), services.chain), payer.accountId)
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => payer.send({ amount: '1500' })))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') expect(['conflict', 'aml_blocked']).toContain(outcome.reason.code)
-    expect(await booksOf(sendingOn(database(), services.chain), payer.accountId)).toEqual({
+    expect(await usdcBalance(sendingDependencies(database(), services.chain), payer.accountId)).toEqual({
       available: before.available - 1_500_000_000n,
       held: 0n,
     })
@@ -272,7 +272,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       })
     await expect(payer.disclose({ chain: 'polygon' })).rejects.toMatchObject(refusal('chain_not_supported'))
     const poor = await newSignedIn(services)
-    const input = { amount: '1', destination: stranger, beneficiary: { name: 'A' } }
+    const input = { amount: '1', destination: outsideAddress, beneficiary: { name: 'A' } }
     await expect(poor.call(travelRule, input)).rejects.toMatchObject(refusal('not_found'))
   })
 
@@ -287,7 +287,7 @@ onBothEngines('POST /api/compliance/travel-rule', (database) => {
       mfaEnrolled: false,
       createdAt: noon,
     })
-    const input = { amount: '1500', destination: stranger, beneficiary: { name: 'A' } }
+    const input = { amount: '1500', destination: outsideAddress, beneficiary: { name: 'A' } }
     await expect(run(travelRule, callOf(services, keyOf(account)), input)).rejects.toMatchObject(
       refusal('insufficient_scope'),
     )

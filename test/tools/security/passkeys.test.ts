@@ -6,7 +6,7 @@ import { run } from '../../../src/kernel/run.ts'
 import removePasskey from '../../../tools/security/passkeys/remove.ts'
 import { onBothEngines } from '../../engines.ts'
 import { newAuthenticator } from '../../identity/authenticator.ts'
-import { notAccepted, type PasskeyScene, passkeyScene } from '../../identity/passkey-scene.ts'
+import { type PasskeyScene, passkeyScene, signInRejected } from '../../identity/passkey-scene.ts'
 import { callOf, newPerson, noon, origin, servicesOn } from '../../kernel/scene.ts'
 
 onBothEngines('a person’s passkeys', (database) => {
@@ -61,7 +61,7 @@ onBothEngines('a person’s passkeys', (database) => {
       await register(ada, newAuthenticator(origin))
       const [second] = (await passkeysOf(ada)).passkeys.map(({ id }) => id).filter((id) => id !== first)
       expect((await remove(ada, first ?? '')).body).toEqual({ removed: true })
-      await expect(login()).rejects.toMatchObject(notAccepted)
+      await expect(login()).rejects.toMatchObject(signInRejected)
       await expect(remove(ada, second ?? '')).rejects.toMatchObject({ code: 'conflict' })
       await database()
         .kysely.insertInto('federated_identity')

@@ -22,7 +22,7 @@ import { sendTransfer, type TransferDependencies } from '../../../src/wallets/tr
 import { transferOf } from '../../contracts/chain.ts'
 import { onBothEngines } from '../../engines.ts'
 import { signAuthorization } from '../../tools/transfers/signed-payments.ts'
-import { booksOf, openFundedAccount, orderOf, sendingOn, stranger } from '../scene.ts'
+import { openFundedAccount, orderOf, outsideAddress, sendingDependencies, usdcBalance } from '../scene.ts'
 
 const full = 1_000_000_000n
 const running = new AbortController().signal
@@ -34,7 +34,7 @@ onBothEngines('ledger and chain', (database) => {
   let watch: (signal: AbortSignal) => Promise<void>
   beforeAll(async () => {
     chain = await createSimulatedChain({ clock: systemClock, log: silentLog })
-    sending = sendingOn(database(), chain)
+    sending = sendingDependencies(database(), chain)
     await chain.mint([{ token: 'USDC', to: payer.address, units: full }])
     watch = createWatchChain(sending)
     await watch(running)
@@ -70,11 +70,11 @@ onBothEngines('ledger and chain', (database) => {
     const wallet = await open()
     await payStraight(wallet.address, 25n)
     await Promise.all([watch(running), createWatchChain(sending)(running), watch(running)])
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
     await watch(running)
     await reconcileWallet(inSeconds(0), wallet)
     await reconcileWallet(inSeconds(20), wallet)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full + 25n, held: 0n })
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
 
@@ -84,11 +84,11 @@ onBothEngines('ledger and chain', (database) => {
     await payStraight(wallet.address, 26n)
     await deaf(running)
     await watch(running)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
     await reconcileWallet(sending, wallet)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
     await Promise.all([6, 7, 8].map((seconds) => reconcileWallet(inSeconds(seconds), wallet)))
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full + 26n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full + 26n, held: 0n })
   })
 
   it('credits nothing for a balance without a log', async () => {
@@ -99,7 +99,7 @@ onBothEngines('ledger and chain', (database) => {
     }
     for (const seconds of [0, 6, 12])
       await reconcileWallet({ ...inSeconds(seconds), chain: generous }, wallet)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
     expect(await findDrifts(database())).toContainEqual(
       expect.objectContaining({ ...wallet, booked: full, onChain: full + 900n }),
     )
@@ -126,13 +126,13 @@ onBothEngines('ledger and chain', (database) => {
     await watch(running)
     for (const later of [sending, inSeconds(30), inSeconds(60)])
       for (const wallet of [from, payee]) expect(await reconcileWallet(later, wallet)).toEqual([])
-    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full, held: 0n })
     // A chain that kept its executed operations is not restored because of it either.
     expect(await levelChain({ database: database(), chain })).toBe(0)
     const transfer = await findTransferOfDecision(database(), order.decisionId)
     if (transfer !== undefined) await resumeTransfer(sending, transfer)
     await watch(running)
-    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
+    expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 9n, held: 0n })
     expect(await chain.balanceOf('USDC', payee.address)).toBe(full + 9n)
   })
 
@@ -140,8 +140,8 @@ onBothEngines('ledger and chain', (database) => {
     const [wallet, payee] = [await open(), await open()]
     await chain.submit(transferOf(wallet.accountId, payee.address, 40n))
     await Promise.all([watch(running), createWatchChain(sending)(running)])
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
-    expect(await booksOf(sending, payee.accountId)).toEqual({ available: full + 40n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
+    expect(await usdcBalance(sending, payee.accountId)).toEqual({ available: full + 40n, held: 0n })
     for (const seconds of [0, 6, 12])
       for (const each of [wallet, payee]) expect(await reconcileWallet(inSeconds(seconds), each)).toEqual([])
     expect(await frozenOf(wallet.accountId)).toBe(0n)
@@ -160,11 +160,11 @@ onBothEngines('ledger and chain', (database) => {
     }
     const at = (seconds: number) => ({ ...inSeconds(seconds), chain: lossy })
     expect(await reconcileWallet(at(0), wallet)).toEqual([])
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
     expect(await reconcileWallet(at(6), wallet)).toEqual([
       { token: 'USDC', booked: full, onChain: full - 40n },
     ])
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full - 40n, held: 0n })
     expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 40n, uncovered: 0n }])
     lost = 50n
     const alarms: object[] = []
@@ -174,10 +174,10 @@ onBothEngines('ledger and chain', (database) => {
     const later = createReconcile({ ...at(20), log })
     for (let times = 0; times < 3; times += 1) await later(running)
     expect(alarms.filter((facts) => 'address' in facts && facts.address === wallet.address)).toHaveLength(1)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full - 50n, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full - 50n, held: 0n })
     lost = 0n
     for (const seconds of [30, 36]) await reconcileWallet(at(seconds), wallet)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: full, held: 0n })
     expect(await findShortfalls(database())).toEqual([])
     expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
   })
@@ -195,27 +195,27 @@ onBothEngines('ledger and chain', (database) => {
     }
     await sendTransfer({ ...sending, chain: deaf }, order).catch(() => undefined)
     // 400 are left on the chain, 300 of them held; the owner takes 250.
-    await chain.submit(transferOf(wallet.accountId, stranger, 250n))
+    await chain.submit(transferOf(wallet.accountId, outsideAddress, 250n))
     for (const seconds of [0, 6]) await reconcileWallet(inSeconds(seconds), wallet)
-    expect(await booksOf(sending, wallet.accountId)).toEqual({ available: 0n, held: full - 100n })
+    expect(await usdcBalance(sending, wallet.accountId)).toEqual({ available: 0n, held: full - 100n })
     expect(await findShortfalls(database())).toMatchObject([{ ...wallet, frozen: 100n, uncovered: 150n }])
   })
 
   it('reverses what a reorganization removed, even when the detecting processes died', async () => {
     const { accountId } = await open()
     await sendTransfer(sending, await orderOf(sending, { accountId, units: 7n }))
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
     await watch(running)
     const processAt = (seconds: number, changes: Partial<Chain>) =>
       createWatchChain({ ...inSeconds(seconds), chain: { ...chain, ...changes } })
     const executionOf = (status: 'pending' | 'absent') => async () => ({ status })
     await processAt(0, { executionOf: executionOf('pending'), areBlocksReplaced: async () => true })(running)
     // The next process moves the search cursor past the transfer, and dies as well.
-    await payStraight(stranger, 1n)
+    await payStraight(outsideAddress, 1n)
     await processAt(120, { executionOf: executionOf('pending') })(running)
-    expect(await booksOf(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full - 7n, held: 0n })
     await processAt(240, { executionOf: executionOf('absent') })(running)
-    expect(await booksOf(sending, accountId)).toEqual({ available: full, held: 0n })
+    expect(await usdcBalance(sending, accountId)).toEqual({ available: full, held: 0n })
     expect(await trialBalance(database())).toMatchObject({ balanced: true })
   })
 })
