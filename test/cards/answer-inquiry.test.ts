@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { CardAuthorizationDependencies } from '../../src/cards/authorize.ts'
 import type { Card } from '../../src/cards/store.ts'
 import { onBothEngines } from '../engines.ts'
-import { setOwnerCap } from '../spending/scene.ts'
+import { capAccount } from '../spending/scene.ts'
 import { cardDependencies, decide, issueCard, newKey, newOwner, purchaseOf } from './scene.ts'
 
 onBothEngines('a balance inquiry', (database) => {
@@ -31,7 +31,7 @@ onBothEngines('a balance inquiry', (database) => {
     await decide(cardDependencies(database()), purchaseOf(bound, '50'))
     await decide(cardDependencies(database()), purchaseOf(bound, '40'))
     expect(await inquire(bound)).toMatchObject({ balance: 1000n })
-    await setOwnerCap(database(), owner, 96_000_000n)
+    await capAccount(database(), owner, 96_000_000n)
     expect(await inquire(bound)).toMatchObject({ balance: 600n })
     const forbidden = await newKey(database(), owner, { categories: { allow: [] } })
     expect(await inquire(await issueCard(database(), owner, { keyId: forbidden }))).toMatchObject({

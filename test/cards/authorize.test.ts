@@ -4,7 +4,7 @@ import { Failure } from '../../src/failures/failure.ts'
 import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import type { CardAuthorization } from '../../src/providers/card-processor.ts'
 import { onBothEngines } from '../engines.ts'
-import { setOwnerCap, usageOf } from '../spending/scene.ts'
+import { capAccount, usageOf } from '../spending/scene.ts'
 import {
   cardDependencies,
   decide,
@@ -208,7 +208,7 @@ onBothEngines('a card decision', (database) => {
     expect(await authorizeWith(await newKey(database(), owner, { approval: { above: '5' } }))).toBe(
       'approval_required',
     )
-    await setOwnerCap(database(), owner, 9_000_000n)
+    await capAccount(database(), owner, 9_000_000n)
     expect(await authorizeWith(fresh ?? '')).toBe('budget_exceeded')
     await database().kysely.updateTable('account').set({ status: 'locked' }).where('id', '=', owner).execute()
     expect(await authorizeWith(fresh ?? '')).toBe('account_locked')

@@ -9,7 +9,7 @@ import { trialBalance } from '../../src/ledger/trial-balance.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
-import { setOwnerCap } from '../spending/scene.ts'
+import { capAccount } from '../spending/scene.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person } from './people.ts'
 
@@ -177,12 +177,12 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
   it('enforce one owner cap over ten keys, and a lowered cap from the next spend on', async () => {
     const person = await newGuest(originOf(0))
     const keys = await Promise.all(Array.from({ length: 10 }, () => keyOf(person, '1')))
-    await setOwnerCap(database, person.accountId, 100_000n)
+    await capAccount(database, person.accountId, 100_000n)
     const spend = (index: number) => send(index, keys[index % 10] ?? '', '0.007', `cap-${index}`)
     expect(tally(await load(100, spend))).toEqual({ 200: 14, '403 policy_denied': 86 })
-    await setOwnerCap(database, person.accountId, 112_000n)
+    await capAccount(database, person.accountId, 112_000n)
     expect(tally([await send(0, keys[0] ?? '', '0.007', 'raised-1')])).toEqual({ 200: 1 })
-    await setOwnerCap(database, person.accountId, 111_999n)
+    await capAccount(database, person.accountId, 111_999n)
     const lowered = await Promise.all(
       gateways.map((_, index) => send(index, keys[index] ?? '', '0.007', `low-${index}`)),
     )
