@@ -1,6 +1,6 @@
 /**
- * Calls that wait for the owner. A client that can open pages for its user is given the page where the owner decides,
- * signed in there; nothing that a client or a model answers approves anything.
+ * Lets calls wait for the owner's approval. A client that can open URLs gets the approval page, where the owner signs
+ * in and decides; no response of a client or model approves anything.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,35 +13,33 @@ import type { McpCaller } from './caller.ts'
 import { currentPrincipal } from './current-principal.ts'
 import type { ToolResult } from './result.ts'
 
-/** How often it is looked whether the owner has decided. */
-const LOOK_MS = 1_000
+/** Poll interval for decisions. */
+const POLL_INTERVAL_MS = 1_000
 
-/** Calls of one key that wait at once. Another is told at once that the owner has to decide. */
+/** Maximum waiting calls per key. Further calls return `approval_required` immediately. */
 const MAX_WAITING = 10
 
-/** An approval that somebody has still to decide on. */
 export interface PendingApproval {
   readonly id: string
-  /** What is asked for, in words. */
+  /** Description of the call. */
   readonly message: string
-  /** The page where its owner decides. */
+  /** URL of the approval page. */
   readonly url: string
 }
 
-/** What is waited for. @property look called each time that it is not decided yet. */
+/** @property look called on each poll while the approval is pending. */
 interface Waiting {
   readonly withinMs: number
   readonly signal: AbortSignal
   readonly look?: () => Promise<void>
 }
 
-/** How calls wait for the owner. */
 export interface Approvals {
-  /** What a call waits for; null where it does not. */
+  /** Returns the approval that a result waits for, or null. */
   pendingOf(result: ToolResult): PendingApproval | null
   /**
-   * Waits until the approval is decided and the approved call is through. @returns the caller at that moment, to repeat
-   * the call; null where the time was over first, or the key was.
+   * Waits until the approval is decided and the approved call has finished. @returns the current caller, for
+   * repeating the call; null on timeout, or when the key is no longer valid.
    */
   decided(caller: McpCaller, approval: PendingApproval, waiting: Waiting): Promise<McpCaller | null>
 }
@@ -51,21 +49,20 @@ const problem = z.looseObject({
   detail: z.string(),
   approvalId: z.string(),
   approvalUrl: z.string(),
-  // Whatever has a reason is decided already.
+  // A reason means that the approval is already decided.
   reason: z.undefined().optional(),
 })
 
-/** Prepares the waiting. */
 export function createApprovals({
   database,
   clock,
   log,
 }: Pick<Services, 'database' | 'clock' | 'log'>): Approvals {
-  const lookout = createWaiters({
-    everyMs: LOOK_MS,
+  const waiters = createWaiters({
+    everyMs: POLL_INTERVAL_MS,
     look: (ids) => waitForDecidedApprovals(database, { ids, now: clock() }),
   })
-  /** Calls that wait here, by key. */
+  /** Number of waiting calls, by key. */
   const waitingOf = new Map<string, number>()
   return {
     pendingOf({ isError, content: [{ text }] }) {
@@ -77,8 +74,8 @@ export function createApprovals({
     },
     decided: (caller, approval, waiting) =>
       decided(caller, approval, waiting).catch((err: unknown) => {
-        // The call has its answer already: it waits for the owner.
-        log.warn({ err, approvalId: approval.id }, 'nobody waits for an approval any longer')
+        // The call already has a result: it requires approval.
+        log.warn({ err, approvalId: approval.id }, 'waiting for an approval failed')
         return null
       }),
   }
@@ -90,20 +87,20 @@ export function createApprovals({
   ): Promise<McpCaller | null> {
     const keyId = caller.principal.key.id
     const count = waitingOf.get(keyId) ?? 0
-    // Its answer says how to ask again.
+    // The result says how to retry.
     if (count >= MAX_WAITING) return null
     waitingOf.set(keyId, count + 1)
     try {
-      const over = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
-      const ended = lookout.until(id, over)
+      const stop = AbortSignal.any([signal, AbortSignal.timeout(withinMs)])
+      const ended = waiters.until(id, stop)
       const isOpen = async () => {
-        const wait = sleep(LOOK_MS, true, { signal: over }).catch(() => false)
+        const wait = sleep(POLL_INTERVAL_MS, true, { signal: stop }).catch(() => false)
         return Promise.race([ended.then(() => false), wait])
       }
       if (look !== undefined) while (await isOpen()) await look()
       if ((await ended) === undefined) return null
       const now = clock()
-      // The owner may have revoked the key meanwhile.
+      // The owner may have revoked the key in the meantime.
       const principal = await currentPrincipal(database, caller, now)
       return principal === null ? null : { ...caller, principal, now }
     } finally {

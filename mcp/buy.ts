@@ -1,6 +1,6 @@
 /**
- * What is sold, over MCP: the owner's money pays, or the caller by itself. One idempotency key buys once, however it is
- * paid for: whoever comes with it again is told what was bought, or how that stands.
+ * Buys sold tools over MCP with the owner's money or the caller's own payment. One idempotency key buys once,
+ * whichever pays; a repeated call returns the purchase or its state.
  */
 
 import { violationOf } from '../policies/decision.ts'
@@ -15,7 +15,6 @@ import type { McpCaller } from './caller.ts'
 import type { ToolResult } from './result.ts'
 import { findEarlierPurchase, type McpPurchase, requiredPayment, sellThroughMcp } from './x402.ts'
 
-/** A call of what is sold. */
 interface SoldCall {
   readonly tool: Tool
   readonly caller: McpCaller
@@ -23,20 +22,18 @@ interface SoldCall {
   readonly idempotencyKey: string
 }
 
-/** Buys. */
 export interface Buyer {
   /**
-   * @param payment that the call came with; undefined: the owner's money pays. @param byOwner spends it, once for the key.
-   * @throws Failure as `byOwner`, and as selling over REST.
+   * @param payment payment of the call; undefined spends the owner's money. @param byOwner spends the owner's money,
+   * once per key. @throws Failure as `byOwner` and REST sales do.
    */
   buy(call: SoldCall, payment: unknown, byOwner: () => Promise<ToolResult>): Promise<ToolResult>
-  /** How to pay for what the owner does not; nothing where it cannot be bought at the moment. */
+  /** Payment terms for a purchase that the owner's money does not cover; empty if it cannot be bought. */
   terms(call: SoldCall): Promise<Record<string, unknown>>
 }
 
-/** Prepares buying. */
 export function createBuyer(services: Services, seller: Seller): Buyer {
-  const buyingOf = ({ tool, caller, input, idempotencyKey: key }: SoldCall) => {
+  const preparePurchase = ({ tool, caller, input, idempotencyKey: key }: SoldCall) => {
     const { principal, now } = caller
     const { database } = services
     requireScope(tool, principal)
@@ -60,22 +57,22 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
 
   return {
     async buy(call, payment, byOwner) {
-      const { buying, isOwners } = buyingOf(call)
+      const { buying, isOwners } = preparePurchase(call)
       try {
         if (payment === undefined || (await isOwners())) return await byOwner()
         await requireOpen(call)
         return await sellThroughMcp(seller, payment, buying)
       } catch (error) {
-        // What was bought stands, whatever has changed since.
-        const isTold = !(error instanceof Failure) || error.code === 'settlement_pending'
-        const bought = isTold ? null : await findEarlierPurchase(seller, buying.purchase)
+        // An earlier purchase remains valid, whatever has changed since.
+        const isFinal = !(error instanceof Failure) || error.code === 'settlement_pending'
+        const bought = isFinal ? null : await findEarlierPurchase(seller, buying.purchase)
         if (bought === null) throw error
         return bought
       }
     },
     async terms(call) {
       try {
-        const { buying } = buyingOf(call)
+        const { buying } = preparePurchase(call)
         await requireOpen(call)
         return await requiredPayment(seller, buying)
       } catch {
@@ -85,9 +82,9 @@ export function createBuyer(services: Services, seller: Seller): Buyer {
   }
 }
 
-/** The kill switch holds whoever pays: the answer is that of the spend gate. */
+/** A paused key cannot buy with any money; the failure equals that of the spend gate. */
 function paused(): Failure {
-  return new Failure('policy_denied', 'The key is paused: it buys nothing, whoever pays.', {
+  return new Failure('policy_denied', 'The key is paused and cannot buy, whichever money pays.', {
     violations: [violationOf('paused', {})],
     hint: 'Ask the owner to resume the key.',
   })

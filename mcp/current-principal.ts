@@ -1,9 +1,9 @@
-/** What a credential turned into is read anew on every request; what outlives one reads it again. */
+/** Reloads the principal for work that outlives its request. */
 import { findKey } from '../src/identity/store.ts'
 import type { Connection } from '../src/storage/database.ts'
 import type { McpCaller } from './caller.ts'
 
-/** The caller's key and account as they are now. @returns null where neither can call any longer. */
+/** Loads the caller's current key and account. @returns null when either can no longer make calls. */
 export async function currentPrincipal(
   database: Connection,
   { principal }: Pick<McpCaller, 'principal'>,

@@ -1,17 +1,16 @@
 /** An event stream of JSON-RPC messages. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
-/** How often a quiet stream says that it is there, lest something between closes it. */
+/** Keep-alive interval, so that proxies do not close an idle stream. */
 const QUIET_MS = 15_000
 
-/** A stream that is open. */
 export interface EventStream {
   readonly response: Response
   write(message: unknown): void
-  /** Ends it. Safe to repeat. */
+  /** Closes the stream. Idempotent. */
   end(): void
 }
 
-/** Opens a stream. @param onCancel called where the client goes away. */
+/** @param onCancel called when the client disconnects. */
 export function openEventStream({
   headers,
   onCancel,

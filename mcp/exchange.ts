@@ -1,7 +1,7 @@
 /**
- * One POST of a client up to 2025-11-25, as a transport of the SDK's server. Its answer is a JSON body; where something
- * goes out before it, the response becomes an event stream. What the client is asked there, it answers by a POST of its
- * own. @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
+ * One POST of a client up to 2025-11-25, as a transport of the SDK's server. The response is a JSON body, or an event
+ * stream if a message precedes the result. The client answers elicitations with a separate POST.
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type {
@@ -12,21 +12,19 @@ import type {
 } from '@modelcontextprotocol/sdk/types.js'
 import { openEventStream } from './event-stream.ts'
 
-/** A client that can be asked. */
 export interface ElicitationClient {
-  /** Opens a question. @returns the id that the client sees. */
+  /** Opens an elicitation. @returns the id that the client sees. */
   open(): Promise<string>
-  /** @returns undefined where the signal ended the wait. */
+  /** @returns undefined if the signal aborted the wait. */
   answerTo(id: string, signal: AbortSignal): Promise<unknown>
 }
 
-/** One request and its response. */
 export interface Exchange {
   readonly transport: Transport
   readonly response: Promise<Response>
-  /** Ends once the answer is given, or nobody waits for it any more. */
+  /** Resolves once the response is sent or no longer awaited. */
   readonly closed: Promise<void>
-  /** The client does not want its answer any more: whoever works on it is told, and nothing is sent. */
+  /** Cancels the request: notifies its handlers and sends no result. */
   cancel(id: string | number): void
 }
 
@@ -35,9 +33,9 @@ interface Wait {
   readonly end: () => void
 }
 
-/** Opens an exchange. @param asking null: nobody can be asked. @param headers of the response, such as the session's id. */
+/** @param asking null if the client cannot be asked. @param headers response headers, such as the session id. */
 export function openExchange(
-  asking: ElicitationClient | null,
+  elicitation: ElicitationClient | null,
   headers: Readonly<Record<string, string>>,
 ): Exchange {
   const { promise: response, resolve: respond } = promiseOf<Response>()
@@ -59,26 +57,26 @@ export function openExchange(
     else stream.write(message)
     return transport.close()
   }
-  const put = async (question: JSONRPCRequest, asking: ElicitationClient) => {
-    const id = await asking.open()
+  const put = async (question: JSONRPCRequest, elicitation: ElicitationClient) => {
+    const id = await elicitation.open()
     const ended = new AbortController()
     waits.set(question.id, { id, end: () => ended.abort() })
     write({ ...question, id })
-    const answer = await asking.answerTo(id, ended.signal)
+    const answer = await elicitation.answerTo(id, ended.signal)
     waits.delete(question.id)
     if (ended.signal.aborted) return
-    // The server numbers its questions anew for each call; the client's answer names ours, and was checked as it came in.
-    const told = (answer ?? unanswered) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
-    transport.onmessage?.({ ...told, id: question.id })
+    // The server numbers its elicitations per call; the client's answer has our id and was validated on receipt.
+    const reply = (answer ?? unanswered) as Pick<JSONRPCErrorResponse, 'jsonrpc' | 'error'>
+    transport.onmessage?.({ ...reply, id: question.id })
   }
 
   const transport: Transport = {
     start: async () => {},
     send: async (message) => {
       if (!('method' in message)) return finish(message)
-      if (!('id' in message)) return write(withdrawn(message, waits) ?? message)
-      if (asking === null) throw new Error('this client has no session to be asked in')
-      put(message, asking).catch((error: unknown) => {
+      if (!('id' in message)) return write(cancelledElicitation(message, waits) ?? message)
+      if (elicitation === null) throw new Error('elicitation requires a session')
+      put(message, elicitation).catch((error: unknown) => {
         transport.onerror?.(asError(error))
         transport.onmessage?.({ ...unanswered, id: message.id })
       })
@@ -99,11 +97,11 @@ export function openExchange(
   return { transport, response, closed, cancel }
 }
 
-/** What the server is told where no answer will come: its session has ended, or cannot be read. */
-const unanswered = { jsonrpc: '2.0', error: { code: -32000, message: 'Nobody answers.' } } as const
+/** Sent to the server when no answer will arrive: the session has expired or cannot be read. */
+const unanswered = { jsonrpc: '2.0', error: { code: -32000, message: 'The client did not answer.' } } as const
 
-/** A question that is given up: nobody waits for its answer any more, and its client knows it by another id. */
-function withdrawn(
+/** Translates the cancellation of an elicitation to the id that the client knows, and stops waiting for it. */
+function cancelledElicitation(
   message: JSONRPCNotification,
   waits: ReadonlyMap<unknown, Wait>,
 ): JSONRPCNotification | undefined {

@@ -1,5 +1,7 @@
-/** MCP over Streamable HTTP: who may ask, and which era of the protocol answers. What outlives a request is in the shared store. */
-
+/**
+ * MCP over Streamable HTTP: checks access and dispatches by protocol era. State that outlives a request is in the
+ * shared store.
+ */
 import type { Server as Server2025 } from '@modelcontextprotocol/sdk/server/index.js'
 import type { Server as Server2026, ServerNotifier } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -17,7 +19,7 @@ import { createOffer, type Offer } from './offer.ts'
 import { create2026, is2026 } from './server-2026.ts'
 import { createStreamable2025 } from './streamable-2025.ts'
 
-/** A request after the way in that all paths share. */
+/** A request after the shared checks and authentication. */
 export interface McpRequest {
   readonly request: Request
   readonly body: Uint8Array
@@ -27,7 +29,7 @@ export interface McpRequest {
   readonly clientAddress: string
 }
 
-/** What a server is given beside the catalogue's tools. */
+/** Hooks that register additional handlers on a server. */
 export interface Registrations {
   readonly on2025: (server: Server2025, offered: { offer: Offer; caller: McpCaller }) => void
   readonly on2026: (
@@ -37,8 +39,8 @@ export interface Registrations {
 }
 
 /**
- * Answers `/mcp`. @param seller sells to callers who pay by themselves. @param ending aborted when the process is told to end: nothing waits or streams any longer.
- * @throws Failure where the request does not get as far as JSON-RPC.
+ * Handles `/mcp`. @param seller sells to callers with their own payment. @param ending aborted on shutdown; ends all
+ * waits and streams. @throws Failure for errors before JSON-RPC.
  */
 export function mcpHandler(
   catalogue: readonly CatalogueEntry[],
@@ -59,25 +61,28 @@ export function mcpHandler(
   })
   const origins = namesOfOrigin(services.settings.origin)
   return async ({ request, body, principal, ...from }) => {
-    requireOurs(request, origins)
-    if (principal.kind !== 'key') throw keyNeeded(principal)
+    requireOwnOrigin(request, origins)
+    if (principal.kind !== 'key') throw keyRequired(principal)
     const caller = { principal, ...from }
     if (request.method !== 'POST') return streamable2025.answerOther(caller, request)
     const message = parsedBodyOf(body)
-    // Protocols since 2025-06-18 have no batches, and one would pass the limits as a single request.
+    // Protocols since 2025-06-18 have no batches, and a batch would count as one request against the limits.
     if (Array.isArray(message))
-      throw new Failure('invalid_request', 'A batch is not taken: send one JSON-RPC message a request.')
+      throw new Failure(
+        'invalid_request',
+        'Batches are not supported: send one JSON-RPC message per request.',
+      )
     requireGrantedScope(offer, principal, message)
     const era = (await is2026(request, message)) ? '2026' : '2025'
     const refused = malformed(message, { era })
     if (refused !== null) return Response.json(refused)
-    const asked = { request, message }
-    return era === '2026' ? answer2026(caller, asked) : streamable2025.answerPost(caller, asked)
+    const incoming = { request, message }
+    return era === '2026' ? answer2026(caller, incoming) : streamable2025.answerPost(caller, incoming)
   }
 }
 
 /**
- * A client that was let in by OAuth can ask the owner for more: it is told what is missing by a challenge, not by a result.
+ * OAuth clients can request more scopes, so a missing scope is an HTTP challenge, not a tool result.
  * @throws Failure `insufficient_scope`.
  */
 function requireGrantedScope(
@@ -105,21 +110,21 @@ function parsedBodyOf(body: Uint8Array): unknown {
   }
 }
 
-/** Neither a page that was made to resolve to us nor another site's page may ask. @throws Failure `cross_site_request`. */
-function requireOurs(request: Request, origins: readonly string[]): void {
+/** Rejects DNS rebinding and cross-site requests. @throws Failure `cross_site_request`. */
+function requireOwnOrigin(request: Request, origins: readonly string[]): void {
   const host = request.headers.get('host') ?? ''
   const from = request.headers.get('origin')
   const isOurHost = origins.some((origin) => new URL(origin).host === host.toLowerCase())
   if (isOurHost && (from === null || origins.includes(from))) return
-  throw new Failure('cross_site_request', 'The Host or Origin of this request is not ours.', {
+  throw new Failure('cross_site_request', 'The Host or Origin header does not name this gateway.', {
     hint: `Connect to ${origins[0]}/mcp.`,
   })
 }
 
-function keyNeeded(principal: Principal): Failure {
+function keyRequired(principal: Principal): Failure {
   const detail =
-    principal.kind === 'public' ? 'MCP needs a key.' : 'MCP is for keys: a session cannot be used here.'
+    principal.kind === 'public' ? 'MCP requires a key.' : 'MCP requires a key; sessions are not accepted.'
   return new Failure('unauthenticated', detail, {
-    hint: 'Send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" does it for you.',
+    hint: 'Send a developer API key as "Authorization: Bearer bsk_…", or sign each request as an agent; "bursar mcp --url … --key …" signs for you.',
   })
 }

@@ -1,18 +1,21 @@
-/** The argument that names a call: over REST the header Idempotency-Key. What spends needs it, what writes may have it. */
+/**
+ * The idempotency_key argument, equivalent to the REST header Idempotency-Key. Required for spends, optional for
+ * writes.
+ */
 import { Failure } from '../src/failures/failure.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 
-/** The schema of the argument; null where the tool has none. */
+/** Schema of the argument; null for reads. */
 export function idempotencyKeySchema({ effect }: Pick<Tool, 'effect'>): object | null {
   if (effect === 'read') return null
   const description =
     effect === 'spend'
-      ? 'Names this payment: a new key for a new payment, the same key when you repeat a call. Never pays twice.'
-      : 'Names this call: the same key when you repeat it, which answers as before and does nothing twice. Kept for 24 hours.'
+      ? 'Idempotency key of this payment: use a new key for a new payment, and the same key to repeat a call. A key never pays twice.'
+      : 'Idempotency key of this call: repeating a call with the same key returns the first response without a second effect. Kept for 24 hours.'
   return { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description }
 }
 
-/** Takes the argument from the others. @throws Failure `invalid_request`. */
+/** Separates the idempotency key from the other arguments. @throws Failure `invalid_request`. */
 export function splitArguments(
   { effect }: Pick<Tool, 'effect'>,
   given: Readonly<Record<string, unknown>>,
@@ -24,6 +27,6 @@ export function splitArguments(
   const message = key === undefined ? 'is required' : 'must be 1 to 255 visible ASCII characters'
   throw new Failure('invalid_request', `idempotency_key: ${message}`, {
     issues: [{ path: 'idempotency_key', message }],
-    hint: 'Give each new call a new idempotency_key, and repeat a call with the same one.',
+    hint: 'Use a new idempotency_key for each new call, and the same one to repeat a call.',
   })
 }

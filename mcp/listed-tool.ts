@@ -1,10 +1,9 @@
-/** How a tool is listed: what clients see of it follows from its effect and its schemas. */
+/** Builds the tools/list entry of a tool from its effect and schemas. */
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
 import type { Tool } from '../src/kernel/tool.ts'
 import { idempotencyKeySchema } from './idempotency-key.ts'
 import { untrustedNote } from './untrusted-members.ts'
 
-/** A tool as clients see it. */
 export interface ListedTool {
   readonly name: string
   readonly title: string
@@ -20,13 +19,12 @@ export interface ListedTool {
   }
 }
 
-/** A JSON Schema of an object. */
 type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
-/** Prepares the listing of a tool. @param foreign members of its answer that third parties wrote. */
+/** @param untrusted result members written by third parties. */
 export function listedAs(
   { tool, input, output }: CatalogueEntry,
-  foreign: readonly string[],
+  untrusted: readonly string[],
   inToolTerms: (text: string) => string,
 ): ListedTool {
   const { properties, required, ...rest } = input
@@ -38,7 +36,7 @@ export function listedAs(
     name: tool.name.replaceAll('.', '_'),
     title: tool.title,
     description:
-      inToolTerms([tool.summary, tool.description ?? []].flat().join(' ')) + untrustedNote(foreign),
+      inToolTerms([tool.summary, tool.description ?? []].flat().join(' ')) + untrustedNote(untrusted),
     inputSchema: {
       ...described(rest, inToolTerms),
       type: 'object',
@@ -56,7 +54,7 @@ export function listedAs(
   }
 }
 
-/** Whether the very same call, again, changes nothing more: a spend has its key, and a write what its method promises. */
+/** True if repeating a call has no further effect: spends have their key, and other writes follow their HTTP method. */
 function isIdempotent({ effect, route }: Tool): boolean {
   return effect !== 'write' || !route.startsWith('POST ')
 }

@@ -1,4 +1,6 @@
-/** Requests whose parameters have the wrong shape, in words: the SDKs would answer an internal error with their schemas' own. */
+/**
+ * Rejects malformed parameters with readable errors; the SDKs would return an internal error with raw schema issues.
+ */
 import { z } from 'zod'
 import { protocolError } from './protocol-error.ts'
 
@@ -18,15 +20,15 @@ const shapes = {
   'resources/templates/list': page,
   'prompts/list': page,
 }
-const takes = {
+const expectedParams = {
   initialize: '{protocolVersion, capabilities, clientInfo: {name, version}}',
-  'tools/call': '{name, arguments}: a text and an object',
-  'prompts/get': '{name, arguments}: a text and an object of texts',
-  'resources/read': '{uri}: a text',
-  'tools/list': '{cursor}: a text, or none',
-  'resources/list': '{cursor}: a text, or none',
-  'resources/templates/list': '{cursor}: a text, or none',
-  'prompts/list': '{cursor}: a text, or none',
+  'tools/call': '{name, arguments}: a string and an object',
+  'prompts/get': '{name, arguments}: a string and an object of strings',
+  'resources/read': '{uri}: a string',
+  'tools/list': '{cursor}: an optional string',
+  'resources/list': '{cursor}: an optional string',
+  'resources/templates/list': '{cursor}: an optional string',
+  'prompts/list': '{cursor}: an optional string',
 } as const satisfies Record<keyof typeof shapes, string>
 
 const request = z.looseObject({
@@ -45,13 +47,15 @@ const request = z.looseObject({
 })
 
 /**
- * What such a request is told; null where it is none. Any other method takes nothing that could be wrong, and 2026 has no
- * `initialize`.
+ * Returns the error response for a malformed request, or null. Other methods have no parameters to check, and 2026
+ * has no `initialize`.
  */
 export function malformed(message: unknown, { era }: { era: '2025' | '2026' }): object | null {
   const { data } = request.safeParse(message)
   if (data === undefined || (era === '2026' && data.method === 'initialize')) return null
   if (shapes[data.method].safeParse(data.params).success) return null
-  const { code, message: why } = protocolError(`${data.method} takes params ${takes[data.method]}.`)
-  return { jsonrpc: '2.0', id: data.id, error: { code, message: why } }
+  const { code, message: detail } = protocolError(
+    `${data.method} takes params ${expectedParams[data.method]}.`,
+  )
+  return { jsonrpc: '2.0', id: data.id, error: { code, message: detail } }
 }

@@ -1,6 +1,6 @@
 /**
- * What `/mcp` offers, whatever era of the protocol asks: the same tools as REST as far as the key's scopes reach, what an
- * agent reads before it spends, and prompts. JSON Schemas were converted once at start.
+ * The tools, resources and prompts of `/mcp`, shared by all protocol eras: the REST tools within the key's scopes.
+ * JSON Schemas are converted once at startup.
  */
 
 import { showDecisions } from '../src/audit/show-decisions.ts'
@@ -23,7 +23,6 @@ import { createToolTerms } from './tool-terms.ts'
 import { untrustedMembers } from './untrusted-members.ts'
 import { paymentIn } from './x402.ts'
 
-/** A resource as clients see it. */
 export interface ListedResource {
   readonly uri: string
   readonly name: string
@@ -32,42 +31,42 @@ export interface ListedResource {
   readonly mimeType: 'application/json'
 }
 
-/** The offer. Failures of the protocol, such as an unknown name, are thrown with a JSON-RPC `code`. */
+/** Protocol errors, such as an unknown name, are thrown with a JSON-RPC `code`. */
 export interface Offer {
   tools(caller: McpCaller): ListedTool[]
-  /** @param meta what came beside the arguments, such as a payment. */
+  /** @param meta request metadata, such as a payment. */
   call(
     caller: McpCaller,
     name: string,
     given: Record<string, unknown>,
     meta?: Readonly<Record<string, unknown>>,
   ): Promise<ToolResult>
-  /** @throws Failure `insufficient_scope` where the caller may not call the tool. */
+  /** @throws Failure `insufficient_scope`. */
   requireScope(caller: McpCaller['principal'], name: string): void
   readonly resources: readonly ListedResource[]
   read(caller: McpCaller, uri: string): Promise<{ uri: string; mimeType: string; text: string }>
   readonly prompts: typeof prompts
 }
 
-/** How many decisions the resource of receipts shows. */
+/** Number of decisions in the receipts resource. */
 const RECEIPTS = 20
 
-/** @property rateClass its own limit, as over REST; null for what is sold, which is metered by its payment. */
+/** @property rateClass rate class as over REST; null for sold tools, whose payments are metered. */
 interface ServedTool {
   readonly tool: Tool
   readonly rateClass: string | null
   readonly listed: ListedTool
-  /** Members of the answer that third parties wrote. */
-  readonly foreign: readonly string[]
+  /** Result members written by third parties. */
+  readonly untrusted: readonly string[]
 }
 
-/** What an agent reads: the answers of tools that need no arguments, and its own receipts. */
+/** Resources: results of tools without arguments, and the key's own receipts. */
 const resources = [
   {
     uri: 'bursar://limits',
     name: 'limits',
     title: 'Limits',
-    description: 'Your scopes, your spend policy and what is left of it today, in USD.',
+    description: 'Your scopes, your spend policy and the budget left today, in USD.',
     mimeType: 'application/json',
     tool: 'context',
   },
@@ -75,7 +74,7 @@ const resources = [
     uri: 'bursar://rails',
     name: 'rails',
     title: 'Rails',
-    description: 'Every way of moving money: whether it is on, its limits and its fees.',
+    description: 'All rails for moving money, with status, limits and fees.',
     mimeType: 'application/json',
     tool: 'rails_list',
   },
@@ -83,25 +82,24 @@ const resources = [
     uri: 'bursar://receipts',
     name: 'receipts',
     title: 'Receipts',
-    description: `The last ${RECEIPTS} decisions on your spends, each with its signed receipt.`,
+    description: `The last ${RECEIPTS} decisions on your spends, with signed receipts.`,
     mimeType: 'application/json',
     tool: null,
   },
 ] as const
 
-/** Prepares the offer, once. */
 export function createOffer(catalogue: readonly CatalogueEntry[], services: Services, seller: Seller): Offer {
   const inToolTerms = createToolTerms(catalogue)
   const served = new Map(
     catalogue
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
-        const foreign = untrustedMembers(entry.output)
-        const listed = listedAs(entry, foreign, inToolTerms)
-        // Over MCP there are no strangers: what REST sells to anybody is here paid by the key's owner.
+        const untrusted = untrustedMembers(entry.output)
+        const listed = listedAs(entry, untrusted, inToolTerms)
+        // MCP has no unauthenticated callers: public sold tools are paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'
         const rateClass = isSold ? null : (entry.tool.rate ?? null)
-        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, rateClass, listed, foreign }
+        const serving: ServedTool = { tool: { ...entry.tool, who: 'account' }, rateClass, listed, untrusted }
         return [listed.name, serving] as const
       }),
   )
@@ -110,10 +108,10 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   const call: Offer['call'] = async (caller, name, given, meta) => {
     const found = served.get(name)
     if (found === undefined)
-      throw protocolError(`There is no tool "${name.slice(0, 64)}"; tools/list shows them.`)
-    const { tool, foreign } = found
+      throw protocolError(`Unknown tool "${name.slice(0, 64)}"; tools/list returns all tools.`)
+    const { tool, untrusted } = found
     const startedAt = performance.now()
-    const told = (outcome: string, decisionId: string | null | undefined) => {
+    const recordOutcome = (outcome: string, decisionId: string | null | undefined) => {
       const seconds = (performance.now() - startedAt) / 1_000
       services.metrics.mcpCall({ tool: name, outcome, seconds })
       const { requestId } = caller
@@ -131,15 +129,15 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
           await count(found, caller)
           const { body, decisionId } = await run(tool, { ...services, ...caller, idempotencyKey }, input)
           decidedBy = decisionId
-          return resultOf(body, foreign)
+          return resultOf(body, untrusted)
         }
         if (tool.isSold && idempotencyKey !== null) sold = { tool, caller, input, idempotencyKey }
         const result = sold === null ? await byOwner() : await buyer.buy(sold, paymentIn(meta), byOwner)
-        told(result.isError === true ? 'payment_required' : 'ok', decidedBy)
+        recordOutcome(result.isError === true ? 'payment_required' : 'ok', decidedBy)
         return result
       } catch (error) {
         const failure = error instanceof Failure ? error : null
-        told(failure?.code ?? 'internal', failure?.members.decisionId)
+        recordOutcome(failure?.code ?? 'internal', failure?.members.decisionId)
         const terms = sold !== null && isUnpaid(error) ? await buyer.terms(sold) : {}
         return failureResult(error, {
           requestId: caller.requestId,
@@ -192,7 +190,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     async read(caller, uri) {
       const resource = resources.find((one) => one.uri === uri)
       if (resource === undefined)
-        throw protocolError(`There is no resource "${uri.slice(0, 64)}"; resources/list shows them.`, {
+        throw protocolError(`Unknown resource "${uri.slice(0, 64)}"; resources/list returns all resources.`, {
           uri: uri.slice(0, 2_000),
         })
       const { mimeType } = resource
@@ -202,7 +200,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
   }
 }
 
-/** Whether the owner's money was refused, so that a caller with a wallet of its own may still buy. */
+/** True if the owner's money was refused, so that a caller with its own wallet may still pay. */
 function isUnpaid(error: unknown): boolean {
   return error instanceof Failure && ['policy_denied', 'insufficient_funds'].includes(error.code)
 }

@@ -1,9 +1,12 @@
-/** Errors of the protocol, as both eras put them on the wire. */
+/** JSON-RPC errors for both protocol eras. */
 
-/** The JSON-RPC code of wrong parameters. @see https://www.jsonrpc.org/specification#error_object */
+/** Invalid params. @see https://www.jsonrpc.org/specification#error_object */
 const INVALID_PARAMS = -32602
 
-/** A JSON-RPC error. Not an SDK's class, whose message its client would prefix a second time. @param data what it is about. */
+/**
+ * Creates a JSON-RPC error. It is not an SDK class, whose message the client would prefix twice. @param data
+ * structured details.
+ */
 export function protocolError(
   message: string,
   data?: Readonly<Record<string, string>>,

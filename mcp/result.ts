@@ -1,9 +1,9 @@
-/** Tool results: what a call answers, and what a failure looks like to a model. */
+/** Builds tool results for successes and failures. */
 
 import type { Log } from '../src/base/log.ts'
 import { Failure } from '../src/failures/failure.ts'
 
-/** What a call answers, in either era. */
+/** The result of a call in both protocol eras. */
 export interface ToolResult {
   content: [{ type: 'text'; text: string }]
   structuredContent?: Record<string, unknown>
@@ -12,20 +12,20 @@ export interface ToolResult {
 }
 
 /**
- * A success: the answer as structured content, and as its text for clients that read only that.
- * @param foreign members of it that third parties wrote: named beside it, so that a client can keep them apart.
+ * Builds a success: structured content, and its text for clients that only read text. @param untrusted result members
+ * written by third parties, listed in `_meta`.
  */
-export function resultOf(body: Record<string, unknown>, foreign: readonly string[] = []): ToolResult {
+export function resultOf(body: Record<string, unknown>, untrusted: readonly string[] = []): ToolResult {
   return {
     content: [{ type: 'text', text: JSON.stringify(body) }],
     structuredContent: body,
-    ...(foreign.length === 0 ? {} : { _meta: { 'bursar/untrusted': foreign } }),
+    ...(untrusted.length === 0 ? {} : { _meta: { 'bursar/untrusted': untrusted } }),
   }
 }
 
 /**
- * A failure: the problem of the REST API as text. Not as structured content, which 2025-era clients check against the
- * output schema even of an error. @param terms of x402, where the caller can still pay by itself: clients that can find them there.
+ * Builds a failure: the REST problem as text. It is not structured content, because 2025-era clients validate even
+ * errors against the output schema. @param terms x402 terms, if the caller can still pay by itself.
  */
 export function failureResult(
   error: unknown,
@@ -54,7 +54,7 @@ export function failureResult(
 function internal(cause: unknown): Failure {
   return new Failure(
     'internal',
-    'Something went wrong on our side.',
+    'An unexpected error occurred. The server log has the details under the request id.',
     {
       hint: 'Repeat the call with the same idempotency_key; if it fails again, report the request id.',
     },

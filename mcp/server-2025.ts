@@ -1,4 +1,7 @@
-/** The server for clients of the 2025 era (protocols up to 2025-11-25). @see https://modelcontextprotocol.io/specification/2025-11-25 */
+/**
+ * MCP server for the 2025 era (protocols up to 2025-11-25).
+ * @see https://modelcontextprotocol.io/specification/2025-11-25
+ */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -25,13 +28,13 @@ import type { Offer } from './offer.ts'
 import { buildPrompt } from './prompts.ts'
 import type { ToolResult } from './result.ts'
 
-/** How long a call waits for its owner, who has to open a page and may have to sign in. Its client gives up when it likes. */
+/** Maximum wait for the owner, who has to open a page and may have to sign in. Clients may time out earlier. */
 const DECIDE_MS = 10 * 60_000
 
-/** Shared: a server of its own would make one each, which costs more than the rest of it. We check arguments ourselves. */
+/** Shared, because one per server costs more than the rest of it. Tools validate their arguments themselves. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
-/** One message of a client. @property asking null: a client without a session, or what cannot be asked. */
+/** One client message. @property asking null for clients without a session or elicitation. */
 export interface Asked2025 {
   readonly message: {
     readonly id: string | number
@@ -39,38 +42,40 @@ export interface Asked2025 {
     readonly params?: Record<string, unknown> | undefined
   }
   readonly asking: (ElicitationClient & { readonly canOpenPages: boolean }) | null
-  /** Headers of the response, such as the session's id. */
+  /** Response headers, such as the session id. */
   readonly headers: Readonly<Record<string, string>>
-  /** Aborted when the process is told to end. */
+  /** Aborted on shutdown. */
   readonly ending: AbortSignal
-  /** Is told how the request is cancelled, and when that is of no use any more. */
+  /** Receives the function that cancels the request, and a promise that resolves when it is closed. */
   readonly onOpen: (cancel: () => void, closed: Promise<void>) => void
 }
 
-/** What serves: the offer, how calls wait for the owner, and what else a server is given. */
 export interface Server2025Options {
   readonly offer: Offer
   readonly approvals: Approvals
   readonly register?: ((server: Server, caller: McpCaller) => void) | undefined
 }
 
-/** Answers one request. One server a request: its credential comes with each, and nothing is kept between. */
+/** Handles one request with its own server: each request carries its credential, and no state is kept. */
 export async function answer2025(
   serving: Server2025Options,
   caller: McpCaller,
-  asked: Asked2025,
+  elicited: Asked2025,
 ): Promise<Response> {
-  const { message, asking, headers } = asked
+  const { message, asking, headers } = elicited
   const { transport, response, closed, cancel } = openExchange(asking, headers)
-  const server = serverFor(serving, caller, { ...asked, transport })
+  const server = serverFor(serving, caller, { ...elicited, transport })
   serving.register?.(server, caller)
   await server.connect(transport)
-  asked.onOpen(() => cancel(message.id), closed)
+  elicited.onOpen(() => cancel(message.id), closed)
   transport.onmessage?.({ jsonrpc: '2.0', ...withoutTask(message) })
   return response
 }
 
-/** Who has no tasks answers as if none was asked for. @see https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
+/**
+ * Servers without tasks ignore task requests.
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+ */
 function withoutTask<Message extends { readonly params?: unknown }>(message: Message): Message {
   const { params } = message
   if (typeof params !== 'object' || params === null || !('task' in params)) return message
@@ -81,7 +86,7 @@ function withoutTask<Message extends { readonly params?: unknown }>(message: Mes
 function serverFor(
   { offer, approvals }: Server2025Options,
   caller: McpCaller,
-  asked: Asked2025 & { readonly transport: Transport },
+  elicited: Asked2025 & { readonly transport: Transport },
 ): Server {
   const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
@@ -90,9 +95,9 @@ function serverFor(
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const { name, arguments: given = {} } = params
     const result = unstructuredError(await offer.call(caller, name, given, params._meta))
-    const pending = asked.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
+    const pending = elicited.asking?.canOpenPages === true ? approvals.pendingOf(result) : null
     if (pending === null) return result
-    const later = await askOwner(approvals, { caller, pending, extra, ...asked })
+    const later = await askOwner(approvals, { caller, pending, extra, ...elicited })
     return later === null ? result : unstructuredError(await offer.call(later, name, given))
   })
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...offer.resources] }))
@@ -112,14 +117,17 @@ function serverFor(
   return server
 }
 
-/** Clients of this era check what is structured against the output schema, even of an error. */
+/** Clients of this era validate structured content against the output schema, even for errors. */
 function unstructuredError(result: ToolResult): ToolResult {
   if (result.isError !== true) return result
   const { structuredContent: _, ...unstructured } = result
   return unstructured
 }
 
-/** Has the client open the page for its user, and waits for what the owner decides there. @returns null where nothing is. */
+/**
+ * Asks the client to open the approval page, and waits for the decision. @returns null if the approval was not
+ * decided.
+ */
 async function askOwner(
   approvals: Approvals,
   {
@@ -137,30 +145,30 @@ async function askOwner(
   },
 ): Promise<McpCaller | null> {
   const { id: elicitationId, message, url } = pending
-  const over = new AbortController()
-  const signal = AbortSignal.any([extra.signal, ending, over.signal])
+  const stop = new AbortController()
+  const signal = AbortSignal.any([extra.signal, ending, stop.signal])
   const params = { mode: 'url' as const, message, url, elicitationId }
-  // A client that does not answer as it should has not opened the page: its call is told what any other is told.
-  const asked = extra
+  // A client that fails to answer has not opened the page; its call returns the original result.
+  const elicited = extra
     .sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, { timeout: DECIDE_MS, signal })
     .then(({ action }) => action === 'accept')
     .catch(() => false)
-  void asked.then((isOpened) => isOpened || over.abort())
-  let looks = 0
+  void elicited.then((isOpened) => isOpened || stop.abort())
+  let polls = 0
   const progressToken = extra._meta?.progressToken
   const look = async () => {
-    looks += 1
+    polls += 1
     if (progressToken !== undefined)
       await extra.sendNotification({
         method: 'notifications/progress',
-        params: { progressToken, progress: looks, message: 'Waiting for the owner.' },
+        params: { progressToken, progress: polls, message: 'Waiting for the owner.' },
       })
   }
-  // The owner may decide before the client has answered, or where its page never opened.
+  // The owner may decide before the client answers, or without the page being opened.
   const later = await approvals.decided(caller, pending, { withinMs: DECIDE_MS, signal, look })
-  over.abort()
+  stop.abort()
   if (later !== null)
-    // The SDK's server would have to have seen the client's capabilities itself, in a request that came before.
+    // Sent directly, because the SDK's server requires the client's capabilities from an earlier request.
     await transport.send({
       jsonrpc: '2.0',
       method: 'notifications/elicitation/complete',

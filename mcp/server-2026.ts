@@ -1,4 +1,7 @@
-/** The server for clients of the 2026 era: stateless, each request says what it is. @see https://modelcontextprotocol.io/specification/2026-07-28 */
+/**
+ * MCP server for the 2026 era: stateless, each request is self-describing.
+ * @see https://modelcontextprotocol.io/specification/2026-07-28
+ */
 import {
   createMcpHandler,
   inputRequired,
@@ -16,42 +19,39 @@ import { instructions } from './instructions.ts'
 import type { Offer } from './offer.ts'
 import { buildPrompt } from './prompts.ts'
 
-/** How long a client may keep what it was told: a pause or a new policy must show soon. Milliseconds. */
+/** Client cache lifetime in milliseconds; short, so that a pause or a new policy becomes visible soon. */
 const TTL_MS = 5_000
 
-/** How long a call waits for the owner once its user has opened the page: most clients give up after a minute. */
+/** Maximum wait for the owner after the page was opened; most clients time out after a minute. */
 const DECIDE_MS = 45_000
 
-/** What a call that waits for the owner is answered with in the next round. */
+/** Name of the input request and its response in the next round. */
 const ANSWER = 'approval'
 
-/** Shared: a server of its own would make one each. We check arguments ourselves. */
+/** Shared by all servers. Tools validate their arguments themselves. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
-/** Whether a message is one of the 2026 era. */
 export async function is2026(request: Request, message: unknown): Promise<boolean> {
   return !(await isLegacyRequest(request, message))
 }
 
-/** What serves: the offer, how calls wait for the owner, and what else a server is given. */
 export interface Server2026Options {
   readonly offer: Offer
   readonly approvals: Approvals
-  /** Aborted when the process is told to end. */
+  /** Aborted on shutdown. */
   readonly ending: AbortSignal
   readonly register?: ((server: Server, caller: McpCaller, notifier: ServerNotifier) => void) | undefined
 }
 
-/** Answers one message. */
 export function create2026(
   serving: Server2026Options,
 ): (caller: McpCaller, message: { request: Request; message: unknown }) => Promise<Response> {
-  // The library hands its factory what it was given beside the request: that is how the server knows its caller.
+  // The library passes authInfo to its factory, which identifies the caller.
   const callers = new WeakMap<object, McpCaller>()
   const handler = createMcpHandler(
     ({ authInfo }) => {
       const caller = authInfo === undefined ? undefined : callers.get(authInfo)
-      if (caller === undefined) throw new Error('a request of the 2026 era has no caller')
+      if (caller === undefined) throw new Error('a 2026-era request has no caller')
       const server = serverFor(serving, caller)
       serving.register?.(server, caller, handler.notify)
       return server
@@ -72,7 +72,7 @@ function serverFor(serving: Server2026Options, caller: McpCaller): Server {
   const capabilities = { tools: {}, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }
   const server = new Server({ name: 'bursar', version: VERSION }, options)
-  // What a key may see is its own: no cache between may share it.
+  // Results depend on the key, so shared caches must not store them.
   const cached = { ttlMs: TTL_MS, cacheScope: 'private' } as const
   server.setRequestHandler('tools/list', () => ({ tools: offer.tools(caller), ...cached }))
   server.setRequestHandler(
@@ -107,8 +107,8 @@ const opensPages = z.looseObject({
 })
 
 /**
- * A call. One that waits for the owner first has the client open the page for its user; in the next round it waits for
- * what the owner decides there. @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+ * Calls a tool. If approval is required, the first round asks the client to open the page, and the next round waits
+ * for the decision. @see https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
  */
 async function callWithOwner(
   { offer, approvals, ending }: Server2026Options,

@@ -1,18 +1,18 @@
 /**
- * What clients of 2026 repeat of a message in its headers, so that whatever stands between need not read the body.
+ * Headers in which 2026-era clients repeat message members, so that intermediaries need not parse the body.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#standard-headers
  */
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion'
 
-/** The member of the parameters that Mcp-Name repeats, by method. */
+/** Parameter repeated in Mcp-Name, by method. */
 const named: ReadonlyMap<unknown, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
-/** The headers of a message; none where it does not say itself that it is of that era. */
+/** Returns the headers of a 2026-era message; empty for other messages. */
 export function standardHeaders(message: object): Record<string, string> {
   const { method, params } = { method: undefined, params: undefined, ...message }
   const version = memberOf(memberOf(params, '_meta'), VERSION)
@@ -30,7 +30,7 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined
 }
 
-/** Whether a header can hold a text as it is. */
+/** True if a header can hold the text unencoded. */
 function isPlain(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)
 }

@@ -1,7 +1,7 @@
 /**
- * The MCP server for a local agent: reads JSON-RPC from standard input and passes it to a gateway's `/mcp`, each request
- * signed with the agent's own key. Nothing but the key file and the URL is needed. A message is passed on as it was
- * written, byte for byte: reading its numbers here would round an amount before the gateway can judge it.
+ * The MCP server for a local agent: forwards JSON-RPC from standard input to a gateway's `/mcp`, signing each request
+ * with the agent's key. It only needs the key file and the URL. Messages are forwarded byte for byte, because
+ * re-serializing numbers would round amounts.
  */
 import { createInterface } from 'node:readline'
 import { systemClock } from '../src/base/clock.ts'
@@ -9,59 +9,61 @@ import { rootCause } from '../src/failures/root-cause.ts'
 import { type SigningKey, signRequest } from '../src/identity/keys/sign-request.ts'
 import { standardHeaders } from './standard-headers.ts'
 
-/** Longer than the gateway is ever silent: a stream says every quarter of a minute that it is there. */
+/** Longer than the gateway's 15-second keep-alive interval. */
 const SILENT_MS = 60_000
 
-/** The codes of JSON-RPC that this end gives. @see https://www.jsonrpc.org/specification#error_object */
+/** JSON-RPC error codes of this proxy. @see https://www.jsonrpc.org/specification#error_object */
 const codes = { notJson: -32700, notARequest: -32600, gateway: -32000 } as const
 
 const SESSION = 'mcp-session-id'
 
 type Id = string | number | null
 
-/** The gateway, and what it knows this process by. */
+/** Connection state of the gateway. */
 interface Gateway {
   readonly endpoint: URL
   readonly key: SigningKey
-  /** The session that the last `initialize` opened. */
+  /** Session opened by the last `initialize`. */
   session: string | null
-  /** Requests of 2026 that are under way, by id: the gateway is told that one is cancelled by going away. */
+  /** Pending 2026-era requests by id; disconnecting cancels them at the gateway. */
   readonly underWay: Map<unknown, AbortController>
 }
 
-/** What goes with a message. @property signal aborted where its answer is not wanted any more. */
+/** @property signal aborted when the response is no longer needed. */
 interface Sending {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
 }
 
-/** Serves until standard input ends. @param url of the gateway, such as `http://127.0.0.1:8787`. */
+/** Runs until standard input closes. @param url gateway origin, such as `http://127.0.0.1:8787`. */
 export async function serveStdio({ url, key }: { url: string; key: SigningKey }): Promise<void> {
   const gateway: Gateway = { endpoint: new URL('/mcp', url), key, session: null, underWay: new Map() }
-  const underWay = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() === '') continue
-    const passing = pass(line, gateway).finally(() => underWay.delete(passing))
-    underWay.add(passing)
+    const forwarding = forward(line, gateway).finally(() => pending.delete(forwarding))
+    pending.add(forwarding)
   }
-  // Nobody is left to be asked. A session that is left behind ends by itself.
+  // The client is gone. A session that cannot be deleted expires by itself.
   if (gateway.session !== null) await send(gateway, 'DELETE', null).catch(() => {})
-  await Promise.allSettled(underWay)
+  await Promise.allSettled(pending)
 }
 
-/** Passes one line on, and writes whatever comes back. */
-async function pass(line: string, gateway: Gateway): Promise<void> {
+/** Forwards one line and writes the responses. */
+async function forward(line: string, gateway: Gateway): Promise<void> {
   const message = parsed(line)
-  if (message === undefined) return tell(failed(null, codes.notJson, 'This is not JSON.'))
+  if (message === undefined) return writeMessage(failed(null, codes.notJson, 'The line is not valid JSON.'))
   if (typeof message !== 'object' || message === null || Array.isArray(message))
-    return tell(failed(null, codes.notARequest, 'This is not a JSON-RPC message: one object a line.'))
+    return writeMessage(
+      failed(null, codes.notARequest, 'The line is not a JSON-RPC message: send one object per line.'),
+    )
   const id = idOf(message)
   const headers = standardHeaders(message)
   const cancelled = new AbortController()
   if (id !== undefined && headers['mcp-method'] !== undefined) gateway.underWay.set(id, cancelled)
   gateway.underWay.get(cancelledBy(message))?.abort()
   try {
-    const { response, heard } = await sendAgain(gateway, Buffer.from(line), {
+    const { response, heard } = await sendWithSessionFallback(gateway, Buffer.from(line), {
       headers,
       signal: cancelled.signal,
     })
@@ -71,30 +73,33 @@ async function pass(line: string, gateway: Gateway): Promise<void> {
     const text = await response.text()
     if (id === undefined) return
     const answer = parsed(text)
-    if (response.status === 200) tell(answer)
-    // What is refused before a server has it is of no id.
-    else if (isRpcError(answer)) tell({ ...answer, id })
-    else tell(failed(id, codes.gateway, `The gateway answered ${response.status}: ${text.slice(0, 2000)}`))
+    if (response.status === 200) writeMessage(answer)
+    // Requests rejected before JSON-RPC have no id.
+    else if (isRpcError(answer)) writeMessage({ ...answer, id })
+    else
+      writeMessage(
+        failed(id, codes.gateway, `The gateway returned ${response.status}: ${text.slice(0, 2000)}`),
+      )
   } catch (error) {
     if (id === undefined || cancelled.signal.aborted) return
-    const why = `The gateway at ${gateway.endpoint.origin} cannot be reached: ${rootCause(error)}`
-    tell(failed(id, codes.gateway, why))
+    const detail = `The gateway at ${gateway.endpoint.origin} is unreachable: ${rootCause(error)}`
+    writeMessage(failed(id, codes.gateway, detail))
   } finally {
     if (gateway.underWay.get(id) === cancelled) gateway.underWay.delete(id)
   }
 }
 
-/** Sends a message. A session that has ended is not needed: the gateway serves its key without one. */
-async function sendAgain(gateway: Gateway, body: Buffer, how: Sending) {
+/** Sends a message; retries without the session if it has expired, because sessions are optional. */
+async function sendWithSessionFallback(gateway: Gateway, body: Buffer, options: Sending) {
   const { session } = gateway
-  const sent = await send(gateway, 'POST', body, how)
+  const sent = await send(gateway, 'POST', body, options)
   if (sent.response.status !== 404 || session === null) return sent
   await sent.response.body?.cancel()
   if (gateway.session === session) gateway.session = null
-  return send(gateway, 'POST', body, how)
+  return send(gateway, 'POST', body, options)
 }
 
-/** Sends a request, signed. @returns beside the response what is to be called whenever the gateway is heard of. */
+/** Sends a signed request. @returns the response, and a function that resets the silence timeout. */
 async function send(
   { endpoint, key, session }: Gateway,
   method: 'POST' | 'DELETE',
@@ -109,8 +114,8 @@ async function send(
     at: systemClock(),
   })
   const silent = new AbortController()
-  const timer = setTimeout(() => silent.abort(new Error('it does not answer')), SILENT_MS)
-  // Alone it keeps no process alive.
+  const timer = setTimeout(() => silent.abort(new Error('the gateway does not respond')), SILENT_MS)
+  // The timer must not keep the process alive.
   timer.unref()
   const response = await fetch(endpoint, {
     method,
@@ -127,7 +132,7 @@ async function send(
   return { response, heard: () => timer.refresh() }
 }
 
-/** Writes the messages of a stream as lines, as they come. Each is one line of data: JSON has no other. */
+/** Writes each streamed message as a line; JSON messages are single data lines. */
 async function writeEvents(response: Response, heard: () => void): Promise<void> {
   let rest = ''
   const decoder = new TextDecoder()
@@ -139,7 +144,7 @@ async function writeEvents(response: Response, heard: () => void): Promise<void>
   }
 }
 
-function tell(message: unknown): void {
+function writeMessage(message: unknown): void {
   process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 
@@ -151,7 +156,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** The id of a request; undefined for what is never answered: a notification, and an answer. */
+/** Returns the id of a request; undefined for notifications and responses. */
 function idOf(message: object): Id | undefined {
   const isAnswer = !('method' in message) && ('result' in message || 'error' in message)
   if (isAnswer || !('id' in message)) return undefined
@@ -162,7 +167,7 @@ function isRpcError(answer: unknown): answer is object {
   return typeof answer === 'object' && answer !== null && 'jsonrpc' in answer && 'error' in answer
 }
 
-/** The id of the request that a message cancels. */
+/** Returns the id of the request that a notification cancels. */
 function cancelledBy(message: object): unknown {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined
   if (!('params' in message) || typeof message.params !== 'object' || message.params === null)

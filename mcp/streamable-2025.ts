@@ -1,6 +1,6 @@
 /**
- * Streamable HTTP for clients up to 2025-11-25: POST carries a message, GET opens a stream, DELETE ends a session. A client
- * that never names its session is served without one; it is only not asked anything.
+ * Streamable HTTP for clients up to 2025-11-25: POST sends a message, GET opens a stream, DELETE ends a session.
+ * Clients without a session are served too, but receive no elicitations.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
  */
 import {
@@ -27,47 +27,45 @@ import { createWatch } from './watch.ts'
 
 const SESSION = 'mcp-session-id'
 
-/** The codes of JSON-RPC and of the SDK's own transport, for what does not get as far as a server. */
+/** JSON-RPC and SDK transport error codes for requests rejected before a server. */
 const codes = { notJsonRpc: -32700, transport: -32000 } as const
 
-/** The three methods. */
 export interface Streamable2025 {
   answerPost(caller: McpCaller, asked: { request: Request; message: unknown }): Promise<Response>
-  /** GET and DELETE. @throws Failure `not_found` for a session that is not this key's. */
+  /** Handles GET and DELETE. @throws Failure `not_found` for a session that does not belong to the key. */
   answerOther(caller: McpCaller, request: Request): Promise<Response>
 }
 
-/** Prepares the transport. */
 export function createStreamable2025(
   services: Pick<Services, 'database' | 'clock' | 'log'>,
   serving: Server2025Options & { readonly ending: AbortSignal },
 ): Streamable2025 {
   const { database, clock } = services
   const watch = createWatch(services, serving)
-  /** What is being answered here, by key, session and id: how it is cancelled. */
-  const underWay = new Map<string, () => void>()
+  /** Cancel functions of pending requests, by key, session and id. */
+  const pending = new Map<string, () => void>()
 
-  /** @throws Failure `not_found` for a session that is not this key's, which begins anew then. */
+  /** @throws Failure `not_found` for a session that does not belong to the key; the client then initializes again. */
   async function sessionOf({ principal, now }: McpCaller, id: string): Promise<McpSession> {
     const session = await findMcpSession(database, { id, keyId: principal.key.id, now })
     if (session !== undefined) return session
-    throw new Failure('not_found', 'There is no such session of this key.', {
+    throw new Failure('not_found', 'This key has no such session.', {
       hint: 'Initialize again, without Mcp-Session-Id.',
     })
   }
 
-  const askingOf = (session: McpSession): Asked2025['asking'] => ({
+  const elicitationOf = (session: McpSession): Asked2025['asking'] => ({
     canOpenPages: opensPages.safeParse(session.capabilities).success,
     open: () => openQuestion(database, { session, now: clock() }),
     answerTo: (id, signal) =>
       awaitAnswer(database, id, AbortSignal.any([signal, serving.ending])).catch((err: unknown) => {
-        services.log.warn({ err }, 'the answer of a client cannot be read')
+        services.log.warn({ err }, 'reading a client answer failed')
       }),
   })
 
   return {
     async answerPost(caller, { request, message: raw }) {
-      const { message, refused } = checked(request, raw)
+      const { message, refused } = parseMessage(request, raw)
       if (message === undefined) return refused
       const isFirst = InitializeRequestSchema.safeParse(message)
       const id = request.headers.get(SESSION)
@@ -77,7 +75,7 @@ export function createStreamable2025(
       if (!isJSONRPCRequest(message)) {
         const { data: cancelled } = CancelledNotificationSchema.safeParse(message)
         const { requestId } = cancelled?.params ?? {}
-        if (requestId !== undefined) underWay.get(nameOf(requestId))?.()
+        if (requestId !== undefined) pending.get(nameOf(requestId))?.()
         const { data: answer } = answering.safeParse(message)
         if (session !== null && answer !== undefined)
           await answerQuestion(database, { session, id: answer.id, answer })
@@ -89,46 +87,41 @@ export function createStreamable2025(
         const opened = { keyId: caller.principal.key.id, capabilities, now: caller.now }
         headers[SESSION] = await openMcpSession(database, opened)
       }
-      const asking = session === null ? null : askingOf(session)
+      const asking = session === null ? null : elicitationOf(session)
       const name = nameOf(message.id)
       const onOpen: Asked2025['onOpen'] = (cancel, closed) => {
-        underWay.set(name, cancel)
+        pending.set(name, cancel)
         void closed.then(() => {
-          if (underWay.get(name) === cancel) underWay.delete(name)
+          if (pending.get(name) === cancel) pending.delete(name)
         })
       }
       return answer2025(serving, caller, { message, asking, headers, ending: serving.ending, onOpen })
     },
     async answerOther(caller, request) {
       const id = request.headers.get(SESSION)
-      // Clients that know no sessions ask whether there is a stream, and take this for a no.
+      // Clients without sessions probe for a stream; 405 means there is none.
       if (id === null)
-        return refusal(
-          405,
-          codes.transport,
-          `${request.method} is for a session: Mcp-Session-Id is missing.`,
-          {
-            allow: 'POST',
-          },
-        )
+        return refusal(405, codes.transport, `${request.method} requires the Mcp-Session-Id header.`, {
+          allow: 'POST',
+        })
       const session = await sessionOf(caller, id)
       if (request.method === 'GET')
         return request.headers.get('accept')?.includes('text/event-stream') === true
           ? watch(caller, { id, session })
-          : refusal(406, codes.transport, 'GET opens a stream: accept text/event-stream.')
+          : refusal(406, codes.transport, 'GET opens a stream and requires "Accept: text/event-stream".')
       await endMcpSession(database, session)
       return new Response(null, { status: 204 })
     },
   }
 }
 
-/** A client's answer to what it was asked. */
+/** A client's answer to an elicitation. */
 const answering = z.looseObject({ id: z.string() })
 
 const opensPages = z.looseObject({ elicitation: z.looseObject({ url: z.looseObject({}) }) })
 
-/** The message, where its request is one that the transport takes. */
-function checked(
+/** Validates the transport headers and parses the message. */
+function parseMessage(
   request: Request,
   raw: unknown,
 ): { message: JSONRPCMessage; refused?: never } | { message?: undefined; refused: Response } {
@@ -151,7 +144,7 @@ function checked(
     }
   const { data } = JSONRPCMessageSchema.safeParse(raw)
   return data === undefined
-    ? { refused: refusal(400, codes.notJsonRpc, 'Parse error: this is not a JSON-RPC message.') }
+    ? { refused: refusal(400, codes.notJsonRpc, 'Parse error: the body is not a JSON-RPC message.') }
     : { message: data }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The stream that a session's client keeps open: it is told when its key's scopes have changed what it may call, and the
- * stream ends with the session or the key.
+ * The notification stream of a session: announces changes of the callable tools, and ends with the session or the
+ * key.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Services } from '../src/kernel/context.ts'
@@ -10,17 +10,17 @@ import { currentPrincipal } from './current-principal.ts'
 import { openEventStream } from './event-stream.ts'
 import type { Offer } from './offer.ts'
 
-/** How often it is looked: a client that asks before is told the truth anyway. */
-const LOOK_MS = 5_000
+/** Poll interval; tools/list is always current. */
+const POLL_INTERVAL_MS = 5_000
 
-/** Prepares the streams of this instance. A session has one here: a new one takes the place of the old. */
+/** Each session has one stream per instance; a new one replaces the old. */
 export function createWatch(
   { database, clock, log }: Pick<Services, 'database' | 'clock' | 'log'>,
   { offer, ending }: { offer: Offer; ending: AbortSignal },
 ): (caller: McpCaller, watched: { id: string; session: McpSession }) => Response {
   const open = new Map<string, AbortController>()
 
-  /** The names of the tools that the key may call; null where session or key have ended. */
+  /** Names of the callable tools; null when the session or key has ended. */
   async function offered(caller: McpCaller, id: string): Promise<string | null> {
     const now = clock()
     const { key } = caller.principal
@@ -44,7 +44,7 @@ export function createWatch(
       const signal = AbortSignal.any([ended.signal, ending])
       let known = namesOf(caller)
       while (!signal.aborted) {
-        await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
+        await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
         const now = await offered(caller, id)
         if (now === null) return
@@ -53,7 +53,7 @@ export function createWatch(
       }
     }
     void follow()
-      .catch((err: unknown) => log.warn({ err }, 'a stream of an MCP session ends'))
+      .catch((err: unknown) => log.warn({ err }, 'an MCP session stream failed'))
       .finally(() => {
         if (open.get(name) === ended) open.delete(name)
         stream.end()

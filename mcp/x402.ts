@@ -69,7 +69,7 @@ function termsOf(
 
 function sentPayment(payment: unknown): SentPayment {
   if (typeof payment !== 'object' || payment === null || Array.isArray(payment)) {
-    const message = 'must be an x402 payment: an object'
+    const message = 'must be an x402 payment object'
     throw new Failure('invalid_request', `${PLACE}: ${message}`, { issues: [{ path: PLACE, message }] })
   }
   const generation = 'x402Version' in payment && payment.x402Version === 1 ? 1 : 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line, and the joint of everything: config → runtime → tools → http, /mcp and jobs. The only src file that
- * imports tools/ or mcp/. Commands load what they need and nothing else: a local agent's process starts in a blink.
+ * The command line, which joins everything: config → runtime → tools → http, /mcp and jobs. The only src file that
+ * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.
  */
 import { parseArgs } from 'node:util'
 import { VERSION } from './base/version.ts'
@@ -12,15 +12,15 @@ Usage: bursar <command> [options]
 
   serve                                    start the gateway (sandbox mode by default)
   mcp --url URL --key FILE                 MCP server on standard input and output, for a local agent
-  agent new --name NAME --out FILE         make an agent's key pair; prints the public part
+  agent new --name NAME --out FILE         create an agent's key pair; prints the public part
   agent sign --key FILE METHOD PATH        print the headers that sign a request  [--url URL] [--data JSON]
   agent call --key FILE METHOD PATH        sign a request and send it             [--url URL] [--data JSON]
   migrate                                  apply missing migrations to DATABASE_URL or DATA_DIR
   audit verify                             verify decisions and journal  [--from-export FILE] [--jwks FILE] [--journal-head HASH]
-  audit export --out FILE                  write the chain as JSON Lines, to be kept elsewhere
-  admin grant ACCOUNT                      make a sandbox account an administrator; the gateway may have to be stopped
-  doctor                                   look at all that the gateway needs, and say what to do  [--json]
-  help, version                            this text, and which Bursar this is
+  audit export --out FILE                  write the chain as JSON Lines, for external storage
+  admin grant ACCOUNT                      make a sandbox account an administrator
+  doctor                                   check everything that the gateway needs, with remedies  [--json]
+  help, version                            print this text, or the version
 
 The configuration comes from environment variables (PORT, MODE, DATABASE_URL, …): see docs/configuration.md.
 `
@@ -40,9 +40,9 @@ const options = {
   version: { type: 'boolean', short: 'v' },
 } as const
 
-/** Runs a command line. @returns the exit code. @throws Error whose message is for a person. */
+/** @returns the exit code. @throws Error with a user-facing message. */
 async function main(argv: readonly string[]): Promise<number> {
-  // Every file that a command makes may hold secrets or personal data: it is its user's alone.
+  // Files created by commands may hold secrets or personal data, so only their user may read them.
   process.umask(0o077)
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'help', ...rest] = positionals
@@ -83,7 +83,7 @@ async function main(argv: readonly string[]): Promise<number> {
       return 0
     }
     default:
-      process.stderr.write(`bursar: there is no command "${command}". Try "bursar help".\n`)
+      process.stderr.write(`bursar: unknown command "${command}". Try "bursar help".\n`)
       return 2
   }
 }
@@ -97,7 +97,7 @@ async function serve(): Promise<number> {
   return serve(process.env, { tools, mcpHandler })
 }
 
-/** Ends the process once all is written: a part that did not answer or close in time would keep it alive. */
+/** Exits once all output is written: a dependency that did not close in time would keep the process alive. */
 function exit(code: number): Promise<never> {
   return new Promise(() => process.stdout.write('', () => process.exit(code)))
 }
@@ -117,7 +117,7 @@ main(process.argv.slice(2)).then(
     process.exitCode = code
   },
   (error: unknown) => {
-    // What a command had started before it failed (a chain, a database) must not keep the process alive.
+    // Dependencies started before the failure (a chain, a database) must not keep the process alive.
     process.stderr.write(`bursar: ${error instanceof Error ? error.message : String(error)}\n`, () =>
       process.exit(1),
     )

@@ -1,6 +1,6 @@
 /**
  * The runtime: configuration → database, chain and the other adapters. The only file that imports adapters, each through
- * its `configured.ts`. Everything slow starts at once; everything that was started is closed again, in reverse.
+ * its `configured.ts`. Slow dependencies start in parallel, and are closed in reverse order.
  */
 import { screenSandboxSuffix } from '../policies/aml/sandbox-suffix.ts'
 import { screenAddress } from '../policies/aml/screen-address.ts'
@@ -47,15 +47,17 @@ import { createReserveQueue } from './spending/reserve-queue.ts'
 import { openMigrated } from './storage/configured.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
 
-/** The services, and how to let them go. */
 export interface Runtime {
   readonly services: Services
-  /** Sets its clock anew; to be called now and then. */
+  /** Synchronizes the shared clock; call it periodically. */
   setClock(): Promise<void>
   close(): Promise<void>
 }
 
-/** Joins everything. @param origin that clients use. @param ownOrigin where this process is reached once it listens. @throws Error that says what to do where a part cannot be had. */
+/**
+ * @param origin public origin. @param ownOrigin address of this process once it listens. @throws Error with a remedy
+ * when a dependency cannot be started.
+ */
 export async function createRuntime(
   config: Config,
   {
@@ -68,7 +70,7 @@ export async function createRuntime(
   const rateLimits = rateLimitsOf(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
-  const [bareChain, database] = await startTogether(
+  const [unobservedChain, database] = await startTogether(
     () =>
       naming(
         partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN',
@@ -81,34 +83,34 @@ export async function createRuntime(
   const watch = <Provider extends object>(name: string, provider: Provider) =>
     observed(provider, name, { metrics, tracing })
   const { rateLimiter, close: closeLimiter } = createConfiguredRateLimiter(config, database)
-  let unclaim = async () => {}
+  let releaseChainClaim = async () => {}
   const close = async () => {
     await tracing.close()
-    await unclaim()
+    await releaseChainClaim()
     await closeLimiter()
-    await bareChain.close()
+    await unobservedChain.close()
     await database.close()
   }
   try {
-    const { chain: asked, databaseUrl: url } = config
-    if (asked.kind !== 'rpc' && url !== null)
-      unclaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
-    // The embedded database has this machine's clock.
+    const { chain: chainConfig, databaseUrl: url } = config
+    if (chainConfig.kind !== 'rpc' && url !== null)
+      releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
+    // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     const settings = await settingsOf(config, origin, database)
     const { dataKey } = settings
     const chainOwner = chainOwnerOf(config)
-    await claimDeployment(database, { dataKey, chainId: bareChain.id, chainOwner }, clock())
+    await claimDeployment(database, { dataKey, chainId: unobservedChain.id, chainOwner }, clock())
     const authenticating = { dataKey, log }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
-    const chain = watch('chain', bareChain)
+    const chain = watch('chain', unobservedChain)
     const parts = { database, chain, broker, clock, newId, log, metrics, tracing }
     const sanctions = createConfiguredSanctions(config, log)
     const travelRule = createConfiguredTravelRule(config, clock)
     const webhooks = config.mode === 'sandbox' ? await sandboxWebhookSecrets(database) : null
-    const wired = { ...parts, ownOrigin, webhooks }
-    const cardProcessor = watch('card_processor', createConfiguredProcessor(config, wired))
-    const bankingProvider = watch('banking', createConfiguredBanking(config, wired))
+    const webhookParts = { ...parts, ownOrigin, webhooks }
+    const cardProcessor = watch('card_processor', createConfiguredProcessor(config, webhookParts))
+    const bankingProvider = watch('banking', createConfiguredBanking(config, webhookParts))
     const providers = await createConfiguredIdentityProviders(config, {
       sandbox: {
         issuer: `${origin}${SANDBOX_OPENID_PATH}`,
@@ -163,7 +165,7 @@ export async function createRuntime(
   }
 }
 
-/** Parts of adapters for commands that only look: nothing else may import an adapter. */
+/** Parts of adapters for read-only commands; no other file may import an adapter. */
 export { chainOwnerOf } from './providers/chain/configured.ts'
 export const loadChainInspection = () => import('./providers/chain/node/inspect.ts')
 export { createRedisRateLimiter as countInRedis } from './providers/rate-limiter/redis.ts'

@@ -1,6 +1,6 @@
 /**
- * The sandbox's own furniture: secrets that it makes for itself, a demo account with an API key, a funded x402 payer, and a
- * chain that is brought up to the ledger. Part of the runtime; production never comes here.
+ * Prepares the sandbox: generated secrets, a demo account with an API key, a funded x402 payer, and a chain that
+ * matches the ledger. Part of the runtime; never used in production.
  */
 import { generateKeyPair, generateKeyPairSync } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -28,7 +28,6 @@ import { bookDeposit, demoFunds, openWallet } from './wallets/open-wallet.ts'
 import { adoptChain, findCursor, headOf } from './wallets/reconcile/chain-cursor.ts'
 import { levelChain } from './wallets/reconcile/level-chain.ts'
 
-/** What the sandbox needs to prepare itself. */
 interface SandboxParts {
   readonly database: Database
   readonly chain: Chain
@@ -42,13 +41,12 @@ interface SandboxParts {
   readonly webhooks: WebhookSecrets
 }
 
-/** By what the sandbox's providers sign their webhooks: `whsec_` and base64 for cards, PKCS #8 PEM for the bank. */
+/** Webhook signing secrets of the sandbox's providers: `whsec_` and base64 for cards, PKCS #8 PEM for banking. */
 type WebhookSecrets = Pick<SandboxCredentials, 'lithicWebhookSecret' | 'bridgeWebhookPrivateKey'>
 
-/** The name of the secret that the demo account's key is. */
 const DEMO_API_KEY = 'demo-api-key'
 
-/** 1,000 USDC: enough for a hundred thousand quotes. */
+/** 1,000 USDC, enough for 100,000 quotes. */
 const PAYER_UNITS = 1_000_000_000n
 /** 1 ETH, for clients that pay their own gas. */
 const PAYER_WEI = 10n ** 18n
@@ -74,22 +72,25 @@ const demoPolicy: Policy = {
   categories: { allow: ['transfer', 'card', 'invest', 'x402'] },
 }
 
-/** Prepares the sandbox and keeps its chain level with the ledger, now and after every loss. */
+/** Prepares the sandbox, and restores chain balances from the ledger now and after every chain reset. */
 export async function prepareSandbox(parts: SandboxParts): Promise<SandboxCredentials> {
   const { database, chain } = parts
   const demoApiKey = await sandboxSecret(database, DEMO_API_KEY, () => newApiKey('sandbox'))
   const payerKey: Hex = `0x${Buffer.from(await sandboxSecret(database, 'x402-payer'), 'base64url').toString('hex')}`
   const payer = { address: privateKeyToAccount(payerKey).address, privateKey: payerKey }
-  await furnishDemoAccount(parts, demoApiKey)
-  const bringUp = async () => {
-    await Promise.all([bringChainUp(parts), fundPayer(chain, payer.address)])
+  await prepareDemoAccount(parts, demoApiKey)
+  const restoreChain = async () => {
+    await Promise.all([restoreChainBalances(parts), fundPayer(chain, payer.address)])
   }
-  chain.onReset(bringUp)
-  await bringUp()
+  chain.onReset(restoreChain)
+  await restoreChain()
   return { demoApiKey, payer, ...parts.webhooks }
 }
 
-/** A secret of this sandbox, made once and shared by every process on its database. @returns 32 random bytes as base64url by default. */
+/**
+ * A secret that is created once and shared by all processes on the database. @returns 32 random bytes as base64url by
+ * default.
+ */
 export async function sandboxSecret(
   database: Connection,
   name: string,
@@ -106,7 +107,6 @@ export async function sandboxSecret(
   return (await kept.executeTakeFirstOrThrow()).value
 }
 
-/** What the sandbox's providers sign their webhooks by, made once. */
 export async function sandboxWebhookSecrets(database: Connection): Promise<WebhookSecrets> {
   const newSecret = () => `whsec_${Buffer.from(randomToken(32), 'base64url').toString('base64')}`
   const [lithicWebhookSecret, bridgeWebhookPrivateKey] = await Promise.all([
@@ -116,7 +116,7 @@ export async function sandboxWebhookSecrets(database: Connection): Promise<Webho
   return { lithicWebhookSecret, bridgeWebhookPrivateKey }
 }
 
-/** @returns a private key as PKCS #8 PEM. Made off the main thread: it takes a third of a second. */
+/** @returns a private key as PKCS #8 PEM. Generated off the main thread, because it takes a third of a second. */
 async function newRsaKey(): Promise<string> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
@@ -126,20 +126,23 @@ async function newRsaKey(): Promise<string> {
   return privateKey
 }
 
-/** Where the sandbox's identity provider is served, below the gateway's origin. */
+/** Path of the sandbox's identity provider. */
 export const SANDBOX_OPENID_PATH = '/sandbox/openid'
 
-/** How the sandbox's identity provider knows us as one that the configuration names, such as `google`. */
+/** Our client id at the sandbox's identity provider. @param name configured provider, such as `google`. */
 export function sandboxClientId(name: string): string {
   return `bursar-${name}`
 }
 
-/** The secret that we are a client of the sandbox's identity provider by. */
+/** Our client secret at the sandbox's identity provider. */
 export function sandboxClientSecret(database: Connection): Promise<string> {
   return sandboxSecret(database, 'openid-client-secret')
 }
 
-/** What the sandbox's identity provider shares with its like on the same database. @property signingKey a private JWK, Ed25519. */
+/**
+ * Secrets of the sandbox's identity provider, shared by all processes on the database. @property signingKey a private
+ * Ed25519 JWK.
+ */
 export async function sandboxOpenIdSecrets(
   database: Connection,
 ): Promise<{ clientSecret: string; cookieKey: string; signingKey: Readonly<Record<string, unknown>> }> {
@@ -152,7 +155,7 @@ export async function sandboxOpenIdSecrets(
   }
 }
 
-async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Promise<void> {
+async function prepareDemoAccount(parts: SandboxParts, demoApiKey: string): Promise<void> {
   const { database, newId, clock, log } = parts
   const secretHash = hashApiKey(demoApiKey)
   if ((await findKey(database, { secretHash })) !== undefined) return
@@ -195,32 +198,33 @@ async function furnishDemoAccount(parts: SandboxParts, demoApiKey: string): Prom
       ),
     }
   })
-  const later = (err: unknown) => log.warn({ err }, 'the demo account is not furnished yet')
-  await issueCard(parts, card).catch(later)
-  await openVirtualAccount(parts, bank).catch(later)
+  const logFailure = (err: unknown) => log.warn({ err }, 'preparing the demo account failed')
+  await issueCard(parts, card).catch(logFailure)
+  await openVirtualAccount(parts, bank).catch(logFailure)
 }
 
-/** One process at a time: two that share a chain would each mint what it lacks. */
-async function bringChainUp({ database, chain, clock, log }: SandboxParts): Promise<void> {
-  const short = await database.transaction(async (connection) => {
+/** Runs in one process at a time: two that share a chain would both mint the same shortfall. */
+async function restoreChainBalances({ database, chain, clock, log }: SandboxParts): Promise<void> {
+  const minted = await database.transaction(async (connection) => {
     await connection.kysely
       .selectFrom('sandbox_secret')
       .select('name')
       .where('name', '=', DEMO_API_KEY)
       .forUpdate()
       .execute()
-    // A chain that was level before has only what its wallets' owners left there: what they moved away is theirs.
+    // On a known chain, differences come from wallet owners' own transfers, so nothing is minted.
     const cursor = await findCursor(connection, chain)
     if (cursor?.identity === (await chain.identity())) return 0
-    const lacking = await levelChain({ database: connection, chain })
+    const shortfalls = await levelChain({ database: connection, chain })
     await adoptChain(connection, chain, { ...(await headOf(chain)), at: clock() })
-    return lacking
+    return shortfalls
   })
-  if (short > 0) log.info({ balances: short }, 'the chain was brought up to the ledger')
+  if (minted > 0) log.info({ balances: minted }, 'minted missing chain balances')
 }
 
 async function fundPayer(chain: Chain, address: Hex): Promise<void> {
-  const there = await chain.balanceOf('USDC', address)
-  if (there < PAYER_UNITS / 2n) await chain.mint([{ token: 'USDC', to: address, units: PAYER_UNITS - there }])
+  const balance = await chain.balanceOf('USDC', address)
+  if (balance < PAYER_UNITS / 2n)
+    await chain.mint([{ token: 'USDC', to: address, units: PAYER_UNITS - balance }])
   await chain.fundGas(address, PAYER_WEI)
 }

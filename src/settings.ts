@@ -1,7 +1,4 @@
-/**
- * Settings: what the configuration and the sandbox's own secrets say about the product itself. A root, like the runtime that
- * it is a part of.
- */
+/** Product settings, from the configuration and the sandbox's secrets. A root, as part of the runtime. */
 
 import {
   type AmlLimits,
@@ -19,7 +16,7 @@ import type { RateLimit } from './providers/rate-limiter.ts'
 import { sandboxSecret } from './sandbox.ts'
 import type { Database } from './storage/database.ts'
 
-/** The settings of a configuration. @param origin that clients use. */
+/** @param origin public origin. */
 export async function settingsOf(
   config: Config,
   origin: string,
@@ -47,9 +44,8 @@ export async function settingsOf(
 }
 
 /**
- * Where our pages are. A passkey belongs to a domain and an address is none: pages of a gateway at 127.0.0.1 are shown at
- * localhost, which is the same one.
- * @throws Error where the relying party is not the origin's domain or a parent of it.
+ * Origins of our pages. Passkeys are bound to a domain, so pages of a gateway at 127.0.0.1 are served at localhost.
+ * @throws Error when the relying party is not the origin's domain or a parent of it.
  */
 function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, 'rpId' | 'webOrigins'> {
   const { hostname, port, protocol } = new URL(origin)
@@ -62,17 +58,17 @@ function webOf({ rpId }: Pick<Config, 'rpId'>, origin: string): Pick<Settings, '
   return { rpId: relyingParty, webOrigins: [...new Set([named, ...namesOfOrigin(origin)])] }
 }
 
-/** Who is paid for FX quotes in the sandbox: the development mnemonic's ninth account. */
+/** Recipient of FX quote payments in the sandbox: the development mnemonic's ninth account. */
 const SANDBOX_PAY_TO = '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f'
 
-/** Where spent stablecoins go in the sandbox: the development mnemonic's tenth account. */
+/** Recipient of spent stablecoins in the sandbox: the development mnemonic's tenth account. */
 const SANDBOX_TREASURY = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 function hexAddress(text: string): `0x${string}` {
   return `0x${text.slice(2)}`
 }
 
-/** What is wrong with the limits that a configuration states, one line each, and with the relying party of its origin. */
+/** Returns one line per invalid limit, and an error of the relying party. */
 export function settingsErrors(config: Config): string[] {
   const { publicOrigin } = config
   const readings = [
@@ -90,7 +86,7 @@ export function settingsErrors(config: Config): string[] {
   })
 }
 
-/** The limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
+/** Rate limits of all classes. @throws Error naming a `RATE_` variable that is unknown or not `count/seconds`. */
 export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> {
   const known = new Map<string, string>(Object.entries(rateClasses).map(([name, { env }]) => [env, name]))
   const limits = new Map<string, RateLimit>(
@@ -100,11 +96,11 @@ export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> 
     const name = known.get(variable)
     const limit = rateLimitOf(text)
     if (name === undefined)
-      throw new Error(`${variable} is not a limit; there are ${[...known.keys()].join(', ')}.`)
+      throw new Error(`${variable} is not a rate limit; use ${[...known.keys()].join(', ')}.`)
     if (limit === undefined) throw new Error(`${variable} must be count/seconds, such as 150/60.`)
     limits.set(name, limit)
   }
-  // A deployment that lets an address do more lets a key and an account do more, unless it says how much.
+  // Key and account limits scale with the configured address limit, unless they are set.
   const mutations = limits.get('mutations') ?? rateClasses.mutations
   for (const name of ['key', 'account'] as const) {
     const { count, env } = rateClasses[name]
@@ -115,7 +111,7 @@ export function rateLimitsOf({ rates }: Config): ReadonlyMap<string, RateLimit> 
   return limits
 }
 
-/** The thresholds of the AML rules. @throws Error naming a variable that does not state any. */
+/** Thresholds of the AML rules. @throws Error naming an invalid variable. */
 function amlLimitsOf({ aml }: Pick<Config, 'aml'>): AmlLimits {
   const { velocity, structuring, thresholds } = defaultAmlLimits
   return {

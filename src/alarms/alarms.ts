@@ -1,25 +1,23 @@
 /**
- * Alarms: reports and rows that do not fit what is known. What an alarm is about stops there, and its money stays held, until a
- * person has looked at it and resolved the alarm. May import the base and ports. An alarm is raised once however often it recurs.
+ * Alarms: provider reports and rows that contradict our records. The affected object stops and its money stays held
+ * until a person resolves the alarm. May import the base and ports. A recurring alarm is raised once and counted.
  */
 import type { Json } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
-/** The parts of the gateway that raise alarms. */
 export const alarmDomains = ['audit', 'banking', 'cards', 'investing', 'compliance'] as const
 
-/** One of {@link alarmDomains}. */
 export type AlarmDomain = (typeof alarmDomains)[number]
 
-/** What an alarm is known by. @property reason for programs, such as `quantity_beyond_order`. */
+/** Identifies an alarm. @property reason machine-readable, such as `quantity_beyond_order`. */
 export interface AlarmName {
   readonly domain: AlarmDomain
   readonly objectId: string
   readonly reason: string
 }
 
-/** An open alarm. @property times how often it was raised. */
+/** @property times how often the alarm was raised. */
 export interface OpenAlarm extends AlarmName {
   readonly reported: Json
   readonly times: number
@@ -39,7 +37,7 @@ const raise: Statement = {
     returning times`,
 }
 
-/** Raises an alarm, or counts one that is open. The first time is logged. */
+/** Raises an alarm, or counts an open one. Only the first occurrence is logged. */
 export async function raiseAlarm(
   { database, log }: { readonly database: Connection; readonly log: Pick<Log, 'error'> },
   { domain, objectId, reason, reported, at }: AlarmName & { readonly reported: Json; readonly at: Date },
@@ -52,10 +50,13 @@ export async function raiseAlarm(
     at,
   ])
   if (times === 1)
-    log.error({ domain, objectId, reason, reported }, 'alarm: something was stopped for a person')
+    log.error(
+      { domain, objectId, reason, reported },
+      'alarm raised: an object is stopped until a person resolves it',
+    )
 }
 
-/** Whether an object is stopped. */
+/** True if the object has an open alarm. */
 export async function isStopped(
   database: Connection,
   { domain, objectId }: Pick<AlarmName, 'domain' | 'objectId'>,
@@ -70,7 +71,7 @@ export async function isStopped(
   return row !== undefined
 }
 
-/** Open alarms, oldest first; 200 at most. */
+/** Lists up to 200 open alarms, oldest first. */
 export async function openAlarms(database: Connection): Promise<readonly OpenAlarm[]> {
   const rows = await database.kysely
     .selectFrom('alarm')
@@ -90,7 +91,10 @@ export async function openAlarms(database: Connection): Promise<readonly OpenAla
   }))
 }
 
-/** Resolves an open alarm: its object goes on, and stops again where the same is reported again. @returns false where none is open. */
+/**
+ * Resolves an open alarm, so its object resumes; a repeated report stops it again. @returns false if the alarm is not
+ * open.
+ */
 export async function resolveAlarm(
   database: Connection,
   { domain, objectId, reason, by, note, at }: AlarmName & { by: string; note: string; at: Date },

@@ -1,14 +1,14 @@
 /**
- * Audit: every decision has a signed receipt and a place in one hash chain. May import the base, the database port, spending and
- * policies. Invariants: what is hashed and signed is a function of the decision's row alone, and only what the deciding process
- * has authenticated is signed; sealing never holds up a spend; the chain has no gap and no fork; what verifies it here verifies it
- * anywhere. Each hash covers a decision's content and the hash before it.
+ * Audit: every decision has a signed receipt and a place in one hash chain. May import the base, the database port,
+ * spending and policies. Invariants: hashes and signatures depend on the decision's row alone; only decisions
+ * authenticated by the deciding process are signed; sealing never delays a spend; the chain has no gap and no fork,
+ * and can be verified anywhere. Each hash covers a decision's content and the previous hash.
  */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../base/json.ts'
 import type { DecisionContent } from '../spending/decision-content.ts'
 
-/** What stands before the first decision. */
+/** Previous hash of the first decision. */
 export const FIRST_PREVIOUS = '0'.repeat(64)
 
 /** SHA-256, hex, of the previous hash (as its hex text) followed by the content's RFC 8785 text. */

@@ -1,8 +1,11 @@
-/** The values that a database belongs to. A gateway that has others would seal what nobody can verify, or pay from other wallets. */
+/**
+ * Binds a database to its deployment. A gateway with other values would sign unverifiable receipts, or pay from other
+ * wallets.
+ */
 import { keyedHash } from '../base/seal.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** What a gateway is started with. @property chainOwner address of the key that owns the wallets; null where none is configured. */
+/** @property chainOwner address of the key that owns the wallets; null if none is configured. */
 export interface Deployment {
   readonly dataKey: Uint8Array | null
   readonly chainId: number | null
@@ -11,16 +14,16 @@ export interface Deployment {
 
 const remedies = {
   data_key:
-    'DATA_KEY is not the one that this database was made with: its receipts, second factors and personal data need that one. Start with the original DATA_KEY, or name another database.',
+    'DATA_KEY differs from the key that this database was created with, which its receipts, second factors and personal data require. Use the original DATA_KEY, or configure another database.',
   chain_id:
-    'the chain is not the one that this database was made with: its wallets and transfers are on that one. Correct CHAIN_RPC_URL, or name another database.',
+    'The chain differs from the one that this database was created with, which has its wallets and transfers. Correct CHAIN_RPC_URL, or configure another database.',
   chain_owner:
-    'CHAIN_OWNER_KEY is not the key that owns the wallets of this database. Start with the original key, or name another database.',
+    'CHAIN_OWNER_KEY does not own the wallets of this database. Use the original key, or configure another database.',
 } as const
 
 type Name = keyof typeof remedies
 
-/** What does not match this database, in sentences that say what to do. Reads alone. */
+/** Returns a sentence with a remedy for each mismatch. Read-only. */
 export async function deploymentFaults(database: Connection, deployment: Deployment): Promise<string[]> {
   const values = valuesOf(deployment)
   const rows = await database.kysely.selectFrom('deployment').select(['name', 'value']).execute()
@@ -29,7 +32,7 @@ export async function deploymentFaults(database: Connection, deployment: Deploym
   )
 }
 
-/** Makes a database this deployment's at the first start. @throws Error that says what to do where it is another's. */
+/** Binds a new database to this deployment. @throws Error with a remedy when it belongs to another. */
 export async function claimDeployment(database: Connection, deployment: Deployment, at: Date): Promise<void> {
   const values = [...valuesOf(deployment)].map(([name, value]) => ({ name, value, written_at: at }))
   if (values.length > 0)

@@ -1,6 +1,6 @@
 /**
- * Exports: the chain as JSON Lines, to be kept and verified elsewhere. First a header with the public keys and where the
- * chain ended, then one line a sealed decision in the order of the chain, then one line an entry of the journal.
+ * Export format: the chain as JSON Lines for external storage and verification. A header with the public keys and the
+ * chain heads, then one line per sealed decision in chain order, then one line per journal entry.
  */
 import { z } from 'zod'
 import { decisionContent } from '../spending/decision-content.ts'
@@ -9,7 +9,7 @@ import type { SealedDecision } from './store.ts'
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** The first line. @property head the last row that the export has. @property journal the last entry. */
+/** @property head last exported decision. @property journal last exported journal entry. */
 export const exportHeader = z.strictObject({
   format: z.literal('bursar-decisions/1'),
   iss: z.string(),
@@ -19,7 +19,7 @@ export const exportHeader = z.strictObject({
     .strictObject({
       sequence: z.int().nonnegative(),
       hash,
-      // A JWS over the two by a key of the set; null where the exporting process had no key.
+      // JWS over sequence and hash by a key of the set; null if the exporting process had no key.
       signature: z.string().nullable(),
     })
     .optional(),
@@ -33,21 +33,20 @@ const exportLine = z.strictObject({
   decision: decisionContent,
 })
 
-/** A header's line. */
 export function headerLine(header: z.output<typeof exportHeader>): string {
   return `${JSON.stringify(header)}\n`
 }
 
-/** A sealed decision's line. @throws Error where the decision is gone. */
+/** @throws Error when the decision has been deleted. */
 export function lineOf({ sequence, decisionId, previous, hash, receipt, content }: SealedDecision): string {
   if (content === null)
     throw new Error(
-      `The decision ${decisionId} (sequence ${sequence}) is in the chain and gone. Run "bursar audit verify".`,
+      `The decision ${decisionId} (sequence ${sequence}) is in the chain but has been deleted. Run "bursar audit verify".`,
     )
   return `${JSON.stringify({ sequence: Number(sequence), previous, hash, receipt, decision: content })}\n`
 }
 
-/** The sealed decision of a line; null where it is none. */
+/** Returns null for invalid lines. */
 export function parseLine(text: string): SealedDecision | null {
   const { success, data } = exportLine.safeParse(parsed(text))
   if (!success) return null
@@ -55,7 +54,7 @@ export function parseLine(text: string): SealedDecision | null {
   return { ...seal, sequence: BigInt(sequence), decisionId: decision.decisionId, content: decision }
 }
 
-/** The header of a first line; null where it is none. */
+/** Returns null for invalid headers. */
 export function parseHeader(text: string): z.output<typeof exportHeader> | null {
   return exportHeader.safeParse(parsed(text)).data ?? null
 }

@@ -1,28 +1,27 @@
-/** What is wrong with a decision that is not sealed yet. */
+/** Judges decisions that are not sealed yet. */
 import { timeOfId } from '../base/ids.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import type { Connection } from '../storage/database.ts'
 import { type UnsealedDecision, unsealedPages } from './store.ts'
 
-/** The code of a denial follows its row within a round trip: what has none after this has none for good. */
+/** The authentication code of a denial is written within a round trip; after this time it is considered missing. */
 const AUTHENTICATED_WITHIN_MS = 60_000
-/** The id of a decision is made for the moment that the decision is taken for. */
+/** Decision ids carry the time of the decision. */
 const ID_TOLERANCE_MS = 5 * 60_000
-/** Decisions are sealed within seconds; after an outage it may be longer. */
+/** Decisions are usually sealed within seconds, and later only after an outage. */
 const SEALED_WITHIN_MS = 60 * 60_000
-/** Instances share the database's clock. */
+/** Instances share the database's clock, so a later decision time is suspicious. */
 const AHEAD_MS = 5 * 60_000
 
 /**
- * A judgement. `seal`: it is authentic; `fault` is a place in time that a person should look at, or null. `refuse`: it is not
- * signed. `wait`: its process may still authenticate it.
+ * `seal`: authentic; `fault` marks a suspicious time, or is null. `refuse`: never signed. `wait`: its process may
+ * still authenticate it.
  */
 export type Judgement =
   | { readonly verdict: 'seal'; readonly fault: 'sealed_late' | 'dated_ahead' | null }
   | { readonly verdict: 'refuse'; readonly fault: 'not_authentic' | 'unauthenticated' | 'id_of_another_time' }
   | { readonly verdict: 'wait' }
 
-/** Judges a decision without a seal. */
 export function judgeDecision(dataKey: Uint8Array, { content, mac }: UnsealedDecision, now: Date): Judgement {
   const at = Date.parse(content.at)
   const age = now.getTime() - at
@@ -39,8 +38,8 @@ export function judgeDecision(dataKey: Uint8Array, { content, mac }: UnsealedDec
 }
 
 /**
- * Audits the decisions without a seal. @param dataKey null where it is not known: then nothing can be told from a forgery.
- * @returns how many wait for their seal, and those that never get one.
+ * Audits unsealed decisions. @param dataKey null if unknown; authenticity cannot be checked then. @returns the number
+ * awaiting their seal, and the refused ones.
  */
 export async function auditUnsealed(
   database: Connection,

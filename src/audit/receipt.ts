@@ -1,6 +1,6 @@
 /**
- * Receipts: a decision's content as a compact JWS. Ed25519 gives the same bytes the same signature, so a receipt can be
- * written at any time and is always the same one. @see https://www.rfc-editor.org/rfc/rfc7515
+ * Receipts: a decision's content as a compact JWS. Ed25519 is deterministic, so a receipt can be created at any time
+ * and is always identical. @see https://www.rfc-editor.org/rfc/rfc7515
  */
 import { CompactSign } from 'jose'
 import { canonicalJson, type Json } from '../base/json.ts'
@@ -8,15 +8,14 @@ import type { DecisionContent } from '../spending/decision-content.ts'
 import { contentHash } from './chain.ts'
 import type { SigningKey } from './signing-key.ts'
 
-/** The `typ` of a receipt. */
 export const RECEIPT_TYPE = 'bursar-decision+jwt'
 
-/** What a receipt says but for its issuer. `found`, an operation's working notes, is covered by the hash and not shown. */
+/** Receipt claims except the issuer. `found`, an operation's internal notes, is covered by the hash but omitted. */
 export function receiptClaims(content: DecisionContent): Record<string, unknown> {
   return { ...content, facts: withoutNotes(content.facts), contentHash: contentHash(content) }
 }
 
-/** Signs a decision's receipt. @param issuer the gateway's origin. */
+/** @param issuer the gateway's origin. */
 export async function signReceipt(
   { privateKey, keyId }: SigningKey,
   { issuer, content }: { issuer: string; content: DecisionContent },

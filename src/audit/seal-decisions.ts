@@ -1,7 +1,7 @@
 /**
- * Sealing: decisions get their receipt and their place in the chain. Receipts are signed before the transaction, which then
- * only takes places: nobody waits for a signature. A decision that was committed late is sealed late, and no authentic one is left
- * out. What no gateway has authenticated is not signed: it raises an alarm and keeps nothing else from being sealed.
+ * Sealing: adds receipts and chain positions to decisions. Receipts are signed before the transaction, so that it
+ * only assigns positions. Decisions committed late are sealed late; no authentic decision is skipped. Unauthenticated
+ * decisions are not signed: they raise an alarm and do not block others.
  */
 import { raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
@@ -25,12 +25,11 @@ import {
 } from './store.ts'
 import { verifyNewest } from './verify-chain.ts'
 
-/** Decisions that are looked at in one statement. */
+/** Decisions per query. */
 const PAGE = 1_000
-/** Decisions that are sealed in one transaction. */
+/** Decisions per transaction. */
 const BATCH = 250
 
-/** What sealing needs. */
 export interface SealingDependencies {
   readonly database: Database
   readonly clock: Clock
@@ -38,24 +37,23 @@ export interface SealingDependencies {
   readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
 }
 
-/** One round of sealing. @param signal ends it early. @returns how many decisions it sealed. */
+/** @param signal stops the round early. @returns the number of sealed decisions. */
 export type SealRound = (signal: AbortSignal) => Promise<number>
 
-/** A decision whose receipt is signed. */
 interface Signed {
   readonly content: DecisionContent
   readonly receipt: string
 }
 
 /**
- * Makes the rounds of one process. It remembers how far it has seen everything: the first round walks all decisions, and so
- * does the one after a failure; every other one starts where transactions were still open when the last one began.
+ * Creates the sealing rounds of one process. The first round, and the first after a failure, scans all decisions;
+ * every other round starts at the oldest transaction that was open when the last one began.
  */
 export function createSealRound({ database, clock, log, settings }: SealingDependencies): SealRound {
   let seen: Position = beforeFirstDecision
-  /** Decisions that were seen before they were authenticated. */
+  /** Decisions read before they were authenticated. */
   let waiting: readonly string[] = []
-  /** The head of the chain that was verified last. */
+  /** Last verified chain head. */
   let trusted: string | undefined
   let key: Promise<SigningKey> | undefined
   const signAll = async (contents: readonly DecisionContent[]): Promise<Signed[]> => {
@@ -68,7 +66,7 @@ export function createSealRound({ database, clock, log, settings }: SealingDepen
       })),
     )
   }
-  /** Those that may be signed. The others raise an alarm, or are looked at again in the next round. */
+  /** Selects the authentic decisions. Others raise an alarm, or are retried in the next round. */
   const authenticOf = async (unsealed: readonly UnsealedDecision[], missed: string[]) => {
     const contents: DecisionContent[] = []
     for (const decision of unsealed) {
@@ -90,7 +88,7 @@ export function createSealRound({ database, clock, log, settings }: SealingDepen
     }
     return contents
   }
-  /** Somebody else's seal at the head is verified before more is built on it; a false one is reported, and verification names it. */
+  /** Verifies a head that another process wrote before extending it; a false one raises an alarm. */
   const checkHead = async (): Promise<void> => {
     const { sequence, hash } = await readHead(database)
     if (hash === trusted) return
@@ -130,7 +128,7 @@ export function createSealRound({ database, clock, log, settings }: SealingDepen
     const isWhole = seen === beforeFirstDecision
     for (;;) {
       const page = await readPositions(database, { after, limit: PAGE, isWhole })
-      // Later statements see more, never less: what was finished before the first of them has been walked at the end.
+      // The first horizon is the safe one: all transactions below it are covered by the scan.
       horizon ??= page[0]?.horizon
       if (!(await sealAll(idsOf(page)))) return sealed
       const last = page.at(-1)
@@ -144,7 +142,7 @@ export function createSealRound({ database, clock, log, settings }: SealingDepen
   }
   return (signal) =>
     walk(signal).catch((error: unknown) => {
-      // A server that was restored meanwhile gives its numbers out again.
+      // A restored server reuses transaction numbers.
       seen = beforeFirstDecision
       throw error
     })
@@ -154,14 +152,14 @@ function idsOf(page: readonly Position[]): string[] {
   return page.map(({ id }) => id)
 }
 
-/** Puts decisions at the end of the chain. @returns how many; null where another process is sealing. */
+/** Appends decisions to the chain. @returns their number; null if another process is sealing. */
 async function sealBatch(
   transaction: Connection,
   batch: readonly Signed[],
   at: Date,
 ): Promise<number | null> {
   if (!(await lockChain(transaction))) return null
-  // Whoever had the lock before may have sealed some of them: only now nobody can any more.
+  // The previous lock holder may have sealed some of them; under the lock this check is final.
   const open = new Set(
     (
       await readUnsealed(

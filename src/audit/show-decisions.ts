@@ -1,4 +1,4 @@
-/** Decisions as their account reads them. */
+/** Reads an account's decisions. */
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
 import { onePage, type Page } from '../base/page.ts'
@@ -8,36 +8,32 @@ import type { Connection, Statement } from '../storage/database.ts'
 import { signReceipt } from './receipt.ts'
 import { signingKeyOf } from './signing-key.ts'
 
-/** A decision as it is shown. */
 export const decisionView = z.strictObject({
   decisionId: z.string().describe('`dec_…`.'),
-  at: z.string().describe('When it was taken, ISO 8601 UTC.'),
-  agentId: z.string().nullable().describe('`key_…`; null where a person spent.'),
+  at: z.string().describe('Time of the decision, ISO 8601 UTC.'),
+  agentId: z.string().nullable().describe('`key_…`; null for spends by a person.'),
   operation: z.string().describe('The operation, such as `wallets.transfer`.'),
   verdict: z.string().describe('`allow`, `deny`, `insufficient_funds` or `approval_required`.'),
-  amount: z.string().nullable().describe('What was to be spent, as a decimal string.'),
-  asset: z.string().nullable().describe('Of what.'),
-  usd: z.string().nullable().describe('What it counted for in budgets: USD as a decimal string.'),
-  category: z.string().nullable().describe('The category of the spend.'),
-  counterparty: z.string().nullable().describe('Whom it was for.'),
-  chain: z.string().nullable().describe('On which chain.'),
-  policyVersion: z.int().nullable().describe('Version of the key’s policy; null where a person spent.'),
+  amount: z.string().nullable().describe('Amount of the spend, as a decimal string.'),
+  asset: z.string().nullable().describe('Asset of the amount.'),
+  usd: z.string().nullable().describe('Amount counted against budgets, in USD as a decimal string.'),
+  category: z.string().nullable().describe('Category of the spend.'),
+  counterparty: z.string().nullable().describe('Recipient of the spend.'),
+  chain: z.string().nullable().describe('Chain of the spend.'),
+  policyVersion: z.int().nullable().describe('Version of the key’s policy; null for spends by a person.'),
   policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
-  violations: z.array(z.looseObject({ rule: z.string() })).describe('Every rule that was violated.'),
+  violations: z.array(z.looseObject({ rule: z.string() })).describe('All violated rules.'),
   receipt: z
     .string()
     .nullable()
     .describe(
-      'Signed by the gateway: a JWS; keys at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated.',
+      'JWS signed by the gateway; its keys are at `/.well-known/jwks.json`. Null for a decision that no gateway has authenticated.',
     ),
-  sequence: z
-    .int()
-    .nullable()
-    .describe('Its place in the chain of decisions; null for the moment until it is there.'),
-  hash: z.string().nullable().describe('Its hash in that chain, hex.'),
+  sequence: z.int().nullable().describe('Position in the decision chain; null until the decision is sealed.'),
+  hash: z.string().nullable().describe('Hash in the decision chain, hex.'),
 })
 
-/** Which decisions are asked for. Null: whatever it is. */
+/** Filter of decisions; null matches any. */
 export interface DecisionQuery {
   readonly accountId: string
   readonly keyId: string | null
@@ -64,7 +60,7 @@ const statement: Statement = {
     order by d.id desc`,
 }
 
-/** A page of an account's decisions, newest first. */
+/** Newest first. */
 export async function showDecisions(
   {
     database,
@@ -91,7 +87,7 @@ export async function showDecisions(
   return { decisions: await Promise.all(decisions), nextCursor }
 }
 
-/** Whether a key is, or was, one of the account's. */
+/** True if the key belongs or belonged to the account. */
 export async function isKeyOf(
   database: Connection,
   { accountId, keyId }: { accountId: string; keyId: string },

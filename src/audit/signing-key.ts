@@ -1,4 +1,4 @@
-/** The Ed25519 key that signs receipts: derived from the data key, so that every process has the same one and none stores it. */
+/** The Ed25519 key that signs receipts, derived from the data key: identical in every process, and stored nowhere. */
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { z } from 'zod'
@@ -16,17 +16,15 @@ export const keySet = z.looseObject({
   ),
 })
 
-/** A JWK Set of Ed25519 keys. */
 export type KeySet = z.output<typeof keySet>
 
-/** What signs receipts. @property keyId RFC 7638 thumbprint. */
+/** @property keyId RFC 7638 thumbprint. */
 export interface SigningKey {
   readonly privateKey: KeyObject
   readonly keyId: string
   readonly keySet: KeySet
 }
 
-/** The signing key of a deployment. */
 export async function signingKeyOf(dataKey: Uint8Array): Promise<SigningKey> {
   const privateKey = derivedSigningKey(dataKey, 'decision receipts')
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' })

@@ -1,4 +1,4 @@
-/** The rows of the chain. */
+/** Reads and writes the rows of the decision chain. */
 
 import {
   type ContentRow,
@@ -9,19 +9,18 @@ import {
 import type { Connection, Statement } from '../storage/database.ts'
 import { FIRST_PREVIOUS } from './chain.ts'
 
-/** Rows that are read at once. */
+/** Rows per query. */
 const PAGE = 500
 
-/** A place among the decisions in the order of their writing. @property writer a transaction's number. */
+/** A position in writing order. @property writer transaction number. */
 export interface Position {
   readonly writer: string
   readonly id: string
 }
 
-/** Before every decision. */
 export const beforeFirstDecision: Position = { writer: '0', id: '' }
 
-/** A decision's place in the chain. @property sequence from 1. */
+/** @property sequence starts at 1. */
 export interface SealRow {
   readonly sequence: bigint
   readonly decisionId: string
@@ -30,14 +29,14 @@ export interface SealRow {
   readonly receipt: string
 }
 
-/** A seal with what it seals; null where the decision is gone. */
+/** @property content null if the decision has been deleted. */
 export interface SealedDecision extends SealRow {
   readonly content: DecisionContent | null
 }
 
 /**
- * Rows restored from another server carry its numbers, which may be above all that this one has given out: a walk through
- * everything sees them, and one through what is new must not see them again each time.
+ * Rows restored from another server keep its transaction numbers, which may exceed all numbers of this one. A full
+ * scan includes them; an incremental scan must not read them every time.
  */
 const positionsAfter: Statement = {
   name: 'audit_positions',
@@ -49,8 +48,8 @@ const positionsAfter: Statement = {
 }
 
 /**
- * The decisions after a position, in the order of their writing. @param isWhole also those that another server numbered.
- * @returns each with `horizon`: of every transaction below it is known what became of it.
+ * Reads the decisions after a position, in writing order. @param isWhole includes numbers of another server.
+ * @returns rows with `horizon`: all transactions below it are committed or aborted.
  */
 export function readPositions(
   database: Connection,
@@ -59,7 +58,7 @@ export function readPositions(
   return database.call(positionsAfter, [after.writer, after.id, limit, isWhole])
 }
 
-// Each limit keeps the planner to one look into the index a decision: without statistics it would read the whole chain.
+// Each limit forces one index look-up per decision; without statistics the planner would read the whole chain.
 const unsealedOf: Statement = {
   name: 'audit_unsealed',
   text: `select ${contentColumns}, d.mac
@@ -72,13 +71,13 @@ const unsealedOf: Statement = {
     order by d.id`,
 }
 
-/** A decision without a seal. @property mac what its process authenticated it by; null while there is nothing. */
+/** @property mac authentication code of the deciding process; null until it is written. */
 export interface UnsealedDecision {
   readonly content: DecisionContent
   readonly mac: string | null
 }
 
-/** Those of these decisions that have no seal, by id. */
+/** Reads the unsealed decisions among these ids. */
 export async function readUnsealed(
   database: Connection,
   ids: readonly string[],
@@ -92,7 +91,6 @@ const newestSeal: Statement = {
   text: 'select sequence, hash from decision_seal order by sequence desc limit 1',
 }
 
-/** The head of the chain. */
 export async function readHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
   const [row] = await database.call<{ sequence: bigint; hash: string }>(newestSeal, [])
   return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
@@ -103,7 +101,7 @@ const sealer: Statement = {
   text: "select pg_try_advisory_xact_lock(hashtext('bursar audit'), hashtext('seal')) as locked",
 }
 
-/** Makes this transaction the one that seals. @returns false where another one is at it. */
+/** Takes the advisory lock for sealing. @returns false if another transaction holds it. */
 export async function lockChain(transaction: Connection): Promise<boolean> {
   const [row] = await transaction.call<{ locked: boolean }>(sealer, [])
   return row?.locked === true
@@ -117,7 +115,6 @@ const appendAll: Statement = {
       as sealed (sequence, decision_id, previous, hash, receipt)`,
 }
 
-/** Adds seals to the chain. */
 export async function appendSeals(
   transaction: Connection,
   seals: readonly SealRow[],
@@ -146,7 +143,7 @@ type SealedRow = Omit<SealRow, 'decisionId'> & { decision_id: string } & (
     | ({ id: null } & Omit<ContentRow, 'id'>)
   )
 
-/** Sealed decisions in the order of the chain. @param after a sequence. */
+/** Reads sealed decisions in chain order. @param after a sequence. */
 export async function readSealed(
   database: Connection,
   { after, limit }: { after: bigint; limit: number },
@@ -162,7 +159,7 @@ export async function readSealed(
   }))
 }
 
-/** All sealed decisions in pages, in the order of the chain. @param until the last sequence; all of them by default. */
+/** Reads all sealed decisions in pages, in chain order. @param until last sequence; all by default. */
 export async function* sealedPages(database: Connection, until?: bigint): AsyncGenerator<SealedDecision[]> {
   let after = 0n
   for (;;) {
@@ -182,7 +179,6 @@ const unsealedAfter: Statement = {
     order by d.id limit $2`,
 }
 
-/** All decisions without a seal, in pages. */
 export async function* unsealedPages(database: Connection): AsyncGenerator<readonly UnsealedDecision[]> {
   let after = ''
   for (;;) {

@@ -1,4 +1,4 @@
-/** Verification: every hash, link, signature and receipt of a chain, wherever its rows were read from. */
+/** Verifies every hash, link, signature and receipt of a chain from any source. */
 import { compactVerify, createLocalJWKSet } from 'jose'
 import { canonicalJson } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
@@ -7,13 +7,12 @@ import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'
 import type { KeySet } from './signing-key.ts'
 import { readHead, readSealed, type SealedDecision } from './store.ts'
 
-/** Where a chain ends. */
 export interface ChainHead {
   readonly sequence: bigint
   readonly hash: string
 }
 
-/** The first row that is not as it must be. @property decisionId null where nothing is left that names it. */
+/** The first invalid row. @property decisionId null if the row does not name one. */
 export interface ChainFault {
   readonly sequence: bigint
   readonly decisionId: string | null
@@ -27,19 +26,17 @@ export interface ChainFault {
   readonly detail: string
 }
 
-/** What verification found. @property head of the rows that were verified. */
+/** @property head last verified row. */
 export interface ChainReport {
   readonly head: ChainHead
   readonly fault: ChainFault | null
 }
 
-/** What of a receipt is wrong; null where nothing is. */
 type ReceiptFault = Pick<ChainFault, 'kind' | 'detail'> | null
 
 /**
- * Verifies a chain from its first row, and stops at the first that is not as it must be.
- * @param pages rows in their order; null stands for one that cannot be read.
- * @param expected where the rows must end, if that is known. @param progress is told after each page.
+ * Verifies a chain from its first row, and stops at the first fault. @param pages rows in order; null stands for an
+ * unreadable row. @param expected where the rows must end, if known. @param progress called after each page.
  */
 export async function verifyChain(
   pages: AsyncIterable<readonly (SealedDecision | null)[]>,
@@ -65,7 +62,7 @@ export async function verifyChain(
   return { head, fault: expected === null ? null : checkEnd(head, expected) }
 }
 
-/** Verifies the newest row of a stored chain against the one before it, which is taken as it is. */
+/** Verifies the newest stored row against the previous one, which is trusted. */
 export async function verifyNewest(database: Connection, keySet: KeySet): Promise<ChainFault | null> {
   const { sequence } = await readHead(database)
   const rows = await readSealed(database, { after: sequence - 2n, limit: 2 })
@@ -76,7 +73,7 @@ export async function verifyNewest(database: Connection, keySet: KeySet): Promis
   return checkRow(row, before, receiptFault)
 }
 
-/** A row behind the rows that were verified. */
+/** Checks a row against the verified head. */
 function checkRow(
   row: SealedDecision | null,
   head: ChainHead,
@@ -94,12 +91,12 @@ function checkRow(
       detail: `the next row is ${sequence} (${decisionId})`,
     }
   const faultOf = (kind: ChainFault['kind'], detail: string) => ({ sequence, decisionId, kind, detail })
-  if (sequence < due) return faultOf('link broken', `it stands where ${due} must be`)
-  if (content === null) return faultOf('row missing', 'it is in the chain, and the decision itself is gone')
+  if (sequence < due) return faultOf('link broken', `it is at the position of ${due}`)
+  if (content === null) return faultOf('row missing', 'it is in the chain, but the decision has been deleted')
   if (row.previous !== head.hash)
-    return faultOf('link broken', 'what it names as the hash before it is not that hash')
+    return faultOf('link broken', 'its previous hash is not the hash of the row before it')
   if (chainHash(row.previous, content) !== row.hash)
-    return faultOf('content changed', 'its content does not have the hash that the chain has')
+    return faultOf('content changed', 'its content does not match its hash in the chain')
   return receiptFault === null ? null : faultOf(receiptFault.kind, receiptFault.detail)
 }
 
@@ -112,11 +109,11 @@ async function checkReceipt(
   )
   if (typeof verified === 'string') return { kind: 'signature invalid', detail: verified }
   if (verified.protectedHeader.typ !== RECEIPT_TYPE)
-    return { kind: 'signature invalid', detail: `it is signed as something other than ${RECEIPT_TYPE}` }
+    return { kind: 'signature invalid', detail: `its type is not ${RECEIPT_TYPE}` }
   if (content === null) return null
   const { iss, ...claims }: Record<string, unknown> = JSON.parse(Buffer.from(verified.payload).toString())
   if (typeof iss === 'string' && canonicalJson(claims) === canonicalJson(receiptClaims(content))) return null
-  return { kind: 'receipt contradicts', detail: 'its signed receipt says something else' }
+  return { kind: 'receipt contradicts', detail: 'its signed receipt has different content' }
 }
 
 function checkEnd(head: ChainHead, expected: ChainHead): ChainFault | null {

@@ -1,7 +1,6 @@
-/** IP addresses and CIDR ranges, as configuration names them. */
+/** Validates IP addresses and CIDR ranges in the configuration. */
 import { isIP } from 'node:net'
 
-/** Whether a text is an IP address or a CIDR range. */
 export function isAddressRange(text: string): boolean {
   const [address = '', prefix = '0', ...rest] = text.split('/')
   const bits = isIP(address) === 6 ? 128 : 32

@@ -1,12 +1,12 @@
 /**
- * Identifiers: TypeIDs, a prefix that says what the thing is and a UUIDv7 in Crockford base32, so that ids sort by time.
- * The only place that makes randomness. @see https://github.com/jetify-com/typeid/tree/main/spec
+ * Identifiers: TypeIDs, a type prefix and a UUIDv7 in Crockford base32, so that ids sort by time. The only file that
+ * generates randomness. @see https://github.com/jetify-com/typeid/tree/main/spec
  */
 import { randomBytes, randomInt } from 'node:crypto'
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** What an id may name: the prefixes of the contract, and what people sign in with. */
+/** All id prefixes. */
 export type IdPrefix =
   | 'acct'
   | 'key'
@@ -31,13 +31,12 @@ export type IdPrefix =
   | 'rev'
   | 'jrn'
 
-/** An id of one kind, such as `acct_01h455vb4pex5vsknk084sn02q`. */
+/** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`
 
-/** Makes a new id of a kind at a moment. */
 export type NewId = <Prefix extends IdPrefix>(prefix: Prefix, at: Date) => Id<Prefix>
 
-/** A new TypeID. @param at the moment that its leading 48 bits carry (UUIDv7, RFC 9562). */
+/** @param at time in the leading 48 bits (UUIDv7, RFC 9562). */
 export const newId: NewId = (prefix, at) => {
   const bytes = nextBytes(16)
   bytes.writeUIntBE(at.getTime(), 0, 6)
@@ -48,7 +47,7 @@ export const newId: NewId = (prefix, at) => {
 
 const TIME_DIGITS = 10
 
-/** The moment that an id carries; null where it is no id of {@link newId}. */
+/** The creation time of an id; null if {@link newId} did not create it. */
 export function timeOfId(id: string): Date | null {
   const digits = /^[a-z]+_([0-9a-hjkmnp-tv-z]{26})$/.exec(id)?.[1]?.slice(0, TIME_DIGITS)
   if (digits === undefined) return null
@@ -56,17 +55,20 @@ export function timeOfId(id: string): Date | null {
   return Number.isNaN(time.getTime()) ? null : time
 }
 
-/** Bytes that nobody can guess, as base64url. @param length number of bytes. */
+/** Cryptographically random bytes as base64url. @param length number of bytes. */
 export function randomToken(length: number): string {
   return nextBytes(length).toString('base64url')
 }
 
-/** A number that nobody can guess, as decimal digits. @param length number of digits. */
+/** Cryptographically random decimal digits. @param length number of digits. */
 export function randomDigits(length: number): string {
   return Array.from({ length }, () => randomInt(10)).join('')
 }
 
-/** Asking the system costs the same for many bytes as for few. Nothing is handed out twice, and what was is not kept. */
+/**
+ * Random bytes are fetched in bulk, because a system call costs the same for many bytes as for few. Used bytes are
+ * erased.
+ */
 let pool = Buffer.alloc(0)
 
 function nextBytes(length: number): Buffer {

@@ -1,8 +1,10 @@
-/** The log: JSON lines on standard error, or lines for people where that is a terminal. Nothing that is secret or personal is ever given to it; redaction is the last net. */
+/**
+ * The log: JSON lines on standard error, or formatted lines on a terminal. Secrets and personal data must not be
+ * logged; redaction is the last safeguard.
+ */
 import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
 import { plainError } from '../failures/loggable-error.ts'
 
-/** What a room needs of a log. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
@@ -10,10 +12,9 @@ export interface Log {
   error(facts: object, message: string): void
 }
 
-/** Levels by name, quietest last. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
-/** Where a secret would stand, should one ever be logged by mistake. */
+/** Member names that are redacted if they are logged by mistake. */
 const secrets = [
   'authorization',
   'cookie',
@@ -25,7 +26,7 @@ const secrets = [
   'key',
 ]
 
-/** The process's log. @param level one of {@link logLevels}. @param destination standard error by default. */
+/** @param destination standard error by default. */
 export function createLog(
   level: (typeof logLevels)[number],
   destination: DestinationStream = pino.destination(2),
@@ -42,7 +43,7 @@ export function createLog(
   )
 }
 
-/** Standard error as people like to read it. Loaded where it is a terminal alone. */
+/** Formatted output for terminals. The library is loaded only when needed. */
 export async function terminalDestination({
   isColoured,
 }: {
@@ -52,5 +53,5 @@ export async function terminalDestination({
   return pretty({ colorize: isColoured, destination: 2, sync: true, translateTime: 'SYS:HH:MM:ss.l' })
 }
 
-/** A log that keeps nothing, for tools that print for people. */
+/** Discards all entries, for commands that print to people. */
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }

@@ -1,9 +1,9 @@
-/** Lists in pages: newest first, `limit` rows a page, and an opaque cursor that stands behind the last row. */
+/** Pagination: newest first, `limit` rows per page, with an opaque cursor after the last row. */
 import { z } from 'zod'
 
 const ID = /^[a-z]+_[0-9a-z]{26}$/
 
-/** The members of a request for a list. */
+/** Request members of lists. */
 export const pageMembers = {
   limit: z
     .union([
@@ -15,29 +15,27 @@ export const pageMembers = {
     ])
     .refine((limit) => limit >= 1 && limit <= 100, 'must be from 1 to 100')
     .optional()
-    .describe('How many at most: 1 to 100, 50 by default.'),
+    .describe('Maximum number of items: 1 to 100, default 50.'),
   cursor: z
     .string()
     .transform((cursor, context) => {
       const id = Buffer.from(cursor, 'base64url').toString()
       if (ID.test(id)) return id
-      context.addIssue({ code: 'custom', message: 'is not a cursor of ours' })
+      context.addIssue({ code: 'custom', message: 'is not a valid cursor' })
       return z.NEVER
     })
     .optional()
-    .describe('`nextCursor` of the page before.'),
+    .describe('`nextCursor` of the previous page.'),
 }
 
-/** The member of an answer that leads to the next page. */
-export const nextCursor = z.string().nullable().describe('Where the next page begins; null at the end.')
+export const nextCursor = z.string().nullable().describe('Cursor of the next page; null on the last page.')
 
-/** Which page is asked for. @property after the id of the last row before it. */
+/** @property after id of the last row of the previous page. */
 export interface Page {
   readonly limit: number
   readonly after: string | null
 }
 
-/** The page that a request asks for. */
 export function pageOf({
   limit = 50,
   cursor,
@@ -48,7 +46,7 @@ export function pageOf({
   return { limit, after: cursor ?? null }
 }
 
-/** One page of rows that were read with one more than the limit. */
+/** Cuts rows that were read with a limit one higher than the page's. */
 export function onePage<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { limit }: Page,

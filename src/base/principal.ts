@@ -1,6 +1,5 @@
-/** Who is calling: what a credential turned into. Read anew from the database on every request. */
+/** The authenticated caller. Read from the database on every request. */
 
-/** The account behind a caller. */
 export interface Account {
   readonly id: string
   readonly role: 'user' | 'admin'
@@ -8,23 +7,22 @@ export interface Account {
   readonly guest: boolean
   readonly displayName: string
   readonly kycLevel: string
-  /** Whether a second factor is active. */
+  /** True if a second factor is active. */
   readonly mfaEnrolled: boolean
   readonly createdAt: Date
 }
 
-/** A person's session. */
 export interface Session {
   readonly id: string
-  /** When the person signed in. */
+  /** Time of the sign-in. */
   readonly createdAt: Date
-  /** When a second factor was last shown on it. */
+  /** Time of the last second factor in this session. */
   readonly steppedUpAt: Date | null
-  /** Who keeps its token: a client that can read it, or a browser that hides it from scripts. */
+  /** Holder of the token: a client that can read it, or a browser that hides it from scripts. */
   readonly tokenHolder: 'client' | 'browser'
-  /** When the token that it was shown by ends. */
+  /** Expiry of the presented token. */
   readonly tokenExpiresAt: Date
-  /** When it ends, renewed or not. */
+  /** Final expiry; renewals cannot extend it. */
   readonly expiresAt: Date
 }
 
@@ -40,7 +38,7 @@ export interface AccessKey {
   readonly publicKey: string | null
   readonly scopes: readonly string[]
   readonly status: 'active' | 'paused' | 'revoked'
-  /** The spend policy's document as it was stored; parsed where it is judged. */
+  /** The stored spend policy document, unparsed. */
   readonly policy: unknown
   readonly policyVersion: number
   readonly policyHash: string | null
@@ -48,11 +46,10 @@ export interface AccessKey {
   readonly expiresAt: Date | null
 }
 
-/** A caller. `session` is a person, `key` acts for its owner, `public` is anybody. */
+/** `session` is a person, `key` acts for its owner, `public` is unauthenticated. */
 export type Principal =
   | { readonly kind: 'public' }
   | { readonly kind: 'session'; readonly account: Account; readonly session: Session }
   | { readonly kind: 'key'; readonly account: Account; readonly key: AccessKey }
 
-/** A caller with an account. */
 export type AccountPrincipal = Exclude<Principal, { kind: 'public' }>

@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** The folder of package.json, with a slash at its end: what is read as a file is found from there, however the program was bundled. */
+/**
+ * URL of the folder of package.json, with a trailing slash. Files are resolved from there, so that bundling does not
+ * matter.
+ */
 export function projectRoot(): URL {
   let directory = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(directory, 'package.json')) && directory !== dirname(directory))

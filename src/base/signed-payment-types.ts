@@ -1,9 +1,8 @@
 /**
- * The typed data of payments that a token's holder signs.
- * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
+ * EIP-712 typed data of signed payments. @see https://eips.ethereum.org/EIPS/eip-3009
+ * @see https://eips.ethereum.org/EIPS/eip-2612
  */
 
-/** EIP-712 types by their name. */
 export const signedPaymentTypes = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },

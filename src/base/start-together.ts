@@ -1,16 +1,16 @@
-/** Starting what takes its time: parts at once, and a failure that says whose it is. */
+/** Starts slow dependencies in parallel, with errors that name the failing one. */
 import { rootCause } from '../failures/root-cause.ts'
 
 interface Closable {
   close(): Promise<void>
 }
 
-/** A variable with the host that its URL names; the rest of a URL may be secret. */
+/** The variable and the host of its URL; the rest of the URL may be secret. */
 export function partOf(variable: string, url: string | null): string | undefined {
   return url === null ? undefined : `${variable} (${new URL(url).host})`
 }
 
-/** Says which variable a part that cannot be had belongs to, and what lies at the bottom. */
+/** Prefixes a startup error with its variable and adds the root cause. */
 export async function naming<Part>(variable: string, part: Promise<Part>): Promise<Part> {
   try {
     return await part
@@ -21,7 +21,7 @@ export async function naming<Part>(variable: string, part: Promise<Part>): Promi
   }
 }
 
-/** Starts two parts at once; where one fails, the other is closed before the failure goes on. */
+/** Starts both in parallel; if one fails, the other is closed first. */
 export async function startTogether<One extends Closable, Other extends Closable>(
   startChain: () => Promise<One>,
   openDatabase: () => Promise<Other>,

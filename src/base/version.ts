@@ -1,2 +1,2 @@
-/** The version of the interface and of the program: one and the same. */
+/** Version of both the API and the program. */
 export const VERSION = '0.1.0'

@@ -1,9 +1,8 @@
-/** One look for all who wait: however many wait, what they wait for is read once a round. */
+/** Shared polling: each round makes one query, however many callers wait. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits for things by their ids. */
 export interface Waiters<Seen> {
-  /** @returns what was seen of it; undefined where the signal ended the wait. @throws what looking threw. */
+  /** @returns the result; undefined if the signal aborted the wait. @throws errors of the query. */
   until(id: string, signal: AbortSignal): Promise<Seen | undefined>
 }
 
@@ -13,7 +12,7 @@ interface Waiter<Seen> {
   readonly fail: (error: unknown) => void
 }
 
-/** Looks while anybody waits. @param look answers what has come of the ids; what is absent is waited for. */
+/** Polls while there are waiters. @param look returns the results of finished ids; missing ids keep waiting. */
 export function createWaiters<Seen>({
   everyMs,
   look,
@@ -22,21 +21,21 @@ export function createWaiters<Seen>({
   look: (ids: readonly string[]) => Promise<ReadonlyMap<string, Seen>>
 }): Waiters<Seen> {
   const waiting = new Set<Waiter<Seen>>()
-  let isLooking = false
+  let isPolling = false
 
-  async function lookAround(): Promise<void> {
-    isLooking = true
+  async function poll(): Promise<void> {
+    isPolling = true
     while (waiting.size > 0) {
-      const asked = [...waiting]
+      const batch = [...waiting]
       try {
-        const seen = await look([...new Set(asked.map(({ id }) => id))])
-        for (const { id, settle } of asked) if (seen.has(id)) settle(seen.get(id))
+        const seen = await look([...new Set(batch.map(({ id }) => id))])
+        for (const { id, settle } of batch) if (seen.has(id)) settle(seen.get(id))
       } catch (error) {
-        for (const { fail } of asked) fail(error)
+        for (const { fail } of batch) fail(error)
       }
       if (waiting.size > 0) await sleep(everyMs)
     }
-    isLooking = false
+    isPolling = false
   }
 
   return {
@@ -64,7 +63,7 @@ export function createWaiters<Seen>({
         }
         signal.addEventListener('abort', abort)
         waiting.add(waiter)
-        if (!isLooking) void lookAround()
+        if (!isPolling) void poll()
       }),
   }
 }

@@ -1,11 +1,10 @@
-/** `bursar agent new | sign | call`: keys and signed requests for agents, so that nobody must write RFC 9421 by hand. */
+/** `bursar agent new | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
 import { systemClock } from '../base/clock.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { signRequest } from '../identity/keys/sign-request.ts'
 import { readKeyFile, writeNewKey } from './key-file.ts'
 import { urlOf } from './url-of.ts'
 
-/** Options of the command line. */
 export interface AgentOptions {
   readonly url?: string | undefined
   readonly key?: string | undefined
@@ -18,7 +17,7 @@ export interface AgentOptions {
 const usage =
   'Usage: bursar agent new --name NAME --out FILE | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
 
-/** Runs an agent command. @returns the exit code: 0, or 1 where the gateway refused the call. @throws Error with the usage. */
+/** @returns the exit code: 0, or 1 when the gateway rejected the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
   if (action === 'new' && options.name !== undefined && options.out !== undefined) {
     const { keyId, publicKey } = writeNewKey(options.out, options.name)
@@ -54,7 +53,7 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
     headers: request.headers,
     body: request.body,
   }).catch((error: unknown) => {
-    throw new Error(`The gateway at ${request.url.origin} cannot be reached: ${rootCause(error)}.`)
+    throw new Error(`The gateway at ${request.url.origin} is unreachable: ${rootCause(error)}.`)
   })
   process.stdout.write(`${await response.text()}\n`)
   return response.ok ? 0 : 1

@@ -1,4 +1,4 @@
-/** The chain in the configured database, opened for reading: never made, never migrated. */
+/** Opens the configured database for audits; never creates or migrates it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
@@ -9,7 +9,7 @@ import { type Config, readConfig } from '../config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
 
-/** Runs work on the configured database and closes it. @throws Error that says what to do where it cannot be had. */
+/** Runs work on the configured database, then closes it. @throws Error with a remedy when it cannot be opened. */
 export async function onAuditDatabase<Result>(
   env: Readonly<Record<string, string | undefined>>,
   work: (database: Database, config: Config) => Promise<Result>,
@@ -19,13 +19,13 @@ export async function onAuditDatabase<Result>(
   if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
     throw new Error(
       dataDirectory === 'memory'
-        ? 'DATA_DIR=memory keeps nothing that could be audited. Set DATA_DIR or DATABASE_URL.'
-        : `There is no database in ${dataDirectory}. Set DATA_DIR or DATABASE_URL.`,
+        ? 'DATA_DIR=memory stores nothing to audit. Set DATA_DIR or DATABASE_URL.'
+        : `No database found in ${dataDirectory}. Set DATA_DIR or DATABASE_URL.`,
     )
   const database = await openDatabase(config, createLog('warn')).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new Error(
-      `${why} An export can be verified while it runs: bursar audit verify --from-export FILE.`,
+      `${why} To verify an export while the gateway runs: bursar audit verify --from-export FILE.`,
       { cause },
     )
   })
@@ -33,7 +33,7 @@ export async function onAuditDatabase<Result>(
     const pending = await database.pendingMigrations()
     if (pending.length > 0)
       throw new Error(
-        `The database lacks migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
+        `The database is missing migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
       )
     return await work(database, config)
   } finally {
@@ -41,7 +41,7 @@ export async function onAuditDatabase<Result>(
   }
 }
 
-/** The data key of a deployment: DATA_KEY, or the sandbox's own. Null where neither is there. */
+/** The data key: DATA_KEY, or the sandbox's own; null if neither exists. */
 export async function dataKeyOf(
   database: Database,
   { dataKey }: Pick<Config, 'dataKey'>,
@@ -55,17 +55,17 @@ export async function dataKeyOf(
   return secret === undefined ? null : Buffer.from(secret)
 }
 
-/** The public keys of a deployment. @throws Error where neither DATA_KEY nor the sandbox's own data key is there. */
+/** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
 export async function keySetOf(database: Database, config: Pick<Config, 'dataKey'>): Promise<KeySet> {
   const dataKey = await dataKeyOf(database, config)
   if (dataKey === null)
     throw new Error(
-      'The public keys cannot be had: DATA_KEY is not set, and this database has no sandbox’s own. Set DATA_KEY, or name a copy of /.well-known/jwks.json with --jwks FILE.',
+      'The public keys are unavailable: DATA_KEY is not set, and this database has no sandbox key. Set DATA_KEY, or pass a copy of /.well-known/jwks.json with --jwks FILE.',
     )
   return (await signingKeyOf(dataKey)).keySet
 }
 
-/** Who issued the newest receipt: where no origin is configured, it is the one that clients used. */
+/** The issuer of receipts: the configured origin, or that of the newest receipt. */
 export async function issuerOf(
   database: Database,
   { publicOrigin, host, port }: Pick<Config, 'publicOrigin' | 'host' | 'port'>,

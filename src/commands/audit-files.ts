@@ -1,4 +1,4 @@
-/** Exports and key sets as files. */
+/** Reads and writes exports and key sets as files. */
 import { readFileSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import type { z } from 'zod'
@@ -10,7 +10,7 @@ import { isJournalLine, parseJournalLine } from '../journal/export-lines.ts'
 
 const PAGE = 500
 
-/** Writes a file, readable by its owner alone, whole or not at all. */
+/** Writes a file atomically, readable by its owner only. */
 export async function writeWhole(path: string, parts: AsyncIterable<string>): Promise<void> {
   const draft = `${path}.partial`
   const file = await open(draft, 'w', 0o600)
@@ -25,28 +25,25 @@ export async function writeWhole(path: string, parts: AsyncIterable<string>): Pr
   }
 }
 
-/** An export that is open for reading. */
 export interface ExportFile {
   readonly header: z.output<typeof exportHeader>
-  /** Its rows in pages; null stands for a line that cannot be read. */
+  /** Rows in pages; null stands for an unreadable line. */
   readonly pages: AsyncIterable<(SealedDecision | null)[]>
-  /** The entries of the journal, complete once all pages were read; null stands for a line that cannot be read. */
+  /** Journal entries, complete after all pages were read; null stands for an unreadable line. */
   readonly entries: readonly (ChainedEntry | null)[]
 }
 
-/** Opens an export. @throws Error naming the file where it is none. */
+/** @throws Error naming the file when it is not an export. */
 export async function openExport(path: string): Promise<ExportFile> {
   const file = await open(path, 'r').catch((cause: unknown) => {
-    throw new Error(`${path}: it cannot be read.`, { cause })
+    throw new Error(`${path}: cannot be read.`, { cause })
   })
   const lines = file.readLines()[Symbol.asyncIterator]()
   const first = await lines.next()
   const header = first.done === true ? null : parseHeader(first.value)
   if (header === null) {
     await file.close()
-    throw new Error(
-      `${path}: it is not an export of decisions. Make one with "bursar audit export --out FILE".`,
-    )
+    throw new Error(`${path}: not an export of decisions. Create one with "bursar audit export --out FILE".`)
   }
   const entries: (ChainedEntry | null)[] = []
   return { header, pages: pagesOf(lines, entries), entries }
@@ -71,16 +68,13 @@ async function* pagesOf(
   }
 }
 
-/** Reads a JWK Set. @throws Error naming the file where it is none. */
+/** @throws Error naming the file when it is not a JWK Set. */
 export function readKeySet(path: string): KeySet {
   try {
     return keySet.parse(JSON.parse(readFileSync(path, 'utf8')))
   } catch (cause) {
-    throw new Error(
-      `${path}: it is not a JWK Set of Ed25519 keys, as GET /.well-known/jwks.json answers it.`,
-      {
-        cause,
-      },
-    )
+    throw new Error(`${path}: not a JWK Set of Ed25519 keys. GET /.well-known/jwks.json returns one.`, {
+      cause,
+    })
   }
 }

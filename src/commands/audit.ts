@@ -1,4 +1,4 @@
-/** `bursar audit export | verify`: the chain of decisions, kept elsewhere and verified without trusting the gateway. */
+/** `bursar audit export | verify`: exports the decision chain, and verifies it without trusting the gateway. */
 import { headerLine, lineOf } from '../audit/export-lines.ts'
 import { auditUnsealed } from '../audit/judge-decision.ts'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
@@ -13,12 +13,11 @@ import type { Database } from '../storage/database.ts'
 import { dataKeyOf, issuerOf, keySetOf, onAuditDatabase } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
 
-/** Options of the command line. */
 export interface AuditOptions {
   readonly out?: string | undefined
   readonly jwks?: string | undefined
   readonly 'from-export'?: string | undefined
-  /** A head that an earlier verification has printed. */
+  /** Journal head printed by an earlier verification. */
   readonly 'journal-head'?: string | undefined
 }
 
@@ -27,7 +26,7 @@ type Env = Readonly<Record<string, string | undefined>>
 const usage =
   'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH]'
 
-/** Runs an audit command. @returns the exit code: 0, or 1 where the chain is not intact. @throws Error with the usage. */
+/** @returns the exit code: 0, or 1 when the chain is not intact. @throws Error with the usage. */
 export async function audit(
   [action, ...rest]: readonly string[],
   options: AuditOptions,
@@ -91,12 +90,12 @@ function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: En
     const report = await verifyChain(sealedPages(database), { keySet, progress: progressOf('verified') })
     const dataKey = await dataKeyOf(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
-    const decisions = tell(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
-    const journal = tellJournal(await verifyJournal(journalPages(database), { dataKey, through }), env)
+    const decisions = printReport(report, env, count > 0n ? [`${grouped(count)} not sealed yet`] : [])
+    const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code
     process.stdout.write(
-      `Not signed, as no gateway has authenticated them:\n${refused.map(({ id, why }) => `  ${id}: ${why}\n`).join('')}`,
+      `Not signed, because no gateway has authenticated them:\n${refused.map(({ id, why }) => `  ${id}: ${why}\n`).join('')}`,
     )
     return 1
   })
@@ -111,34 +110,34 @@ async function verifyExport(
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
   const report = await verifyChain(pages, { keySet, expected, progress: progressOf('verified') })
-  const decisions = tell(report, env, [])
+  const decisions = printReport(report, env, [])
   const journal = await verifyExportedJournal(entries, header.journal, { keySet, through, env })
   const code = decisions === 0 ? journal : decisions
   if (jwks === undefined)
     process.stderr.write(
-      'The keys are those in the export itself. To trust nobody, name a copy of /.well-known/jwks.json with --jwks FILE.\n',
+      'Verified with the keys in the export itself. To verify independently, pass a copy of /.well-known/jwks.json with --jwks FILE.\n',
     )
   return code
 }
 
-/** An export of before there was a journal has none. */
+/** Old exports have no journal. */
 async function verifyExportedJournal(
   entries: readonly (ChainedEntry | null)[],
-  said: { sequence: number; hash: string; signature: string | null } | undefined,
+  header: { sequence: number; hash: string; signature: string | null } | undefined,
   { keySet, through, env }: { keySet: KeySet; through: string | undefined; env: Env },
 ): Promise<number> {
-  if (said === undefined && entries.length === 0 && through === undefined) return 0
-  const expected = { sequence: BigInt(said?.sequence ?? 0), hash: said?.hash ?? '' }
+  if (header === undefined && entries.length === 0 && through === undefined) return 0
+  const expected = { sequence: BigInt(header?.sequence ?? 0), hash: header?.hash ?? '' }
   const report = await verifyJournal([entries], { dataKey: null, expected, through })
-  const signature = said?.signature ?? null
+  const signature = header?.signature ?? null
   const isSigned = signature !== null && (await isSignedHead(signature, expected, keySet))
-  if (report.fault !== null || isSigned || entries.length === 0) return tellJournal(report, env)
+  if (report.fault !== null || isSigned || entries.length === 0) return printJournalReport(report, env)
   const detail = 'its end is not signed by one of the keys'
-  return tellJournal({ ...report, fault: { sequence: expected.sequence, detail } }, env)
+  return printJournalReport({ ...report, fault: { sequence: expected.sequence, detail } }, env)
 }
 
-/** Prints what was found of the journal. @returns the exit code. */
-function tellJournal({ head, fault }: JournalReport, env: Env): number {
+/** Prints the journal report. @returns the exit code. */
+function printJournalReport({ head, fault }: JournalReport, env: Env): number {
   const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   const text =
@@ -149,8 +148,8 @@ function tellJournal({ head, fault }: JournalReport, env: Env): number {
   return fault === null ? 0 : 1
 }
 
-/** Prints what was found. @returns the exit code. */
-function tell({ head, fault }: ChainReport, env: Env, more: readonly string[]): number {
+/** Prints the chain report. @returns the exit code. */
+function printReport({ head, fault }: ChainReport, env: Env, more: readonly string[]): number {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
@@ -171,7 +170,7 @@ function tell({ head, fault }: ChainReport, env: Env, more: readonly string[]): 
   return 0
 }
 
-/** Counts on a terminal while a person waits; says nothing to anything else. */
+/** Shows progress on terminals only. */
 function progressOf(done: string): (count: bigint) => void {
   if (!process.stderr.isTTY) return () => {}
   return (count) => void process.stderr.write(`\r\u001b[K${grouped(count)} ${done}\r`)

@@ -1,7 +1,7 @@
-/** What a person reads when the gateway is up. */
+/** Startup banner. */
 import type { Services } from '../kernel/context.ts'
 
-/** The lines to print. In the sandbox they end with a request that works when pasted. */
+/** In the sandbox it ends with a request that works as pasted. */
 export function banner(
   { settings, sandbox, chain }: Services,
   { isColoured }: { isColoured: boolean },
@@ -29,6 +29,6 @@ export function banner(
     "    -H 'Content-Type: application/json' \\",
     `    -d '{"destination":"0x000000000000000000000000000000000000dEaD","amount":"1.25","signature":"sandbox"}'`,
     '',
-    faint('The demo key may spend 25 USD at once and 100 USD a day. Stop with Ctrl+C.'),
+    faint('The demo key may spend 25 USD per payment and 100 USD per day. Stop with Ctrl+C.'),
   ].join('\n')}\n\n`
 }

@@ -1,4 +1,4 @@
-/** What the doctor looks at on this machine: Node, the disk, the secrets, the names that clients call us by. */
+/** Doctor checks of this machine: Node, disk, files, secrets, origin and port. */
 import { accessSync, constants, existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -7,19 +7,19 @@ import { findSharedPaths } from '../base/private-directory.ts'
 import type { Config } from '../config/read-config.ts'
 import { askWeb, type Finding, fail, ok, warn } from './doctor-probes.ts'
 
-const OLDEST_NODE = [20, 12] as const
+const MIN_NODE_VERSION = [20, 12] as const
 const GIGABYTE = 1024 ** 3
 
 /** @param version such as `20.12.0`. */
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [oldestMajor, oldestMinor] = OLDEST_NODE
+  const [oldestMajor, oldestMinor] = MIN_NODE_VERSION
   const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor)
-  if (isOld) return fail('node', `Node ${version}`, `Install Node ${OLDEST_NODE.join('.')} or newer.`)
+  if (isOld) return fail('node', `Node ${version}`, `Install Node ${MIN_NODE_VERSION.join('.')} or newer.`)
   return ok('node', `Node ${version}`)
 }
 
-/** Whether the embedded database has a place that can be written to, with room left. */
+/** Checks that the embedded database has a writable place with free space. */
 export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise<Finding> {
   if (databaseUrl !== null) return ok('disk', 'the database is on a server; DATA_DIR is not used')
   if (dataDirectory === 'memory') return ok('disk', 'DATA_DIR=memory keeps nothing')
@@ -30,31 +30,32 @@ export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise
   } catch {
     return fail(
       'disk',
-      `${place} cannot be written to`,
-      'Set DATA_DIR to a directory of the user who runs this.',
+      `${place} is not writable`,
+      'Set DATA_DIR to a directory that the current user can write to.',
     )
   }
   const { bavail, bsize } = await statfs(place)
   const free = bavail * bsize
-  const told = `${(free / GIGABYTE).toFixed(1)} GB free for DATA_DIR (${resolve(dataDirectory)})`
-  if (free < GIGABYTE / 10) return fail('disk', told, 'Make room: the database cannot write without it.')
-  return free < GIGABYTE ? warn('disk', told, 'Make room before it is used up.') : ok('disk', told)
+  const detail = `${(free / GIGABYTE).toFixed(1)} GB free for DATA_DIR (${resolve(dataDirectory)})`
+  if (free < GIGABYTE / 10)
+    return fail('disk', detail, 'Free disk space: the database cannot write without it.')
+  return free < GIGABYTE ? warn('disk', detail, 'Free disk space before it runs out.') : ok('disk', detail)
 }
 
-/** Whether anybody else on this machine can read the embedded database, which holds the sandbox's secrets. */
+/** Checks that other users cannot read the embedded database, which holds the sandbox's secrets. */
 export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
   if (databaseUrl !== null || dataDirectory === 'memory' || !existsSync(dataDirectory))
-    return ok('files', 'there are none')
+    return ok('files', 'none')
   const open = findSharedPaths(dataDirectory)
-  if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is its user’s alone`)
+  if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is private to its user`)
   return fail(
     'files',
-    `${open.length} files of DATA_DIR are open to other users, such as ${resolve(open[0] ?? dataDirectory)}`,
-    `Start the gateway once, which takes them from others, or: chmod -R go= ${resolve(dataDirectory)}`,
+    `${open.length} files of DATA_DIR are accessible to other users, such as ${resolve(open[0] ?? dataDirectory)}`,
+    `Start the gateway once, which restricts them, or run: chmod -R go= ${resolve(dataDirectory)}`,
   )
 }
 
-/** Whether secrets can be guessed. Their values are never told. */
+/** Checks for weak and reused secrets. Never prints their values. */
 export function checkSecrets(config: Config): Finding {
   const { sessionSecret, dataKey, chain, metricsToken } = config
   const named = Object.entries({
@@ -65,7 +66,7 @@ export function checkSecrets(config: Config): Finding {
     METRICS_TOKEN: metricsToken,
   }).filter((entry): entry is [string, string] => entry[1] !== null)
   const guessable = named.filter(([, secret]) => new Set(secret).size < 8).map(([name]) => name)
-  const hint = 'Make a random one: openssl rand -base64 48 (for keys of the chain: openssl rand -hex 32).'
+  const hint = 'Generate a random value: openssl rand -base64 48 (for chain keys: openssl rand -hex 32).'
   if (guessable.length > 0) return fail('secrets', `easily guessed: ${guessable.join(', ')}`, hint)
   const same = named.filter(([, secret], at) =>
     named.some(([, other], before) => before < at && other === secret),
@@ -74,55 +75,55 @@ export function checkSecrets(config: Config): Finding {
     return warn(
       'secrets',
       `used twice: ${same.map(([name]) => name).join(', ')}`,
-      'Give each its own: who learns one then has one.',
+      'Use a separate value for each, so that a leak exposes only one.',
     )
   if (named.length === 0)
-    return ok('secrets', 'none is set; the sandbox makes its own and keeps them in its database')
+    return ok('secrets', 'none is set; the sandbox generates its own and stores them in its database')
   return ok('secrets', `${named.map(([name]) => name).join(', ')}`)
 }
 
 const isLoopback = (host: string) => ['localhost', '127.0.0.1', '::1', '[::1]'].includes(host)
 
-/** Whether the name that clients use fits where the gateway listens. */
+/** Checks that the public origin fits the listening address. */
 export function checkOrigin({ publicOrigin, host, port, trustedProxies, mode }: Config): Finding {
   const at = `${host}:${port}`
   if (publicOrigin === null)
     return isLoopback(host)
-      ? ok('origin', `http://${at}, for this machine alone`)
+      ? ok('origin', `http://${at}, for this machine only`)
       : warn(
           'origin',
-          `listens at ${at} without a name`,
-          'Set PUBLIC_ORIGIN to what clients call it: signatures, passkeys and /mcp insist on it.',
+          `listens at ${at} without a public origin`,
+          'Set PUBLIC_ORIGIN to the URL that clients use: signatures, passkeys and /mcp require it.',
         )
   const { protocol, hostname } = new URL(publicOrigin)
   if (protocol === 'http:' && !isLoopback(hostname))
     return (mode === 'production' ? fail : warn)(
       'origin',
       `${publicOrigin} is not https`,
-      'Put TLS in front, and name it by https in PUBLIC_ORIGIN.',
+      'Put TLS in front, and set PUBLIC_ORIGIN to its https URL.',
     )
   if (!isLoopback(hostname) && trustedProxies.length === 0)
     return warn(
       'origin',
       `${publicOrigin}, listening at ${at}, without TRUSTED_PROXIES`,
-      'Name your proxy in TRUSTED_PROXIES: else all its clients share one rate limit.',
+      'Add your proxy to TRUSTED_PROXIES; otherwise all its clients share one rate limit.',
     )
   return ok('origin', `${publicOrigin}, listening at ${at}`)
 }
 
-/** Whether the port is free, or has a gateway already. */
+/** Checks that the port is free or used by a gateway. */
 export async function checkPort({ host, port }: Config, signal: AbortSignal): Promise<Finding> {
-  if (port === 0) return ok('port', 'any free one')
+  if (port === 0) return ok('port', 'any free port')
   if (await isFree(host, port)) return ok('port', `${host}:${port} is free`)
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   const ready = await askWeb(`http://${name}:${port}/readyz`, signal).catch(() => null)
   if (ready === null || !ready.text.includes('"checks"'))
-    return fail('port', `${host}:${port} is taken by something else`, 'Set PORT to another one.')
-  if (ready.status === 200) return ok('port', `a gateway is running at ${host}:${port}, and is ready`)
+    return fail('port', `${host}:${port} is used by another program`, 'Set PORT to another one.')
+  if (ready.status === 200) return ok('port', `a gateway is running at ${host}:${port} and is ready`)
   return fail(
     'port',
-    `a gateway is running at ${host}:${port}, and is not ready: ${ready.text.slice(0, 200)}`,
-    'Its log says which part is missing, and why.',
+    `a gateway is running at ${host}:${port} but is not ready: ${ready.text.slice(0, 200)}`,
+    'Its log says which dependency is unavailable, and why.',
   )
 }
 

@@ -1,4 +1,4 @@
-/** What the doctor asks of the parts that the gateway is joined from: database, limits, chain, providers, clocks. */
+/** Doctor checks of dependencies: database, rate limits, chain, providers and clocks. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { deploymentFaults } from '../audit/deployment.ts'
@@ -10,23 +10,25 @@ import { chainOwnerOf, countInRedis, loadChainInspection, openDatabase } from '.
 import { dataKeyOf } from './audit-database.ts'
 import { askMail, askWeb, type Finding, fail, type Moment, ok, warn } from './doctor-probes.ts'
 
-/** What a check needs. @property note remembers another clock. */
+/** @property note records another clock's time. */
 export interface CheckContext {
   readonly config: Config
   readonly signal: AbortSignal
   readonly note: (of: string, theirs: Date | null) => void
 }
 
-const OLDEST_POSTGRES = 15
-const SERVER =
-  'Start the server that DATABASE_URL names, or correct it (host, port, user, password, database).'
+const MIN_POSTGRES_VERSION = 15
+const SERVER = 'Start the server in DATABASE_URL, or correct its host, port, user, password or database.'
 
-/** Whether the database answers, is new enough and has every migration. One that a gateway has open is left alone. */
+/**
+ * Checks that the database responds, is recent enough and has every migration. A database that a gateway has open is
+ * not touched.
+ */
 export async function checkDatabase({ config, note }: CheckContext): Promise<Finding> {
   const { databaseUrl, dataDirectory, mode } = config
-  if (databaseUrl === null && dataDirectory === 'memory') return ok('database', 'embedded, in memory alone')
+  if (databaseUrl === null && dataDirectory === 'memory') return ok('database', 'embedded, in memory only')
   if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
-    return ok('database', `embedded; the first start makes it in ${dataDirectory}`)
+    return ok('database', `embedded; the first start creates it in ${dataDirectory}`)
   try {
     const database = await openDatabase(config, silentLog)
     try {
@@ -43,8 +45,8 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
         databaseUrl === null
           ? `embedded, in ${dataDirectory}`
           : `PostgreSQL ${version} at ${new URL(databaseUrl).host}`
-      if (version < OLDEST_POSTGRES)
-        return fail('database', name, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`)
+      if (version < MIN_POSTGRES_VERSION)
+        return fail('database', name, `Use PostgreSQL ${MIN_POSTGRES_VERSION} or newer.`)
       const pending = await database.pendingMigrations()
       if (pending.length === 0) {
         const deployment = {
@@ -54,9 +56,9 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)
-        return ok('database', `${name}, every migration and function is there`)
+        return ok('database', `${name}, all migrations and functions are applied`)
       }
-      const missing = `${name}, lacks ${pending.length} migrations or functions`
+      const missing = `${name}, missing ${pending.length} migrations or functions`
       if (mode === 'sandbox') return warn('database', missing, 'The next start applies them.')
       return fail('database', missing, 'Run "bursar migrate".')
     } finally {
@@ -68,7 +70,7 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
     if (owner !== undefined)
       return ok(
         'database',
-        `embedded, in ${dataDirectory}; process ${owner} has it open: a gateway is running, and it was not touched`,
+        `embedded, in ${dataDirectory}; not checked, because the gateway with process id ${owner} has it open`,
       )
     return fail(
       'database',
@@ -78,14 +80,14 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
   }
 }
 
-/** Whether rate limits can be counted, where all instances count them. */
+/** Checks that rate limits have a working shared store. */
 export async function checkLimits({ config }: CheckContext): Promise<Finding> {
   const { redisUrl, databaseUrl, mode } = config
   if (redisUrl === null && databaseUrl !== null) return ok('limits', 'counted in the database')
   if (redisUrl === null)
     return mode === 'production'
-      ? warn('limits', 'counted in this process alone', 'Set REDIS_URL or DATABASE_URL.')
-      : ok('limits', 'counted in this process alone')
+      ? warn('limits', 'counted in this process only', 'Set REDIS_URL or DATABASE_URL.')
+      : ok('limits', 'counted in this process only')
   const { host } = new URL(redisUrl)
   const rateLimiter = countInRedis(redisUrl)
   try {
@@ -95,14 +97,14 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
     return fail(
       'limits',
       `Redis at ${host}: ${rootCause(error)}`,
-      'Start it, or correct REDIS_URL. Money routes answer 503 without it.',
+      'Start it, or correct REDIS_URL. Money routes return 503 without it.',
     )
   } finally {
     await rateLimiter.close()
   }
 }
 
-/** Whether the chain is there, is the right one, and its sponsor can pay. */
+/** Checks that the chain is reachable and correct, and that its sponsor has funds. */
 export async function checkChain({ config, signal, note }: CheckContext): Promise<Finding> {
   const { kind, rpcUrl, anvilBinary, sponsorKey } = config.chain
   const look = await loadChainInspection()
@@ -110,10 +112,10 @@ export async function checkChain({ config, signal, note }: CheckContext): Promis
   if (kind === 'anvil') {
     try {
       const binary = look.locateAnvil(anvilBinary)
-      if (existsSync(binary)) return ok('chain', 'a local one, started with the gateway')
-      return fail('chain', `${binary} is not there`, 'Correct ANVIL_BIN.')
+      if (existsSync(binary)) return ok('chain', 'a local chain, started with the gateway')
+      return fail('chain', `${binary} does not exist`, 'Correct ANVIL_BIN.')
     } catch (error) {
-      return fail('chain', 'there is no anvil', error instanceof Error ? error.message : String(error))
+      return fail('chain', 'anvil was not found', error instanceof Error ? error.message : String(error))
     }
   }
   const { host } = new URL(rpcUrl ?? '')
@@ -125,30 +127,29 @@ export async function checkChain({ config, signal, note }: CheckContext): Promis
       return fail(
         'chain',
         `${at} is chain ${sight.chainId}`,
-        `Name a node of chain ${sight.expectedChainId} in CHAIN_RPC_URL.`,
+        `Set CHAIN_RPC_URL to a node of chain ${sight.expectedChainId}.`,
       )
     if (sight.isDevelopment) return ok('chain', `${at}, a development node at block ${sight.blockNumber}`)
     if (!sight.hasEntryPoint)
       return fail(
         'chain',
         `${at} has no EntryPoint`,
-        'ERC-4337 needs its EntryPoint v0.7 on the chain: check CHAIN_RPC_URL.',
+        'ERC-4337 requires EntryPoint v0.7 on the chain: check CHAIN_RPC_URL.',
       )
-    if (sight.sponsorBalance === null)
-      return fail('chain', `${at}, nobody pays for gas`, 'Set CHAIN_SPONSOR_KEY.')
+    if (sight.sponsorBalance === null) return fail('chain', `${at}, no gas sponsor`, 'Set CHAIN_SPONSOR_KEY.')
     const ether = (Number(sight.sponsorBalance) / 1e18).toFixed(4)
-    const told = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ETH`
+    const detail = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ETH`
     if (sight.sponsorBalance === 0n)
-      return fail('chain', told, 'Fund the sponsor: without gas nothing is sent.')
+      return fail('chain', detail, 'Fund the sponsor: transactions cannot be sent without gas.')
     return sight.sponsorBalance < 10n ** 16n
-      ? warn('chain', told, 'Fund the sponsor before it runs out.')
-      : ok('chain', told)
+      ? warn('chain', detail, 'Fund the sponsor before it runs out.')
+      : ok('chain', detail)
   } catch (error) {
     return fail('chain', `${at}: ${rootCause(error)}`, 'Start the node, or correct CHAIN_RPC_URL.')
   }
 }
 
-/** Whether the providers that are configured can be reached, each on its own line. */
+/** Checks that the configured providers are reachable, one line each. */
 export async function checkProviders({ config, signal, note }: CheckContext): Promise<Finding[]> {
   const { alpaca, sumsub, screening, twilio, cards, banking, x402, smtp, mode } = config
   const web: readonly (readonly [name: string, url: string | null | undefined])[] = [
@@ -166,24 +167,24 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
     ...(config.swapAggregators ?? []).map(({ name, url }) => [`swaps by ${name}`, url] as const),
     ...config.identityProviders.map(({ name, issuer }) => [`sign-in by ${name}`, issuer] as const),
   ]
-  const asked = web.flatMap(([name, url]) => (url === null || url === undefined ? [] : [{ name, url }]))
-  const reached = asked.map(async ({ name, url }) => {
+  const configured = web.flatMap(([name, url]) => (url === null || url === undefined ? [] : [{ name, url }]))
+  const probes = configured.map(async ({ name, url }) => {
     const { host } = new URL(url)
     try {
       const { date } = await askWeb(url, signal)
       note(host, date)
-      return ok(name, `${host} answers`)
+      return ok(name, `${host} responds`)
     } catch (error) {
       return fail(
         name,
         `${host}: ${rootCause(error)}`,
-        'Check its URL in the configuration, and the way there (DNS, proxy, firewall).',
+        'Check its URL in the configuration, and the network path (DNS, proxy, firewall).',
       )
     }
   })
-  const findings = await Promise.all([...reached, ...(smtp === null ? [] : [checkMail(smtp.url, signal)])])
+  const findings = await Promise.all([...probes, ...(smtp === null ? [] : [checkMail(smtp.url, signal)])])
   if (mode === 'sandbox')
-    return findings.length > 0 ? findings : [ok('providers', 'the sandbox plays them all')]
+    return findings.length > 0 ? findings : [ok('providers', 'all simulated by the sandbox')]
   return [...findings, ...absentOf(config)]
 }
 
@@ -191,40 +192,40 @@ async function checkMail(url: string, signal: AbortSignal): Promise<Finding> {
   const { host } = new URL(url)
   try {
     const code = await askMail(url, signal)
-    if (code === 220) return ok('mail', `${host} greets`)
-    return fail('mail', `${host} greets with ${code}`, 'Ask whoever runs it whether you may send from here.')
+    if (code === 220) return ok('mail', `${host} accepts connections`)
+    return fail('mail', `${host} responds with ${code}`, 'Ask its operator whether this host may send mail.')
   } catch (error) {
-    return fail('mail', `${host}: ${rootCause(error)}`, 'Correct SMTP_URL, or open the way to its port.')
+    return fail('mail', `${host}: ${rootCause(error)}`, 'Correct SMTP_URL, or allow connections to its port.')
   }
 }
 
-/** What production does without: each has a consequence that somebody should have wanted. */
+/** Warns about providers that production runs without, with the consequence. */
 function absentOf({ alpaca, sumsub, screening, swapAggregators, smtp, twilio }: Config): Finding[] {
   const absent = (isThere: boolean, check: string, detail: string, variable: string) =>
-    isThere ? [] : [warn(check, `none: ${detail}`, `Set ${variable} if that is not what you want.`)]
+    isThere ? [] : [warn(check, `none: ${detail}`, `Set ${variable} if this is not intended.`)]
   return [
-    ...absent(screening !== null, 'screening', 'nothing is sent to any address', 'SCREENING_URL'),
-    ...absent(sumsub !== null, 'identity review', 'nobody is verified', 'SUMSUB_APP_TOKEN'),
+    ...absent(screening !== null, 'screening', 'transfers to addresses are refused', 'SCREENING_URL'),
+    ...absent(sumsub !== null, 'identity review', 'identities cannot be verified', 'SUMSUB_APP_TOKEN'),
     ...absent(alpaca !== null, 'broker', 'every order is refused', 'ALPACA_API_KEY'),
-    ...absent(swapAggregators !== null, 'swaps', 'there are no quotes', 'SWAP_AGGREGATORS'),
-    ...absent(smtp !== null || twilio !== null, 'codes', 'nobody gets any by mail or SMS', 'SMTP_URL'),
+    ...absent(swapAggregators !== null, 'swaps', 'swap quotes are unavailable', 'SWAP_AGGREGATORS'),
+    ...absent(smtp !== null || twilio !== null, 'codes', 'one-time codes cannot be sent', 'SMTP_URL'),
   ]
 }
 
-/** Past this signatures of agents are refused. @see https://www.rfc-editor.org/rfc/rfc9421#section-3.2.1 */
-const MOST_SKEW_MS = 30_000
+/** Agent signatures are rejected beyond this skew. @see https://www.rfc-editor.org/rfc/rfc9421#section-3.2.1 */
+const MAX_SKEW_MS = 30_000
 
-/** By how much our clock differs from the others that were seen. */
+/** Reports the largest difference between this clock and the observed ones. */
 export function checkClock(moments: readonly Moment[]): Finding {
   const [worst] = moments
     .map(({ of, theirs, ours }) => ({ of, ms: ours.getTime() - theirs.getTime() }))
     .sort((left, right) => Math.abs(right.ms) - Math.abs(left.ms))
-  if (worst === undefined) return ok('clock', 'there is no other clock to compare with')
+  if (worst === undefined) return ok('clock', 'no other clock to compare with')
   const seconds = Math.round(Math.abs(worst.ms) / 1_000)
-  const told = `${seconds} s ${worst.ms >= 0 ? 'ahead of' : 'behind'} ${worst.of}`
-  const hint = 'Set the clock by NTP: from 30 s on signatures and one-time codes are refused.'
-  if (Math.abs(worst.ms) > MOST_SKEW_MS) return fail('clock', told, hint)
+  const detail = `${seconds} s ${worst.ms >= 0 ? 'ahead of' : 'behind'} ${worst.of}`
+  const hint = 'Synchronize the clock by NTP: beyond 30 s, signatures and one-time codes are rejected.'
+  if (Math.abs(worst.ms) > MAX_SKEW_MS) return fail('clock', detail, hint)
   return seconds > 5
-    ? warn('clock', told, hint)
+    ? warn('clock', detail, hint)
     : ok('clock', `within ${Math.max(seconds, 1)} s of ${worst.of}`)
 }

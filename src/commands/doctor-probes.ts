@@ -1,8 +1,8 @@
-/** How the doctor asks others whether they are there: one connection or request, a time limit, and nothing changed. */
+/** Network probes of the doctor: one connection or request each, with a time limit and no side effects. */
 import { connect as connectPlain } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-/** What a check found. @property hint what to do; null where there is nothing to do. */
+/** @property hint remedy, or null. */
 export interface Finding {
   readonly check: string
   readonly status: 'ok' | 'warn' | 'fail'
@@ -10,10 +10,8 @@ export interface Finding {
   readonly hint: string | null
 }
 
-/** All is well. */
 export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail, hint: null })
 
-/** It works, and should be looked at. */
 export const warn = (check: string, detail: string, hint: string): Finding => ({
   check,
   status: 'warn',
@@ -21,7 +19,6 @@ export const warn = (check: string, detail: string, hint: string): Finding => ({
   hint,
 })
 
-/** It does not work. */
 export const fail = (check: string, detail: string, hint: string): Finding => ({
   check,
   status: 'fail',
@@ -29,14 +26,14 @@ export const fail = (check: string, detail: string, hint: string): Finding => ({
   hint,
 })
 
-/** Another clock, read at a moment of ours. */
+/** A reading of another clock, with our time. */
 export interface Moment {
   readonly of: string
   readonly theirs: Date
   readonly ours: Date
 }
 
-/** Whether a web server answers, whatever it answers. @returns its status and clock. @throws where it does not. */
+/** Sends a GET; any response counts. @returns its status and clock. @throws when the server does not respond. */
 export async function askWeb(
   url: string,
   signal: AbortSignal,
@@ -50,7 +47,7 @@ export async function askWeb(
   }
 }
 
-/** Whether a mail server greets. @returns its greeting's code, 220 where it takes mail. @throws where nobody answers. */
+/** Reads a mail server's greeting. @returns its code; 220 means ready. @throws when the server does not respond. */
 export function askMail(url: string, signal: AbortSignal): Promise<number> {
   const { hostname, port, protocol } = new URL(url)
   const isTls = protocol === 'smtps:'

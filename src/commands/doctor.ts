@@ -1,4 +1,4 @@
-/** `bursar doctor`: looks at everything that the gateway needs, and says what to do. It changes nothing. */
+/** `bursar doctor`: checks everything that the gateway needs, with remedies. Read-only. */
 import { systemClock } from '../base/clock.ts'
 import { type Config, readConfig } from '../config/read-config.ts'
 import { rateLimitsOf, settingsErrors } from '../settings.ts'
@@ -13,10 +13,10 @@ import {
 } from './doctor-parts.ts'
 import { type Finding, fail, type Moment, ok } from './doctor-probes.ts'
 
-/** How long one check may take. All run at once. */
-const PATIENCE_MS = 8_000
+/** Time limit per check; all run in parallel. */
+const CHECK_TIMEOUT_MS = 8_000
 
-/** Examines the configured gateway. @param print takes the report. @returns 0, or 1 where something does not work. */
+/** @param print receives the report. @returns 0, or 1 when a check fails. */
 export async function doctor(
   env: Readonly<Record<string, string | undefined>>,
   { isJson, isColoured }: { readonly isJson: boolean; readonly isColoured: boolean },
@@ -59,15 +59,19 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
   return [mode, node, ...found.flat(), checkClock(moments)]
 }
 
-/** The configuration, or what the start would say of it. */
+/** Reads the configuration, or returns its errors as a finding. */
 function configured(env: Readonly<Record<string, string | undefined>>): Config | Finding {
   try {
     const config = readConfig(env, settingsErrors)
     rateLimitsOf(config)
     return config
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    return fail('configuration', said, 'Correct these variables; docs/configuration.md says what each means.')
+    const detail = error instanceof Error ? error.message : String(error)
+    return fail(
+      'configuration',
+      detail,
+      'Correct these variables; docs/configuration.md says what each means.',
+    )
   }
 }
 
@@ -84,11 +88,11 @@ async function inTime(
       resolve(
         fail(
           name,
-          `no answer in ${PATIENCE_MS / 1_000} s`,
-          'See whether it is up and can be reached from here.',
+          `no answer in ${CHECK_TIMEOUT_MS / 1_000} s`,
+          'Check that it is running and reachable from this machine.',
         ),
       )
-    }, PATIENCE_MS)
+    }, CHECK_TIMEOUT_MS)
   })
   try {
     return await Promise.race([late, check({ ...part, signal: ending.signal })])
@@ -96,7 +100,7 @@ async function inTime(
     return fail(
       name,
       error instanceof Error ? error.message : String(error),
-      'This is a failure of the check itself: report it.',
+      'The check itself failed; please report this.',
     )
   } finally {
     clearTimeout(timer)
@@ -122,7 +126,7 @@ function reportOf(findings: readonly Finding[], isColoured: boolean): string {
     failed > 0
       ? `${failed} of ${findings.length} checks failed.`
       : warned > 0
-        ? `It works; ${warned} things should be looked at.`
-        : 'All is well.'
+        ? `All checks passed with ${warned} warnings.`
+        : 'All checks passed.'
   return `${lines.join('\n')}\n\n${verdict}\n`
 }

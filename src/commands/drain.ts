@@ -1,17 +1,20 @@
-/** How a gateway ends once it is told to: within ten seconds, which is what those who tell it commonly grant. */
+/** Graceful shutdown within ten seconds, the usual grace period of orchestrators. */
 import type { Server, ServerResponse } from 'node:http'
 import type { Log } from '../base/log.ts'
 
-/** How long requests under way may take to finish. */
+/** Time for pending requests to finish. */
 const DRAIN_MS = 8_000
-/** How long the parts may then take to close. */
+/** Time for dependencies to close afterwards. */
 const CLOSE_MS = 1_500
 
-const IDLE_LOOK_MS = 100
+const IDLE_CHECK_MS = 100
 
 const signals = ['SIGTERM', 'SIGINT'] as const
 
-/** The first signal to end. A second one, whichever, ends the process at once: nobody listens to it any more. */
+/**
+ * Resolves on the first termination signal. A second signal ends the process immediately, because the handlers are
+ * removed.
+ */
 export function endSignal(): Promise<string> {
   return new Promise((resolve) => {
     const end = (signal: NodeJS.Signals) => {
@@ -22,28 +25,28 @@ export function endSignal(): Promise<string> {
   })
 }
 
-/** Takes no new connections, lets requests under way finish, and cuts what is left after {@link DRAIN_MS}. */
+/** Stops accepting connections, lets pending requests finish, and cuts the rest after {@link DRAIN_MS}. */
 export async function drain(server: Server): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A client that asks on and on over one connection would be served to the last moment.
+  // Otherwise a client could keep sending requests over one connection until the end.
   server.prependListener('request', (_request, response: ServerResponse) => {
     response.shouldKeepAlive = false
   })
   server.closeIdleConnections()
-  // A connection whose request ends only now would be kept for the next one.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+  // Connections that become idle during the drain must be closed too.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await ended
   clearTimeout(cut)
   clearInterval(idle)
 }
 
-/** Closes the parts, and waits for none that hangs: whatever must survive was written down before it was begun. */
+/** Closes dependencies with a time limit; everything that must survive is already stored. */
 export async function closed(close: () => Promise<void>, log: Pick<Log, 'warn'>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      log.warn({ waitedMs: CLOSE_MS }, 'a part did not close in time; the process ends without it')
+      log.warn({ waitedMs: CLOSE_MS }, 'a dependency did not close in time; exiting without it')
       resolve()
     }, CLOSE_MS)
   })

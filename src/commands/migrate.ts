@@ -1,10 +1,9 @@
-/** `bursar migrate`: applies what the database lacks. Commands may import the base, the runtime and identity. */
+/** `bursar migrate`: applies missing migrations. Commands may import the base, the runtime and identity. */
 
 import { createLog } from '../base/log.ts'
 import { readConfig } from '../config/read-config.ts'
 import { openDatabase } from '../runtime.ts'
 
-/** Migrates the configured database and says what was done. */
 export async function migrate(env: Readonly<Record<string, string | undefined>>): Promise<number> {
   const config = readConfig(env)
   const database = await openDatabase(config, createLog('warn'))

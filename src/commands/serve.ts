@@ -1,4 +1,4 @@
-/** `bursar serve`: the gateway as a process. It listens, joins everything, says where it is, and drains when it is told to end. */
+/** `bursar serve`: the gateway process. Listens, assembles all parts, prints the banner, and drains on shutdown. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock } from '../base/clock.ts'
@@ -22,7 +22,7 @@ import { createPaywall, type Paywall } from '../x402/paywall.ts'
 import { banner } from './banner.ts'
 import { closed, drain, endSignal } from './drain.ts'
 
-/** What is served beside REST, and which tools: joined in main.ts. */
+/** Tools and MCP transport, passed in by main.ts. */
 export interface ServedSurfaces {
   readonly tools: readonly Tool[]
   readonly mcpHandler: (
@@ -32,7 +32,7 @@ export interface ServedSurfaces {
   ) => (mounted: MountedRequest) => Promise<Response>
 }
 
-/** Serves until SIGTERM or SIGINT. @throws Error whose message says what to do. */
+/** Runs until SIGTERM or SIGINT. @throws Error with a remedy. */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
   surfaces: ServedSurfaces,
@@ -45,7 +45,7 @@ export async function serve(
   const server = createGatewayServer(newRequestId, { idleMs: config.keepAliveSeconds * 1000 })
   const origin = config.publicOrigin ?? (await listen(server, config))
   server.on('request', notReady)
-  // Until all is up a signal simply ends the process, and with it whatever it waits for.
+  // During startup, a signal ends the process immediately.
   const runtime = await createRuntime(config, {
     origin,
     ownOrigin: () => ownOrigin(server, config),
@@ -84,7 +84,6 @@ export async function serve(
   return 0
 }
 
-/** The gateway on a server that listens. */
 async function openServing(
   runtime: Runtime,
   {
@@ -98,7 +97,6 @@ async function openServing(
   return openGateway(runtime, config, { ...surfaces, isDraining })
 }
 
-/** The transports and jobs over a runtime. */
 async function openGateway(
   { services, setClock }: Runtime,
   config: Config,
@@ -121,14 +119,13 @@ async function openGateway(
   const jobs = startJobs(services, setClock)
   return {
     listener: getRequestListener(app.fetch, { errorHandler: unreadableRequest(newRequestId) }),
-    /** Ends what would stay open for as long as its client likes. */
+    /** Ends long-lived streams. */
     endStreams: () => ending.abort(),
     stopJobs: async () => void (await Promise.all(jobs.map((job) => job.stop()))),
     close: () => paywall.close(),
   }
 }
 
-/** Where strangers buy FX quotes. */
 function openFxPaywall(
   { chain, database, settings, clock, log, metrics, tracing }: Services,
   { x402 }: Config,
@@ -154,7 +151,7 @@ function openFxPaywall(
   })
 }
 
-/** Signs people in for every provider that has no issuer of its own. */
+/** Serves the sandbox's identity provider for every provider without a configured issuer. */
 function sandboxProvider({ identityProviders }: Config, services: Services) {
   const { settings, database } = services
   return createSandboxProvider({

@@ -1,9 +1,12 @@
-/** URLs as people type them on a command line. */
+/** Parses URLs from the command line. */
 
-/** Where the sandbox listens unless it was told otherwise. */
+/** Default address of the sandbox. */
 const SANDBOX = 'http://127.0.0.1:8787'
 
-/** The URL that a text means; a path is one of the gateway's. @param gateway its URL. @throws Error that repeats the text. */
+/**
+ * Parses a URL; a path is resolved against the gateway. @param gateway gateway URL. @throws Error that repeats the
+ * text.
+ */
 export function urlOf(text: string, gateway: string = SANDBOX): URL {
   const url = URL.canParse(text, gateway) ? new URL(text, gateway) : null
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:'

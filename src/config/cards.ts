@@ -1,4 +1,4 @@
-/** The part of the configuration that cards and banking read: who issues them, and by which secrets their webhooks are known. */
+/** Configuration of cards and banking: issuers and webhook secrets. */
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 
@@ -8,10 +8,8 @@ const webhookSecret = z
   .regex(/^(whsec_)?[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and base64 of 24 bytes or more')
 const apiKey = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
 
-/** An address on an EVM chain. */
 export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
 
-/** Its variables. */
 export const cardVariables = {
   LITHIC_API_URL: url.default('https://api.lithic.com'),
   LITHIC_API_KEY: apiKey.optional(),
@@ -23,7 +21,8 @@ export const cardVariables = {
   BRIDGE_API_KEY: apiKey.optional(),
   BRIDGE_WEBHOOK_PUBLIC_KEY: z
     .string()
-    // One line in most environments: written with \n where the lines end.
+    // Most environments hold one line, with `
+    // ` in place of line breaks.
     .transform((text) => text.replaceAll('\\n', '\n'))
     .refine(isPublicKey, 'must be an RSA public key in PEM')
     .optional(),
@@ -44,15 +43,14 @@ function isPublicKey(pem: string): boolean {
 
 const variables = z.object(cardVariables)
 
-/** What the environment decides of cards. */
 export interface CardConfig {
   readonly cards: {
     readonly url: string
     readonly apiKey: string | null
     readonly webhookSecret: string | null
-    /** The secret before, which still holds for a day after the rotation. */
+    /** The previous secret, accepted for a day after the rotation. */
     readonly previous: { readonly secret: string; readonly rotatedAt: Date } | null
-    /** Where spent stablecoins go on the chain. */
+    /** Chain address that receives spent stablecoins. */
     readonly treasury: string | null
   }
   readonly banking: {
@@ -64,7 +62,6 @@ export interface CardConfig {
   }
 }
 
-/** The cards' part of the settings. */
 export function cardsOf(settings: z.output<typeof variables>): CardConfig {
   const { LITHIC_WEBHOOK_SECRET_PREVIOUS: secret, LITHIC_WEBHOOK_SECRET_ROTATED_AT: rotatedAt } = settings
   return {
@@ -72,7 +69,7 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
       url: settings.LITHIC_API_URL,
       apiKey: settings.LITHIC_API_KEY ?? null,
       webhookSecret: settings.LITHIC_WEBHOOK_SECRET ?? null,
-      // Without the moment of the rotation nobody knows when it ends: then it does not hold.
+      // Without the time of the rotation, the previous secret is not accepted.
       previous:
         secret === undefined || rotatedAt === undefined ? null : { secret, rotatedAt: new Date(rotatedAt) },
       treasury: settings.CARD_TREASURY ?? null,
@@ -88,7 +85,7 @@ export function cardsOf(settings: z.output<typeof variables>): CardConfig {
 
 const ROTATION_MS = 24 * 60 * 60 * 1000
 
-/** The secrets that hold at a moment, the newest first. @param sandbox the sandbox's own, where none is given. */
+/** Secrets valid at a given time, newest first. @param sandbox the sandbox's own secret, used if none is configured. */
 export function webhookSecretsOf(
   { webhookSecret, previous }: CardConfig['cards'],
   sandbox: string | null,

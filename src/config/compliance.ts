@@ -1,10 +1,10 @@
-/** The part of the configuration that compliance reads: sanctions, screening, thresholds, and who we are as an institution. */
+/** Configuration of compliance: sanctions, screening, thresholds, identity verification and our institution. */
 import { z } from 'zod'
 import { isLei } from '../base/lei.ts'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 
-/** Its variables. Thresholds stay texts here: what they may say is a matter of policy. */
+/** Thresholds remain strings here; policies parse them. */
 export const complianceVariables = {
   SANCTIONS_LIST: z.string().min(1).optional(),
   SCREENING_URL: url.optional(),
@@ -30,53 +30,51 @@ export const complianceVariables = {
   SUMSUB_WEBHOOK_SECRET: z.string().min(1).max(256).optional(),
   SUMSUB_LEVELS: z
     .string()
-    .regex(/^[\w -]{1,64},[\w -]{1,64}$/, 'must name two levels of Sumsub: basic,full')
+    .regex(/^[\w -]{1,64},[\w -]{1,64}$/, 'must name two Sumsub levels: basic,full')
     .default('basic-kyc-level,full-kyc-level'),
   VASP_NAME: z.string().trim().min(1).max(100).default('Bursar'),
   VASP_LEI: z
     .string()
     .refine(
       isLei,
-      'must be a Legal Entity Identifier: 20 capital letters and digits, the last two check the others',
+      'must be a Legal Entity Identifier: 20 capital letters and digits, ending in two check digits',
     )
     .optional(),
 }
 
 const variables = z.object(complianceVariables)
 
-/** What the environment decides of compliance. */
 export interface ComplianceConfig {
-  /** A file that stands in for the sanctions list that we bring; null: ours. */
+  /** Path of a sanctions list that replaces the bundled one; null uses the bundled list. */
   readonly sanctionsList: string | null
-  /** A provider of address screening; null: none is asked. */
+  /** Address screening provider; null disables it. */
   readonly screening: { readonly url: string; readonly apiKey: string | null } | null
-  /** `AML_VELOCITY`, `AML_STRUCTURING` and `TRAVEL_RULE_THRESHOLDS` as they were given. */
+  /** Raw values of `AML_VELOCITY`, `AML_STRUCTURING` and `TRAVEL_RULE_THRESHOLDS`. */
   readonly aml: {
     readonly velocity: string | null
     readonly structuring: string | null
     readonly thresholds: string | null
   }
-  /** Through whom other institutions are told; null: the sandbox's own, or nobody in production. */
+  /** Travel Rule network; null uses the sandbox's own, and none in production. */
   readonly travelRule: { readonly url: string; readonly apiKey: string | null } | null
-  /** The most that one spend may be worth before a level is reached, whole USD; null: by mode. */
+  /** Maximum value of one spend by verification level, in whole USD; null uses the mode's defaults. */
   readonly kycLimits: { readonly none: bigint; readonly basic: bigint } | null
-  /** Who reviews identities; null: the sandbox's reviewer, or nobody in production. */
+  /** Identity reviewer; null uses the sandbox's own, and none in production. */
   readonly sumsub: {
     readonly url: string
     readonly appToken: string
     readonly secretKey: string
-    /** Null: reviews are only asked about. */
+    /** Null: reviews are polled only. */
     readonly webhookSecret: string | null
     readonly levels: { readonly basic: string; readonly full: string }
   } | null
-  /** Who originates transfers in Travel Rule data. */
+  /** Originating institution in Travel Rule data. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
 }
 
-/** The provider that a key alone stands for. */
+/** Default provider when only an API key is configured. */
 const CHAINALYSIS = 'https://public.chainalysis.com'
 
-/** Compliance's part of the settings. */
 export function complianceOf(settings: z.output<typeof variables>): ComplianceConfig {
   const { SCREENING_URL: screeningUrl, SCREENING_API_KEY: apiKey } = settings
   return {

@@ -1,7 +1,6 @@
-/** The part of the configuration that the HTTP server reads. */
+/** Configuration of the HTTP server. */
 import { z } from 'zod'
 
-/** Its variables. */
 export const httpVariables = {
   HTTP_KEEP_ALIVE: z
     .string()
@@ -12,13 +11,14 @@ export const httpVariables = {
 
 const variables = z.object(httpVariables)
 
-/** What the environment decides of it. */
 export interface HttpConfig {
-  /** How long an idle connection is kept, in seconds: longer than the balancer in front keeps its own, so that none is closed as it is used. */
+  /**
+   * Keep-alive of idle connections in seconds. Longer than that of the load balancer, so that a connection is never
+   * closed while being reused.
+   */
   readonly keepAliveSeconds: number
 }
 
-/** The server's part of the settings. */
 export function httpOf({ HTTP_KEEP_ALIVE }: z.output<typeof variables>): HttpConfig {
   return { keepAliveSeconds: HTTP_KEEP_ALIVE }
 }

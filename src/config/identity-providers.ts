@@ -1,9 +1,9 @@
-/** The part of the configuration that names who signs people in: `OIDC_{NAME}_…` for each provider. */
+/** Configuration of identity providers: `OIDC_{NAME}_…` for each provider. */
 import { list } from './list.ts'
 
-/** An OpenID provider as the environment names it. @property issuer null: the sandbox's own. */
+/** @property issuer null uses the sandbox's identity provider. */
 export interface IdentityProviderConfig {
-  /** In the route: `/api/auth/{name}`. */
+  /** Name in the route `/api/auth/{name}`. */
   readonly name: string
   readonly issuer: string | null
   readonly clientId: string | null
@@ -11,17 +11,14 @@ export interface IdentityProviderConfig {
   readonly scope: string | null
 }
 
-/** The names in a list of providers. */
 export function providerNames(text = 'google,apple'): string[] {
   return list.parse(text)
 }
 
-/** What the variables of a provider begin with. */
 export function providerVariablePrefix(name: string): string {
   return `OIDC_${name.toUpperCase().replaceAll('-', '_')}_`
 }
 
-/** The providers of these names, as the environment describes each. */
 export function identityProvidersOf(
   given: Readonly<Record<string, string | undefined>>,
   names: readonly string[],

@@ -1,17 +1,16 @@
-/** The part of the configuration that investing and swaps read: who trades for us, and who is asked for routes. */
+/** Configuration of investing and swaps: the broker and the swap aggregators. */
 import { z } from 'zod'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 const secret = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be visible ASCII')
 
-/** Its variables. */
 export const investingVariables = {
   SANDBOX_MARKET_HOURS: z.enum(['always', 'nyse']).default('always'),
   ALPACA_API_KEY: secret.optional(),
   ALPACA_API_SECRET: secret.optional(),
   ALPACA_ACCOUNT_ID: z
     .string()
-    .regex(/^[\w-]{1,64}$/, 'must be the id of an account')
+    .regex(/^[\w-]{1,64}$/, 'must be an account id')
     .optional(),
   ALPACA_ACCOUNT_OWNER: z
     .string()
@@ -36,36 +35,33 @@ export const investingVariables = {
 
 const variables = z.object(investingVariables)
 
-/** What the environment decides of investing. */
 export interface InvestingConfig {
   readonly marketHours: 'always' | 'nyse'
-  /** Null: the sandbox's own broker, and none in production. */
+  /** Null uses the sandbox's broker, and none in production. */
   readonly alpaca: {
     readonly url: string
     readonly dataUrl: string
     readonly apiKey: string
     readonly apiSecret: string
     readonly accountId: string
-    /** Whose that account is; null: nobody trades. */
+    /** Account of this gateway that owns the brokerage account; null disables trading. */
     readonly owner: string | null
   } | null
-  /** Null: the sandbox's own, and none in production. */
+  /** Null uses the sandbox's aggregators, and none in production. */
   readonly swapAggregators: readonly SwapAggregatorConfig[] | null
 }
 
-/** How to reach an aggregator. */
 export interface SwapAggregatorConfig {
   readonly name: 'lifi' | 'relay' | '0x' | 'across'
   readonly url: string
   readonly apiKey: string | null
 }
 
-/** What belongs together. */
+/** Variables that must be set together. */
 export const investingGroups = [['ALPACA_API_KEY', 'ALPACA_API_SECRET', 'ALPACA_ACCOUNT_ID']] as const
 
-/** Investing's part of the settings. */
 export function investingOf(settings: z.output<typeof variables>): InvestingConfig {
-  const reached = {
+  const endpoints = {
     lifi: { url: settings.LIFI_URL, apiKey: settings.LIFI_API_KEY },
     relay: { url: settings.RELAY_URL, apiKey: settings.RELAY_API_KEY },
     '0x': { url: settings.ZEROX_URL, apiKey: settings.ZEROX_API_KEY },
@@ -77,8 +73,8 @@ export function investingOf(settings: z.output<typeof variables>): InvestingConf
     swapAggregators:
       settings.SWAP_AGGREGATORS?.map((name) => ({
         name,
-        url: reached[name].url.replace(/\/+$/, ''),
-        apiKey: reached[name].apiKey ?? null,
+        url: endpoints[name].url.replace(/\/+$/, ''),
+        apiKey: endpoints[name].apiKey ?? null,
       })) ?? null,
     alpaca:
       apiKey === undefined || apiSecret === undefined || accountId === undefined

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A variable that lists: entries between commas, without empty ones. */
+/** A comma-separated list; empty entries are dropped. */
 export const list = z
   .string()
   .transform((text) => text.split(',').map((entry) => entry.trim()))

@@ -1,10 +1,10 @@
-/** The part of the configuration that says who may watch the gateway, and where its traces go. */
+/** Configuration of metrics and traces. */
 import { z } from 'zod'
 
 const url = z.url({ protocol: /^https?$/, abort: true })
 
 /**
- * Its variables. Those of OpenTelemetry are the exporter's own: it reads them itself, here they are only checked.
+ * The OpenTelemetry exporter reads its own variables; they are only validated here.
  * @see https://opentelemetry.io/docs/specs/otel/protocol/exporter/
  */
 export const observabilityVariables = {
@@ -19,15 +19,13 @@ export const observabilityVariables = {
 
 const variables = z.object(observabilityVariables)
 
-/** What the environment decides of being watched. */
 export interface ObservabilityConfig {
-  /** What `/metrics` is asked with, as a bearer token; null: in production only this machine may ask. */
+  /** Bearer token of `/metrics`; null restricts production to loopback connections. */
   readonly metricsToken: string | null
-  /** Where the collector of traces is; null: there are none. */
+  /** URL of the trace collector; null disables traces. */
   readonly tracesTo: string | null
 }
 
-/** Its part of the settings. */
 export function observabilityOf(settings: z.output<typeof variables>): ObservabilityConfig {
   const to = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null
   return {

@@ -1,8 +1,8 @@
-/** What production cannot do without, and what contradicts it: all of it is said at once, before anything starts. */
+/** Checks required and contradictory variables of production, and reports all problems at once before startup. */
 
 type Given = Readonly<Record<string, string | undefined>>
 
-/** What has no default in production. */
+/** Variables without a default in production. */
 const needs = [
   'PUBLIC_ORIGIN',
   'DATABASE_URL',
@@ -18,12 +18,12 @@ const needs = [
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** What is missing or contradictory in production, one line each; nothing in the sandbox. */
+/** One line per missing or contradictory variable in production; empty in the sandbox. */
 export function productionComplaints(given: Given): string[] {
   if (given.MODE !== 'production') return []
   const missing = needs
     .filter((name) => given[name] === undefined)
-    .map((name) => `${name}: missing, and production has no default for it`)
+    .map((name) => `${name}: missing; it has no default in production`)
   return [...missing, ...contradictions(given)]
 }
 
@@ -37,16 +37,18 @@ function contradictions(given: Given): string[] {
     isPlain && !LOOPBACK.has(new URL(origin).hostname)
       ? 'PUBLIC_ORIGIN: must be https in production; only a loopback address may be http'
       : [],
-    isSame(session, data) ? 'DATA_KEY: must not be SESSION_SECRET: whoever learns one would have both' : [],
-    isSame(sponsor, owner)
-      ? 'CHAIN_OWNER_KEY: must not be CHAIN_SPONSOR_KEY: the one pays gas, the other owns wallets'
+    isSame(session, data)
+      ? 'DATA_KEY: must differ from SESSION_SECRET, so that leaking one does not expose both'
       : [],
-    chain === undefined ? [] : `CHAIN: "${chain}" is a chain of the sandbox; production has CHAIN_RPC_URL`,
+    isSame(sponsor, owner)
+      ? 'CHAIN_OWNER_KEY: must differ from CHAIN_SPONSOR_KEY: one owns wallets, the other pays gas'
+      : [],
+    chain === undefined ? [] : `CHAIN: "${chain}" is a sandbox chain; production uses CHAIN_RPC_URL`,
     given.SANDBOX_MARKET_HOURS === undefined
       ? []
-      : 'SANDBOX_MARKET_HOURS: is for the sandbox; production has its broker’s hours',
+      : 'SANDBOX_MARKET_HOURS: applies to the sandbox only; production uses the broker’s hours',
     given.SMTP_URL !== undefined && given.SMTP_FROM === undefined
-      ? 'SMTP_FROM: missing, and SMTP_URL needs it'
+      ? 'SMTP_FROM: missing; SMTP_URL requires it'
       : [],
   ].flat()
 }

@@ -1,4 +1,7 @@
-/** Configuration: the environment, parsed once at start. Sandbox has a default for everything; production has none for secrets. */
+/**
+ * Configuration: the environment, parsed once at startup. The sandbox has a default for every variable; production
+ * has none for secrets.
+ */
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-range.ts'
@@ -20,12 +23,12 @@ import { productionComplaints } from './production.ts'
 import { secretsFromFiles } from './secret-files.ts'
 
 const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
-const refuseMisfit = (price: string, context: z.core.$RefinementCtx<string>) => {
-  const misfit = amountMismatch(price, 'USDC')
-  if (misfit !== undefined) context.addIssue({ code: 'custom', message: misfit })
+const refuseMismatch = (price: string, context: z.core.$RefinementCtx<string>) => {
+  const mismatch = amountMismatch(price, 'USDC')
+  if (mismatch !== undefined) context.addIssue({ code: 'custom', message: mismatch })
 }
 
-/** What already follows `/api/auth/`. */
+/** Names that would collide with other routes below `/api/auth/`. */
 const takenNames: ReadonlySet<string> = new Set(
   'webauthn otp guest logout session sessions recovery'.split(' '),
 )
@@ -40,7 +43,7 @@ const environment = z.object({
     .refine((port) => port <= 65535, 'must be a number from 0 to 65535')
     .default(8787),
   PUBLIC_ORIGIN: url(/^https?$/)
-    .refine((text) => new URL(text).href === `${new URL(text).origin}/`, 'must be an origin and nothing more')
+    .refine((text) => new URL(text).href === `${new URL(text).origin}/`, 'must be an origin without a path')
     .optional(),
   DATA_DIR: z.string().min(1).default('.bursar'),
   DATABASE_URL: url(/^postgres(ql)?$/).optional(),
@@ -57,7 +60,7 @@ const environment = z.object({
     .optional(),
   ANVIL_BIN: z.string().optional(),
   X402_PAY_TO: address.optional(),
-  X402_FX_PRICE: decimalAmount.superRefine(refuseMisfit).default('0.01'),
+  X402_FX_PRICE: decimalAmount.superRefine(refuseMismatch).default('0.01'),
   X402_FACILITATOR_URL: url(/^https?$/).optional(),
   RAIL_CONTROLS_URL: url(/^https?$/).optional(),
   FX_RATES_URL: url(/^https?$/).optional(),
@@ -85,7 +88,7 @@ const environment = z.object({
   IDENTITY_PROVIDERS: list
     .superRefine((names, context) => {
       for (const name of names.filter((text) => !/^[a-z][a-z0-9-]{0,31}$/.test(text) || takenNames.has(text)))
-        context.addIssue({ code: 'custom', message: `"${name}" cannot be a provider's name` })
+        context.addIssue({ code: 'custom', message: `"${name}" is not a valid provider name` })
     })
     .optional(),
   TRUSTED_PROXIES: list
@@ -102,10 +105,9 @@ const environment = z.object({
   ...observabilityVariables,
 })
 
-/** The limits of one class, as count and seconds; which classes there are is a matter of policy. */
+/** Limits as `count/seconds`, by variable; policies define the classes. */
 export type RateSettings = Readonly<Record<string, string>>
 
-/** Everything that the environment decides. */
 export interface Config
   extends ComplianceConfig,
     InvestingConfig,
@@ -115,7 +117,7 @@ export interface Config
   readonly mode: 'sandbox' | 'production'
   readonly host: string
   readonly port: number
-  /** Scheme, host and port that clients use, without a trailing slash; null: made from host and port once bound. */
+  /** Public origin of the gateway, without a trailing slash; null derives it from host and port once bound. */
   readonly publicOrigin: string | null
   readonly dataDirectory: string
   readonly databaseUrl: string | null
@@ -133,12 +135,12 @@ export interface Config
     readonly facilitatorUrl: string | null
   }
   readonly railControlsUrl: string | null
-  /** Where the ECB's daily rates are fetched; null: the sandbox's snapshot, in production the bank itself. */
+  /** URL of the ECB's daily rates; null uses the sandbox's snapshot, or the ECB itself in production. */
   readonly fxRatesUrl: string | null
   readonly sessionSecret: string | null
-  /** Seals what is stored of secrets and personal data. */
+  /** Encrypts stored secrets and personal data. */
   readonly dataKey: string | null
-  /** WebAuthn relying party; null: the host of the public origin. */
+  /** WebAuthn relying party id; null uses the host of the public origin. */
   readonly rpId: string | null
   readonly founderAccount: string | null
   readonly guests: boolean
@@ -152,14 +154,13 @@ export interface Config
   readonly identityProviders: readonly IdentityProviderConfig[]
   readonly trustedProxies: readonly string[]
   readonly logLevel: (typeof logLevels)[number]
-  /** `RATE_…` variables as they were given. */
+  /** Raw values of the `RATE_…` variables. */
   readonly rates: RateSettings
 }
 
 /**
- * Reads the environment, secrets from the files that it names too.
- * @param judge says what else is wrong: of variables that are not the base's to understand.
- * @throws Error with one message that lists everything that is missing or wrong.
+ * Reads the environment, including secret files. @param judge returns errors of variables that only higher layers
+ * understand. @throws Error with one message that lists every missing or invalid variable.
  */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
@@ -172,15 +173,15 @@ export function readConfig(
   const given = { ...set, ...files.read }
   const parsed = environment.safeParse(given)
   const config = parsed.success ? configOf(parsed.data, given) : null
-  const wrong = [
+  const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...files.complaints,
     ...productionComplaints(given),
     ...incomplete(given),
     ...(config === null ? [] : judge(config)),
   ]
-  if (config === null || wrong.length > 0)
-    throw new Error(`The configuration is not valid:\n${wrong.map((line) => `  ${line}`).join('\n')}`)
+  if (config === null || problems.length > 0)
+    throw new Error(`The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`)
   return config
 }
 
@@ -248,7 +249,7 @@ function configOf(
   }
 }
 
-/** What must be given together, or is given for nobody. */
+/** Reports variables that must be set together and are incomplete. */
 function incomplete(given: Readonly<Record<string, string | undefined>>): string[] {
   const names = providerNames(given.IDENTITY_PROVIDERS ?? (given.MODE === 'production' ? '' : undefined))
   const together = [
@@ -262,7 +263,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
   const half = together.flatMap((group, at) => {
     const absent = group.filter((name) => given[name] === undefined)
     const isNeeded = absent.length < group.length || (at > investingGroups.length && isProduction)
-    return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} belong together`) : []
+    return isNeeded ? absent.map((name) => `${name}: missing; ${group.join(', ')} must be set together`) : []
   })
   const issuers = names
     .map((name) => `${providerVariablePrefix(name)}ISSUER`)

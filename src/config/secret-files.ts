@@ -1,9 +1,9 @@
-/** Secrets from files, as orchestrators mount them: `SESSION_SECRET_FILE` names the file that holds `SESSION_SECRET`. */
+/** Reads secrets from files that orchestrators mount: `SESSION_SECRET_FILE` names the file with `SESSION_SECRET`. */
 import { readFileSync } from 'node:fs'
 
 const SUFFIX = '_FILE'
 
-/** The variables that hold secrets, or a URL with a password in it. */
+/** Variables that hold a secret, or a URL that may contain a password. */
 const secrets: ReadonlySet<string> = new Set([
   'ALPACA_API_KEY',
   'ALPACA_API_SECRET',
@@ -29,7 +29,7 @@ const secrets: ReadonlySet<string> = new Set([
   'TWILIO_AUTH_TOKEN',
 ])
 
-/** The secrets whose files the environment names, and what is wrong with the others. A file's last line end does not count. */
+/** Returns the secrets read from files, and one complaint per unreadable file. A trailing line break is removed. */
 export function secretsFromFiles(given: Readonly<Record<string, string | undefined>>): {
   readonly read: Readonly<Record<string, string>>
   readonly complaints: readonly string[]
@@ -41,10 +41,10 @@ export function secretsFromFiles(given: Readonly<Record<string, string | undefin
     const isSecret = secrets.has(name) || /^OIDC_\w+_CLIENT_SECRET$/.test(name) || /^\w+_API_KEY$/.test(name)
     if (!variable.endsWith(SUFFIX) || !isSecret) continue
     try {
-      if (given[name] !== undefined) throw new Error(`${name} is set as well; one of them must go`)
+      if (given[name] !== undefined) throw new Error(`${name} is set too; remove one of them`)
       read[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
     } catch (error) {
-      // The system's own words name the path and the reason, and never what a file holds.
+      // System errors name the path and the reason, never the file's content.
       complaints.push(`${variable}: ${error instanceof Error ? error.message : String(error)}`)
     }
   }

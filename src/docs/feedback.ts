@@ -1,11 +1,12 @@
-/** Feedback on the documentation: two counters a page, and nothing about who voted. May import the base and the database port. */
+/**
+ * Documentation feedback: two counters per page, without data about voters. May import the base and the database
+ * port.
+ */
 import { z } from 'zod'
 import type { Connection, Statement } from '../storage/database.ts'
 
-/** What a reader may say of a page. */
 export const votes = ['up', 'down'] as const
 
-/** Both counters of a page. */
 export interface Feedback {
   readonly page: string
   readonly up: number
@@ -22,7 +23,7 @@ const count: Statement = {
 
 const counters = z.tuple([z.object({ up: z.coerce.number(), down: z.coerce.number() })])
 
-/** Counts one vote. @returns the counters with it. */
+/** @returns the updated counters. */
 export async function countVote(
   database: Connection,
   { page, vote }: { page: string; vote: (typeof votes)[number] },

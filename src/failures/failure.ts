@@ -1,9 +1,9 @@
 /**
- * Failures: the one table of everything that can be refused. Codes are a public promise; the status is here and nowhere
- * else below the transports. @see https://www.rfc-editor.org/rfc/rfc9457
+ * The table of all failures. Codes are a public promise; HTTP statuses appear here and otherwise only in the
+ * transports. @see https://www.rfc-editor.org/rfc/rfc9457
  */
 
-/** Status, title and whether the same request may succeed later without a change. */
+/** @property retry the same request may succeed later without a change. */
 export const failures = {
   invalid_request: { status: 400, title: 'The request is not valid', retry: false },
   ambiguous_credentials: { status: 400, title: 'More than one credential', retry: false },
@@ -12,17 +12,17 @@ export const failures = {
   unauthenticated: { status: 401, title: 'Not authenticated', retry: false },
   signature_invalid: { status: 401, title: 'The signature does not verify', retry: false },
   signature_expired: { status: 401, title: 'The signature is not valid at this time', retry: false },
-  signature_replayed: { status: 401, title: 'The signature was used before', retry: false },
+  signature_replayed: { status: 401, title: 'The signature was already used', retry: false },
   digest_mismatch: { status: 401, title: 'The body does not match its digest', retry: false },
   unknown_key: { status: 401, title: 'Unknown key', retry: false },
-  step_up_required: { status: 401, title: 'A fresh second factor is needed', retry: false },
-  insufficient_scope: { status: 403, title: 'Not allowed to this caller', retry: false },
+  step_up_required: { status: 401, title: 'A recent second factor is required', retry: false },
+  insufficient_scope: { status: 403, title: 'Insufficient scope', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
   approval_required: { status: 403, title: 'The owner must approve this', retry: true },
   aml_blocked: { status: 403, title: 'Blocked by the AML policy', retry: false },
   rail_disabled: { status: 403, title: 'The rail is switched off', retry: false },
   signature_rejected: { status: 403, title: 'The authorization does not verify', retry: false },
-  kyc_required: { status: 403, title: 'Identity verification is needed', retry: false },
+  kyc_required: { status: 403, title: 'Identity verification is required', retry: false },
   cross_site_request: { status: 403, title: 'Cross-site request', retry: false },
   mfa_enrollment_required: { status: 403, title: 'A second factor must be enrolled', retry: false },
   not_found: { status: 404, title: 'Not found', retry: false },
@@ -30,11 +30,15 @@ export const failures = {
   method_not_allowed: { status: 405, title: 'Method not allowed', retry: false },
   request_timeout: { status: 408, title: 'The request took too long to arrive', retry: true },
   idempotency_in_progress: { status: 409, title: 'The first call is still running', retry: true },
-  payment_reused: { status: 409, title: 'The payment was used for another request', retry: false },
+  payment_reused: { status: 409, title: 'The payment was used for a different request', retry: false },
   conflict: { status: 409, title: 'Conflict', retry: false },
   body_too_large: { status: 413, title: 'Body too large', retry: false },
   unsupported_media_type: { status: 415, title: 'Unsupported media type', retry: false },
-  idempotency_key_reused: { status: 422, title: 'Idempotency key used with another request', retry: false },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'Idempotency key used with a different request',
+    retry: false,
+  },
   insufficient_funds: { status: 422, title: 'Insufficient funds', retry: false },
   order_rejected: { status: 422, title: 'Order rejected', retry: false },
   authorization_rejected: { status: 422, title: 'Authorization rejected', retry: false },
@@ -42,7 +46,7 @@ export const failures = {
   rate_limited: { status: 429, title: 'Too many requests', retry: true },
   headers_too_large: { status: 431, title: 'Headers too large', retry: false },
   internal: { status: 500, title: 'Internal error', retry: true },
-  controls_unavailable: { status: 503, title: 'Rail controls cannot be read', retry: true },
+  controls_unavailable: { status: 503, title: 'Rail controls unavailable', retry: true },
   settlement_pending: { status: 503, title: 'Settlement pending', retry: true },
   screening_unavailable: { status: 503, title: 'Screening unavailable', retry: true },
   provider_unavailable: { status: 503, title: 'Provider unavailable', retry: true },
@@ -51,18 +55,16 @@ export const failures = {
   no_route: { status: 503, title: 'No route', retry: true },
 } as const satisfies Record<string, { status: number; title: string; retry: boolean }>
 
-/** One code of the table. */
 export type FailureCode = keyof typeof failures
 
-/** All of them, in the order of their statuses. */
+/** All codes, ordered by status. */
 export const failureCodes = Object.keys(failures).filter(isFailureCode)
 
-/** Whether a text is a code. */
 export function isFailureCode(text: string): text is FailureCode {
   return Object.hasOwn(failures, text)
 }
 
-/** What a rule of the spend policy found wanting. Amounts are decimal strings in the policy's currency. */
+/** A violated rule of the spend policy. Amounts are decimal strings in the policy's currency. */
 export interface Violation {
   readonly rule: string
   readonly limit: string | null
@@ -72,14 +74,16 @@ export interface Violation {
   readonly resetsAt: string | null
 }
 
-/** Members beside `detail`, by the contract. @property retryAfter whole seconds. */
+/** Problem members in addition to `detail`. @property retryAfter whole seconds. */
 export interface FailureMembers {
   readonly hint?: string | undefined
-  /** The refusal is that of an earlier call with the same idempotency key. Told beside the problem, not in it. */
+  /**
+   * The failure is replayed from an earlier call with the same idempotency key. Sent as a header, not in the problem.
+   */
   readonly isReplayed?: boolean | undefined
-  /** What the call has written stands although it is refused: a try stays counted. */
+  /** The call's writes are committed despite the failure, for example a failed attempt counter. */
   readonly isCommitted?: boolean | undefined
-  /** The same call can never succeed, although its code says that such calls may. */
+  /** The same call can never succeed, although its code is retryable. */
   readonly isFinal?: boolean | undefined
   readonly reason?: string | undefined
   readonly retryAfter?: number | undefined
@@ -88,7 +92,7 @@ export interface FailureMembers {
   readonly transferId?: string | undefined
   readonly paymentId?: string | undefined
   readonly transaction?: string | undefined
-  /** Where the outcome is told later: the Location of the answer, beside the problem. */
+  /** URL of the outcome, sent as the Location header, not in the problem. */
   readonly location?: string | undefined
   readonly approvalId?: string | undefined
   readonly approvalUrl?: string | undefined
@@ -97,7 +101,7 @@ export interface FailureMembers {
   readonly screening?: { readonly result: string; readonly lists: readonly string[] } | undefined
 }
 
-/** An expected refusal. The message says what happened with the values, `hint` what to do; neither carries a secret. */
+/** An expected failure. The message says what happened, `hint` what to do; neither contains a secret. */
 export class Failure extends Error {
   readonly code: FailureCode
   readonly members: FailureMembers
@@ -109,7 +113,6 @@ export class Failure extends Error {
     this.members = members
   }
 
-  /** The HTTP status of the code. */
   get status(): number {
     return failures[this.code].status
   }

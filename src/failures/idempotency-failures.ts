@@ -1,7 +1,7 @@
-/** What a call is told whose idempotency key another call has. */
+/** Errors for idempotency-key conflicts. */
 import { Failure } from './failure.ts'
 
-/** Error for a call whose first attempt has not come to an answer yet. @param retryAfter whole seconds. */
+/** The first call is still running. @param retryAfter whole seconds. */
 export function idempotencyInProgress(retryAfter = 1): Failure {
   return new Failure(
     'idempotency_in_progress',
@@ -10,15 +10,15 @@ export function idempotencyInProgress(retryAfter = 1): Failure {
       retryAfter,
       hint:
         retryAfter === 1
-          ? 'Repeat the same request after a second to get its answer.'
-          : `Repeat the same request after ${retryAfter} s: if the first call was cut off, the key is free then.`,
+          ? 'Repeat the same request after a second to get its response.'
+          : `Repeat the same request after ${retryAfter} s: if the first call was interrupted, the key is free by then.`,
     },
   )
 }
 
-/** The first call was another request. */
+/** The key was used with a different request. */
 export function idempotencyKeyReused(): Failure {
-  return new Failure('idempotency_key_reused', 'This idempotency key was used with another request.', {
+  return new Failure('idempotency_key_reused', 'This idempotency key was used with a different request.', {
     hint: 'Use a new idempotency key for a new request.',
   })
 }

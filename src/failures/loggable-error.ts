@@ -1,15 +1,15 @@
 /**
- * Errors as they may be written down. Libraries that talk to chains put the whole request into an error's message, its stack
- * and its members: calldata, and with them the signatures that others gave us.
+ * Makes errors safe for logs. Chain libraries put the whole request into an error's message, stack and members:
+ * calldata, and with it signatures.
  */
 
-/** Members of errors that say what happened and hold nothing that was sent. */
-const told = ['code', 'syscall', 'constraint', 'table', 'severity'] as const
+/** Error members that are safe to log. */
+const safeMembers = ['code', 'syscall', 'constraint', 'table', 'severity'] as const
 
 /** Hex longer than a hash: calldata, signed transactions, signatures. */
 const longHex = /0x[0-9a-fA-F]{65,}/g
 
-/** An error for a log. @property stack where it was thrown; its causes' messages are in `message`. */
+/** @property stack frames of the error; `message` includes its causes. */
 export interface PlainError {
   readonly type: string
   readonly message: string
@@ -17,10 +17,10 @@ export interface PlainError {
   readonly [member: string]: string | number
 }
 
-/** An error with its causes, without what was sent. Anything else is told as it is. */
+/** Converts an error and its causes, without request data. Other values are returned unchanged. */
 export function plainError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  const members = told.flatMap((name) => {
+  const members = safeMembers.flatMap((name) => {
     const value: unknown = Reflect.get(error, name)
     return typeof value === 'string' || typeof value === 'number' ? [[name, value]] : []
   })
@@ -32,7 +32,7 @@ export function plainError(error: unknown): unknown {
   } satisfies PlainError
 }
 
-/** What an error says, without the request that it is about. viem's own errors keep that apart in `shortMessage`. */
+/** The message without request data; viem keeps it in `shortMessage`. */
 export function plainMessage(error: Error): string {
   const short: unknown = Reflect.get(error, 'shortMessage')
   const details: unknown = Reflect.get(error, 'details')

@@ -1,6 +1,6 @@
 /**
- * How the deployment is: what waits, what differs, how far the chain is behind. Reads alone, each bounded in what it costs.
- * May import the base and ports; knows the tables of all rooms, and nothing of who asks.
+ * Health gauges of the deployment: backlogs, ledger drift and chain lag. Read-only, with bounded cost. May import the
+ * base and ports; reads tables of all domains.
  */
 import { alarmDomains } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
@@ -9,15 +9,14 @@ import type { Chain } from '../providers/chain.ts'
 import type { Gauge } from '../providers/metrics.ts'
 import type { Database, Statement } from '../storage/database.ts'
 
-/** What is read. */
 export interface GaugeDependencies {
   readonly database: Pick<Database, 'call' | 'connections'>
   readonly chain: Pick<Chain, 'latestBlockAt'>
   readonly clock: Clock
 }
 
-/** Each has a partial index over what is open, so that a long history costs nothing. */
-const waiting: Statement = {
+/** Each count uses a partial index over open rows, so that history costs nothing. */
+const backlog: Statement = {
   name: 'gauge_waiting',
   text: `select
     (select count(*) from transfer where state in ('reserved', 'submitted', 'settlement_pending')) as transfers,
@@ -47,10 +46,10 @@ const alarms: Statement = {
   text: 'select domain, count(*) as count from alarm where resolved_at is null group by domain',
 }
 
-/** How long a part may take to answer. Whoever scrapes waits for all of it. */
-const PATIENCE_MS = 2_000
+/** Time limit per source, because a scrape waits for all of them. */
+const READ_TIMEOUT_MS = 2_000
 
-/** Reads every gauge. A part that cannot be read is told as `up` 0, and its gauges are left out. Never throws. */
+/** Reads all gauges. A source that fails reports `up` 0, and its gauges are omitted. Never throws. */
 export async function readGauges({ database, chain, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
   const [stored, lag] = await Promise.all([
     settled(readStored(database, clock())),
@@ -67,7 +66,7 @@ export async function readGauges({ database, chain, clock }: GaugeDependencies):
 
 async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<Gauge[]> {
   const [[depths], drifts, shortfalls, raised] = await Promise.all([
-    database.call<Record<string, bigint>>(waiting, [now]),
+    database.call<Record<string, bigint>>(backlog, [now]),
     database.call<{ token: string; wallets: bigint; units: string }>(drift, []),
     database.call<{ token: string; units: string }>(shortfall, []),
     database.call<{ domain: string; count: bigint }>(alarms, []),
@@ -79,22 +78,22 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
   return [
     ...Object.entries(depths ?? {}).map(([kind, count]) => ({
       name: 'open',
-      help: 'What has not ended yet, of the whole deployment: transfers, relays, x402 payments, holds, orders, approvals that wait, webhooks that came early, debts, card settlements that the chain refused, chains whose latest settlements are looked for again after a reorganization.',
+      help: 'Open items of the whole deployment: transfers, relays, x402 payments, holds, orders, pending approvals, out-of-order webhooks, debts, card settlements refused by the chain, chains whose latest settlements are re-verified after a reorganization.',
       labels: { kind },
       value: Number(count),
     })),
     ...alarmDomains.map((domain) => ({
       name: 'alarms',
-      help: 'Reports and rows that do not fit and wait for a person: GET /api/admin/alarms.',
+      help: 'Open alarms that require a person: GET /api/admin/alarms.',
       labels: { domain },
       value: open.get(domain) ?? 0,
     })),
     ...stablecoins.flatMap((asset) => [
       {
         name: 'ledger_drift',
-        help: 'By how much ledger and chain differ, of all wallets together, in whole coins.',
+        help: 'Total difference between ledger and chain over all wallets, in whole coins.',
         labels: { asset },
-        // A figure to look at and to raise alarms by; nothing is booked by it.
+        // For display and alerts only, so a float is acceptable.
         value: Number(decimalOf({ asset, units: units.get(asset) ?? 0n })),
       },
       {
@@ -105,7 +104,7 @@ async function readStored(database: Pick<Database, 'call'>, now: Date): Promise<
       },
       {
         name: 'wallet_shortfall',
-        help: 'Money in the books that the chain no longer holds, of all wallets together, in whole coins. Alert above zero.',
+        help: 'Total booked money that the chain no longer holds, in whole coins. Alert above zero.',
         labels: { asset },
         value: Number(decimalOf({ asset, units: missing.get(asset) ?? 0n })),
       },
@@ -118,7 +117,7 @@ async function readLag(chain: GaugeDependencies['chain'], clock: Clock): Promise
   return [
     {
       name: 'chain_block_age_seconds',
-      help: 'How old the latest block is. A local chain closes one only when something happens on it.',
+      help: 'Age of the latest block. A local chain creates blocks only for transactions.',
       labels: {},
       value: Math.max(0, clock().getTime() - at.getTime()) / 1_000,
     },
@@ -128,7 +127,7 @@ async function readLag(chain: GaugeDependencies['chain'], clock: Clock): Promise
 function connectionsOf({ connections }: Pick<Database, 'connections'>): Gauge[] {
   return Object.entries(connections()).map(([state, value]) => ({
     name: 'database_connections',
-    help: 'Connections of this process to the database, and calls that wait for one.',
+    help: 'Database connections of this process, and calls waiting for one.',
     labels: { state },
     value,
   }))
@@ -137,17 +136,17 @@ function connectionsOf({ connections }: Pick<Database, 'connections'>): Gauge[] 
 function up(part: string, isUp: boolean): Gauge {
   return {
     name: 'up',
-    help: 'Whether a part could be read for this scrape.',
+    help: '1 if the source could be read for this scrape.',
     labels: { part },
     value: isUp ? 1 : 0,
   }
 }
 
-/** What was read, or null where it failed or took too long. */
+/** Returns null on failure or timeout. */
 async function settled<Value>(reading: Promise<Value>): Promise<Value | null> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), PATIENCE_MS)
+    timer = setTimeout(() => resolve(null), READ_TIMEOUT_MS)
   })
   const read = await Promise.race([reading.catch(() => null), late])
   clearTimeout(timer)

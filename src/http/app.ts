@@ -1,6 +1,6 @@
 /**
- * The REST transport: every tool as a route, and the way in that all paths share. Knows HTTP and the kernel; never which
- * tools there are. In order: request id, no credential in the query, limits, body, caller; then the tool.
+ * The REST transport: serves every tool as a route behind one shared pipeline: request id, query-credential check,
+ * rate limits, body, authentication, then the tool. Imports HTTP and the kernel; receives the tools as an argument.
  */
 import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
@@ -37,7 +37,7 @@ import { setSecurityHeaders } from './security-headers.ts'
 import { routeWebhooks, WEBHOOKS } from './webhooks/routes.ts'
 import { RESOURCE_METADATA, routeWellKnown } from './well-known.ts'
 
-/** A request that another transport answers, after the way in. */
+/** A request for another transport, after the shared checks and authentication. */
 export interface MountedRequest {
   readonly request: Request
   readonly body: Uint8Array
@@ -47,26 +47,23 @@ export interface MountedRequest {
   readonly clientAddress: string
 }
 
-/** What the app is joined from. */
 export interface AppParts {
   readonly catalogue: readonly CatalogueEntry[]
   readonly services: Services
-  /** Sells tools by x402. */
   readonly seller: ListedSeller
-  /** Other transports by path, such as `/mcp`; they take GET, POST and DELETE. */
+  /** Other transports by path, such as `/mcp`. They receive GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: MountedRequest) => Promise<Response>>
-  /** Whether the process was told to end: then it is not ready any more. */
+  /** True while the process shuts down; `/readyz` then answers 503. */
   readonly isDraining?: () => boolean
-  /** Answers everything below a path by itself, such as the sandbox's identity provider. */
+  /** Handlers for all routes below a path, such as the sandbox's identity provider. */
   readonly below?: ReadonlyMap<string, (c: HttpContext) => Promise<Response>>
 }
 
-/** The gateway's HTTP application. */
 export function createApp(parts: AppParts): Hono<Env> {
   const { catalogue, services, seller, mounts, below = new Map(), isDraining = () => false } = parts
   const app = new Hono<Env>()
   const trusted = trustedProxyList(services.settings.trustedProxies)
-  app.use((c, next) => answered(services, c, next))
+  app.use((c, next) => instrumentRequest(services, c, next))
   const requireOwnHost = ownHostCheck(services.settings)
   routeHealth(app, services, requireOwnHost)
   app.use(async (c, next) => {
@@ -79,9 +76,9 @@ export function createApp(parts: AppParts): Hono<Env> {
       await limit(services, c, 'mutations', { failClosed: true, isMetered: false })
     c.set('body', await readBody(c))
     if (c.req.path !== READINESS) requireOwnHost(c)
-    // A body may take its time: what is decided about a request is decided for the moment when all of it was there.
+    // A slow body delays the request, so all time checks use the moment when it has arrived completely.
     c.set('now', services.clock())
-    // A webhook is known by its provider's signature, whatever else it carries.
+    // Webhooks are authenticated by the provider's signature alone; other credentials are ignored.
     if (!isWebhook) c.set('caller', await authenticate(services, c))
     if (!isWebhook && mutatingMethods.has(c.req.method)) await limitCaller(services, c)
     await next()
@@ -114,7 +111,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.notFound((c) => {
     throw new Failure(
       'not_found',
-      `There is nothing at ${withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)}.`,
+      `No route matches ${withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)}.`,
       {
         hint: 'GET /api/openapi.json lists every route.',
       },
@@ -138,8 +135,12 @@ export function createApp(parts: AppParts): Hono<Env> {
   return app
 }
 
-/** What surrounds every request: its id, its trace, what all answers carry, its line in the log and its place in the figures. */
-async function answered(services: Services, c: HttpContext, next: () => Promise<void>): Promise<void> {
+/** Adds the request id, trace, shared response headers, log line and metrics to every request. */
+async function instrumentRequest(
+  services: Services,
+  c: HttpContext,
+  next: () => Promise<void>,
+): Promise<void> {
   const { clock, newId, log, metrics, tracing, settings } = services
   const startedAt = performance.now()
   const given = c.req.header('x-request-id') ?? ''
@@ -172,19 +173,19 @@ async function answered(services: Services, c: HttpContext, next: () => Promise<
   await tracing.request(request, work, () => ({ route: routeOf(c), status: statusOf(c) }))
 }
 
-/** Who answered by Node's own response left none of Hono's. */
+/** Reads the status from Node's response when a handler wrote to it directly; Hono's response is empty then. */
 function statusOf(c: HttpContext): number {
   return c.env?.outgoing?.headersSent === true ? c.env.outgoing.statusCode : c.res.status
 }
 
-/** The route as it was declared, or null where none fits: a path that anybody can make up is nobody's label. */
+/** The declared route pattern, or null for unmatched paths: a raw path would create unbounded metric labels. */
 function routeOf(c: HttpContext): string | null {
   const own = routePath(c)
   if (own !== '/*') return own
   return matchedRoutes(c).find(({ path }) => path !== '/*')?.path ?? null
 }
 
-/** Headers that every answer carries, whoever made it. */
+/** Sets the headers that every response carries. */
 function finish(c: HonoContext<Env>, origin: string): void {
   const set = headerSetter(c)
   setSecurityHeaders(c, set, { origin, isBefore: false })
@@ -201,8 +202,8 @@ function finish(c: HonoContext<Env>, origin: string): void {
 }
 
 /**
- * Sets a header that the response does not have itself. On a server it goes to Node's own response, which the rest is added
- * to: looking into a web Response would make a whole one of what node-server keeps light.
+ * Sets a header unless the response already has it. On a server it is set on Node's response, because reading the
+ * headers of a web Response makes node-server build a full one.
  */
 function headerSetter(c: HonoContext<Env>): (name: string, value: string) => void {
   const outgoing = c.env?.outgoing
@@ -226,17 +227,17 @@ async function limit(
   requireWithinLimit(reading)
 }
 
-/** Undoes the count of a request that has paid for itself. */
+/** Refunds the rate-limit count of a request after its payment succeeded. */
 function unlimit(services: Services, c: HttpContext, rateClass: string): Promise<void> {
   return refundRequest(services, { rateClass, client: limitedClient(c, true), now: c.get('now') })
 }
 
-/** Payments are counted apart: whoever has used up the challenges can still pay. */
+/** Counts paid requests separately, so a client that has used up its challenges can still pay. */
 function limitedClient(c: HttpContext, isMetered: boolean): string {
   return isMetered ? `${c.get('clientAddress')} metered` : c.get('clientAddress')
 }
 
-/** Whoever calls from many addresses is one key, and one account, all the same. @throws Failure `rate_limited`. */
+/** Limits the API key and the account, in addition to the client address. @throws Failure `rate_limited`. */
 async function limitCaller(services: Services, c: HttpContext): Promise<void> {
   const { principal } = c.get('caller')
   if (principal.kind === 'public') return
@@ -254,7 +255,7 @@ async function limitCaller(services: Services, c: HttpContext): Promise<void> {
   }
 }
 
-/** A known path with another method is 405 and says which methods it has. */
+/** Answers 405 with an Allow header when the path exists but not for this method. */
 function refuseOtherMethods(app: Hono<Env>): void {
   const methods = new Map<string, Set<string>>()
   for (const { path, method } of app.routes) {
@@ -265,7 +266,7 @@ function refuseOtherMethods(app: Hono<Env>): void {
     const allow = [...known].sort().join(', ')
     app.all(path, (c) => {
       c.set('allow', allow)
-      throw new Failure('method_not_allowed', `${c.req.method} is not possible here; ${allow} is.`)
+      throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use ${allow}.`)
     })
   }
 }

@@ -1,4 +1,4 @@
-/** Which credential a request carries, and who that is. One request, one credential. */
+/** Authenticates requests. Each request may carry exactly one credential. */
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
 import { namesOfOrigin } from '../base/origins.ts'
 import type { Principal } from '../base/principal.ts'
@@ -10,12 +10,12 @@ import { authenticateSession, type IssuedSession } from '../identity/sessions/se
 import type { Services } from '../kernel/context.ts'
 import { type Caller, type HttpContext, mutatingMethods, rawRequestOf } from './request.ts'
 
-/** The session cookie's name: the `__Host-` prefix needs https. */
+/** The `__Host-` prefix requires https. */
 function cookieName(origin: string): string {
   return origin.startsWith('https:') ? '__Host-bursar_session' : 'bursar_session'
 }
 
-/** The Set-Cookie line that hands out a session; null ends it. */
+/** Builds the Set-Cookie value that sets a session; null clears it. */
 export function sessionCookie(origin: string, session: IssuedSession | null, now: Date): string {
   const maxAge =
     session === null ? 0 : Math.max(0, Math.floor((session.expiresAt.getTime() - now.getTime()) / 1000))
@@ -33,8 +33,8 @@ type Credential =
   | { readonly kind: 'signature' }
 
 /**
- * The caller. A credential that does not hold makes a stranger of its bearer: open routes go on, all others tell the refusal.
- * @throws Failure `ambiguous_credentials`, `provider_unavailable`.
+ * Authenticates the caller. An invalid credential yields a public principal plus the refusal: public routes continue,
+ * all others throw it. @throws Failure `ambiguous_credentials`, `provider_unavailable`.
  */
 export async function authenticate(
   services: Pick<Services, 'database' | 'settings'>,
@@ -50,7 +50,9 @@ export async function authenticate(
   }
 }
 
-/** The caller of a route that is not open to anybody. @throws Failure that its credential was refused with. */
+/**
+ * Returns the authenticated principal of a non-public route. @throws Failure with which the credential was rejected.
+ */
 export function callerOf(c: HttpContext): Principal {
   const { principal, refusal } = c.get('caller')
   if (refusal !== null) throw refusal
@@ -73,7 +75,7 @@ async function verify(
         renewed: null,
       }
     case 'bearer':
-      // Tokens of the authorization server are for this resource alone.
+      // OAuth access tokens are valid for /mcp only.
       if (c.req.path === '/mcp' && isAccessToken(credential.value))
         return {
           principal: await authenticateAccessToken({ database, settings }, credential.value, now),
@@ -116,7 +118,7 @@ function credentialOf(c: HttpContext, origin: string): Credential | undefined {
   return credentials[0]
 }
 
-/** Every session cookie that was sent: a page of a neighbouring host can plant a second one. */
+/** Collects every session cookie: a page on a neighbouring host can plant a second one. */
 function cookiesOf(header: string, name: string): Credential[] {
   return header
     .split(';')
@@ -134,32 +136,32 @@ function bearerOf(authorization: string | undefined): Credential[] {
   return [{ kind: token.startsWith(API_KEY_PREFIX) ? 'api-key' : 'bearer', value: token }]
 }
 
-/** A browser sends cookies along from anywhere; only our own pages may change things with them. */
+/** Browsers attach cookies to cross-site requests; only pages of this origin may make changes with them. */
 function requireSameSite(c: HttpContext, origin: string): void {
   const from = c.req.header('origin')
   const origins = namesOfOrigin(origin)
-  const isOurs =
+  const isSameOrigin =
     from === undefined ? c.req.header('sec-fetch-site') === 'same-origin' : origins.includes(from)
-  if (!isOurs)
+  if (!isSameOrigin)
     throw new Failure(
       'cross_site_request',
       `A cookie-authenticated change must come from ${origins.join(' or ')}.`,
       {
-        hint: 'Clients without a browser send the session token as "Authorization: Bearer …" instead of the cookie.',
+        hint: 'Clients that are not browsers send the session token as "Authorization: Bearer …" instead of the cookie.',
       },
     )
 }
 
 /**
- * Nobody is signed in or out by a page that is not ours, which could then watch what they do as somebody else. Clients
- * without a browser name no page. @throws Failure `cross_site_request`.
+ * Rejects sign-in and sign-out from other sites, which could otherwise sign a person in to an attacker's account.
+ * Clients that are not browsers send no Origin. @throws Failure `cross_site_request`.
  */
 export function refuseForeignPage(c: HttpContext, origin: string): void {
   const origins = namesOfOrigin(origin)
   const from = c.req.header('origin')
   const site = c.req.header('sec-fetch-site') ?? 'none'
   if (from === undefined ? site === 'none' || site === 'same-origin' : origins.includes(from)) return
-  throw new Failure('cross_site_request', 'Another site’s page cannot sign anybody in or out here.', {
+  throw new Failure('cross_site_request', 'A page of another site cannot sign people in or out.', {
     hint: `Use a page of ${origins.join(' or ')}.`,
   })
 }

@@ -1,8 +1,8 @@
-/** Where a request came from. X-Forwarded-For counts only as far as proxies that are trusted have written it. */
+/** Determines the client address. X-Forwarded-For is used only as far as trusted proxies have written it. */
 import { BlockList, isIP } from 'node:net'
 import { isAddressRange } from '../base/address-range.ts'
 
-/** Trusted proxies from addresses and CIDRs. @throws Error naming an entry that is neither. */
+/** @throws Error naming an entry that is neither an address nor a CIDR. */
 export function trustedProxyList(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
@@ -15,7 +15,7 @@ export function trustedProxyList(entries: readonly string[]): BlockList {
   return list
 }
 
-/** The client's address as limits count it: IPv4 whole, IPv6 by /64. */
+/** The client address for rate limits: the full IPv4 address, or the /64 prefix of IPv6. */
 export function clientAddressOf(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
   let client = plain(peer)
   const forwarded = (forwardedFor ?? '').split(',').map((hop) => plain(hop.trim()))

@@ -1,12 +1,12 @@
-/** Lists as text/csv, for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
+/** Renders lists as text/csv for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
 import { accepts } from 'hono/accepts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
 import { type HttpContext, rawTargetOf } from './request.ts'
 
-/** What a spreadsheet would run as a formula. @see https://owasp.org/www-community/attacks/CSV_Injection */
+/** Prefixes that spreadsheets evaluate as a formula. @see https://owasp.org/www-community/attacks/CSV_Injection */
 const FORMULA = /^[=+\-@\t\r]/
 
-/** Answers a list as CSV where the client prefers that; undefined where it does not, or the tool has no such list. */
+/** Returns the list as CSV if the client prefers it; undefined otherwise, or if the tool has no list. */
 export function csvAnswer(
   c: HttpContext,
   { tool, output }: Pick<CatalogueEntry, 'tool' | 'output'>,
@@ -23,7 +23,7 @@ export function csvAnswer(
   })
 }
 
-/** Rows as CSV, a header line first. Nothing in a cell is taken for a formula. */
+/** Formats rows as CSV with a header line. Cells that look like formulas are neutralized. */
 export function csvOf(columns: readonly string[], rows: unknown): string {
   const lines = [columns, ...itemsOf(rows).map((row) => columns.map((name) => memberOf(row, name)))]
   return lines.map((line) => `${line.map(cellOf).join(',')}\r\n`).join('')
@@ -35,7 +35,7 @@ function cellOf(value: unknown): string {
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-/** The members of a list's rows, as the tool's schema names them. */
+/** Column names: the members of a row in the tool's output schema. */
 function columnsOf(output: unknown, list: string): string[] {
   const rows = memberOf(memberOf(memberOf(output, 'properties'), list), 'items')
   return Object.keys(Object(memberOf(rows, 'properties')))

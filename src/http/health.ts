@@ -1,4 +1,4 @@
-/** What whoever runs the gateway asks it: is it alive, can it serve, and how is it. */
+/** Liveness, readiness and metrics for operators. */
 import { timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import type { Hono } from 'hono'
@@ -9,25 +9,25 @@ import type { Gauge } from '../providers/metrics.ts'
 import { refuseQueryCredentials } from './query-credentials.ts'
 import { type Env, type HttpContext, rawTargetOf } from './request.ts'
 
-/** How long gauges that were read are told again: scrapers come in numbers, and the database has other work. */
-const FRESH_MS = 5_000
+/** Gauges are cached for this long: several scrapers must not multiply the database load. */
+const GAUGE_CACHE_MS = 5_000
 
-/** How long a part may take to say that it is there. */
-const PATIENCE_MS = 3_000
+/** Time limit for one readiness check. */
+const CHECK_TIMEOUT_MS = 3_000
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Headers by which a proxy says that somebody else is behind a connection. */
-const proxied = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
+/** Headers that show a request came through a proxy. */
+const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
-/** Where balancers ask whether a process can serve. They name it as they like: it and `/healthz` tell nothing of worth. */
+/** Readiness path for load balancers. Served for any Host, like `/healthz`: it reveals nothing sensitive. */
 export const READINESS = '/readyz'
 
 /**
- * Adds `/healthz` and `/metrics`, which answer whatever else is down: before the way in that asks the database who calls.
- * @param requireOwnHost throws where the request's Host is not ours.
+ * Adds `/healthz` and `/metrics`. They run before authentication, so they work while the database is down.
+ * @param requireOwnHost throws when the Host header is not one of this gateway's.
  */
 export function routeHealth(
   app: Hono<Env>,
@@ -44,9 +44,9 @@ export function routeHealth(
   app.get('/metrics', async (c) => {
     refuseQueryCredentials(rawTargetOf(c))
     if (settings.metricsToken === null) requireOwnHost(c)
-    requireWatcher(c, settings)
+    requireMetricsAccess(c, settings)
     const now = clock().getTime()
-    if (now - readAt >= FRESH_MS) {
+    if (now - readAt >= GAUGE_CACHE_MS) {
       readAt = now
       gauges = readGauges(services)
     }
@@ -56,10 +56,10 @@ export function routeHealth(
 }
 
 /**
- * Who may watch: whoever has the token; without one anybody in the sandbox, and in production only this machine itself.
- * @throws Failure `unauthenticated`, `not_found`.
+ * Requires METRICS_TOKEN if it is set. Without it, the sandbox serves metrics to all clients and production only to
+ * loopback connections. @throws Failure `unauthenticated`, `not_found`.
  */
-function requireWatcher(
+function requireMetricsAccess(
   c: HttpContext,
   { metricsToken, mode }: Pick<Services['settings'], 'metricsToken' | 'mode'>,
 ): void {
@@ -67,23 +67,23 @@ function requireWatcher(
     const given = Buffer.from(c.req.header('authorization') ?? '')
     const needed = Buffer.from(`Bearer ${metricsToken}`)
     if (given.length === needed.length && timingSafeEqual(given, needed)) return
-    throw new Failure('unauthenticated', 'The metrics are for those who have their token.', {
+    throw new Failure('unauthenticated', 'The metrics require METRICS_TOKEN.', {
       hint: 'Send METRICS_TOKEN as "Authorization: Bearer …".',
     })
   }
-  if (mode === 'sandbox' || isFromHere(c)) return
-  throw new Failure('not_found', 'The metrics are not open to other machines.', {
+  if (mode === 'sandbox' || isFromLoopback(c)) return
+  throw new Failure('not_found', 'The metrics are available on this machine only.', {
     hint: 'Set METRICS_TOKEN, and send it as "Authorization: Bearer …".',
   })
 }
 
-function isFromHere(c: HttpContext): boolean {
+function isFromLoopback(c: HttpContext): boolean {
   const peer = (c.env.incoming?.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-  if (proxied.some((name) => c.req.header(name) !== undefined)) return false
+  if (proxyHeaders.some((name) => c.req.header(name) !== undefined)) return false
   return isIP(peer) !== 0 && loopback.check(peer, isIP(peer) === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Adds `/readyz`: 503 while this process cannot do its work, or is about to end. @param isDraining whether it was told to. */
+/** Adds `/readyz`, which answers 503 while a required dependency is unavailable or the process is draining. */
 export function routeReadiness(
   app: Hono<Env>,
   { database, chain, rateLimiter, railControls, clock, log }: Services,
@@ -97,16 +97,16 @@ export function routeReadiness(
     chain: () => chain.blockNumber(),
     rateLimits: () => rateLimiter.take('readyz', { count: 1, seconds: 1 }, clock()),
   }
-  /** Told as they are, but without them the gateway still serves: it is itself who says 503 where they are needed. */
-  const others = { railControls: () => railControls.read('wallet-transfer') }
+  /** Reported, but not required: routes that need them answer 503 themselves. */
+  const optionalChecks = { railControls: () => railControls.read('wallet-transfer') }
   app.get(READINESS, async (c) => {
     if (isDraining()) return c.json({ status: 'draining', checks: {} }, 503)
     const results = await Promise.all(
-      Object.entries({ ...checks, ...others }).map(
-        async ([name, check]) => [name, await verdictOf(name, check, log)] as const,
+      Object.entries({ ...checks, ...optionalChecks }).map(
+        async ([name, check]) => [name, await runCheck(name, check, log)] as const,
       ),
     )
-    const isReady = results.every(([name, result]) => result === 'ok' || name in others)
+    const isReady = results.every(([name, result]) => result === 'ok' || name in optionalChecks)
     return c.json(
       { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) },
       isReady ? 200 : 503,
@@ -114,11 +114,10 @@ export function routeReadiness(
   })
 }
 
-/** Whether a part answered in time. */
-async function verdictOf(part: string, check: () => Promise<unknown>, log: Services['log']): Promise<string> {
+async function runCheck(part: string, check: () => Promise<unknown>, log: Services['log']): Promise<string> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${PATIENCE_MS} ms`)), PATIENCE_MS)
+    timer = setTimeout(() => reject(new Error(`no answer in ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS)
   })
   try {
     await Promise.race([check(), late])

@@ -1,6 +1,6 @@
 /**
- * Which hosts are ours. A page whose name was made to resolve to this machine (DNS rebinding) speaks to us from a browser in
- * here as if it were ours, but its Host header tells its own name.
+ * Checks the Host header, which defeats DNS rebinding: a page whose name resolves to this machine reaches the gateway
+ * from a local browser, but its Host header shows its own name.
  */
 
 import { isLoopbackHost, namesOfOrigin } from '../base/origins.ts'
@@ -8,18 +8,18 @@ import { Failure } from '../failures/failure.ts'
 import type { Settings } from '../kernel/context.ts'
 import type { HttpContext } from './request.ts'
 
-/** Makes the check of requests. @throws Failure `cross_site_request`, by the check. */
+/** @returns a check that throws Failure `cross_site_request`. */
 export function ownHostCheck({ origin, mode }: Pick<Settings, 'origin' | 'mode'>): (c: HttpContext) => void {
   const hosts = new Set(namesOfOrigin(origin).map((name) => new URL(name).host))
   return (c) => {
     const { incoming } = c.env ?? {}
-    // No listener: the app was called within the process.
+    // Without a listener the app is called in-process.
     if (incoming === undefined) return
     const host = incoming.headers.host ?? ''
     if (hosts.has(host.toLowerCase())) return
-    // A sandbox with an origin of its own is also reached where it listens.
+    // A sandbox with a configured origin is also reachable at its listening address.
     if (mode === 'sandbox' && isLoopbackHost(host, incoming.socket.localPort ?? 0)) return
-    throw new Failure('cross_site_request', 'The Host of this request is not ours.', {
+    throw new Failure('cross_site_request', 'The Host header does not name this gateway.', {
       hint: `Connect to ${origin}.`,
     })
   }

@@ -1,27 +1,30 @@
-/** Failures on the wire. @see https://www.rfc-editor.org/rfc/rfc9457 */
+/** Converts failures to RFC 9457 problem responses. @see https://www.rfc-editor.org/rfc/rfc9457 */
 import { HTTPException } from 'hono/http-exception'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
 import { stepUpMaxAge } from '../kernel/gates/step-up.ts'
 import { withoutCredentials } from './query-credentials.ts'
 
-/** What a 401 tells a client about how to come in. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */
+/** Headers of a 401 response. @see https://www.rfc-editor.org/rfc/rfc9421#name-the-accept-signature-field */
 const challenges = {
   'WWW-Authenticate': 'Bearer realm="bursar"',
   'Accept-Signature':
     'sig1=("@method" "@authority" "@path" "@query" "content-digest");created;expires;nonce;keyid;alg="ed25519";tag="bursar"',
 }
 
-/** What a 401 asks for where a second factor is missing. @see https://www.rfc-editor.org/rfc/rfc9470#section-3 */
+/** Challenge of a 401 response for a missing second factor. @see https://www.rfc-editor.org/rfc/rfc9470#section-3 */
 const stepUpChallenge = `Bearer realm="bursar", error="insufficient_user_authentication", error_description="A second factor of the last five minutes is needed", acr_values="mfa", max_age="${stepUpMaxAge}"`
 
-/** Which scopes would do; none would where only a person may. @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+/**
+ * Lists the sufficient scopes; none when only a person may call the tool.
+ * @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ */
 function scopeChallenge({ members: { scopes = [] } }: Failure): string {
   const scope = scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
   return `Bearer realm="bursar", error="insufficient_scope"${scope}`
 }
 
-/** The response that a thrown error becomes. Anything unexpected is logged once, here, and told as `internal`. */
+/** Converts a thrown error to a response. Unexpected errors are logged here, once, and answered as `internal`. */
 export function problemResponse(
   error: unknown,
   {
@@ -42,22 +45,21 @@ export function problemResponse(
   if (failure.code === 'insufficient_scope') headers.set('WWW-Authenticate', scopeChallenge(failure))
   if (failure.code === 'step_up_required') headers.set('WWW-Authenticate', stepUpChallenge)
   const challenge = headers.get('WWW-Authenticate')
-  // Where a client learns who lets it in. @see https://www.rfc-editor.org/rfc/rfc9728#section-5.1
+  // Points clients to the authorization server. @see https://www.rfc-editor.org/rfc/rfc9728#section-5.1
   if (challenge !== null && resourceMetadata !== undefined)
     headers.set('WWW-Authenticate', `${challenge}, resource_metadata="${resourceMetadata}"`)
-  // What a client put where it does not belong is not told back to it: answers are logged on the way.
+  // Redacts credentials that a client misplaced, because responses may be logged by proxies.
   return new Response(withoutCredentials(JSON.stringify(problem)), { status: failure.status, headers })
 }
 
-/** The failure behind any thrown error. */
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof HTTPException && error.status === 413) return bodyTooLarge()
   if (error instanceof HTTPException && error.status < 500)
-    return new Failure('invalid_request', 'The request cannot be read.')
+    return new Failure('invalid_request', 'The request could not be parsed.')
   return new Failure(
     'internal',
-    'Something went wrong on our side. The request id names it in our log.',
+    'An unexpected error occurred. The server log has the details under the request id.',
     {
       hint: 'Repeat the request with the same Idempotency-Key; if it fails again, report the request id.',
     },
@@ -65,10 +67,9 @@ function asFailure(error: unknown): Failure {
   )
 }
 
-/** The largest body of a request, in bytes. */
+/** Size limit of request bodies, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** The body is over {@link MAX_BODY_BYTES}. */
 export function bodyTooLarge(): Failure {
   return new Failure('body_too_large', `The body is over ${MAX_BODY_BYTES} bytes.`)
 }

@@ -1,7 +1,7 @@
-/** Credentials never travel in a query string: it ends up in logs, histories and referrers. Spec 5.5.4. */
+/** Rejects credentials in query strings, which end up in logs, histories and referrers. Spec 5.5.4. */
 import { Failure } from '../failures/failure.ts'
 
-/** Names that stand for a credential, in lower case and without `-` and `_`. */
+/** Parameter names of credentials, in lower case without `-` and `_`. */
 const names = new Set([
   'token',
   'accesstoken',
@@ -34,15 +34,15 @@ const names = new Set([
   'paymentsignature',
 ])
 
-/** The shapes of our credentials, wherever they stand in a text: an API key, a JWT, an encoded x402 payment. */
+/** Patterns of our credentials in any text: an API key, a JWT, an encoded x402 payment. */
 const shapes = /bsk_(?:sandbox|live)_[\w-]*|eyJ[\w-]{4,}\.[\w-]+\.[\w-]*|eyJ4NDAyVmVyc2lvbi[\w+/=-]*/g
 
-/** A text for logs and errors, with whatever has the shape of a credential taken out. */
+/** Redacts everything that looks like a credential, for logs and errors. */
 export function withoutCredentials(text: string): string {
   return text.replaceAll(shapes, '[credential]')
 }
 
-/** A path for the log: also without the name of a consent that is under way, which its browser's cookie is made of. */
+/** Redacts a path for the log, including the id of a consent interaction, from which its browser cookie is derived. */
 export function loggablePath(path: string): string {
   return withoutCredentials(path)
     .replace(/(?<=^\/oauth\/(?:consent|authorize)\/)[\w-]+/, '[interaction]')
@@ -60,9 +60,9 @@ export function refuseQueryCredentials(target: string): void {
     if (isCredential)
       throw new Failure(
         'credential_in_query',
-        `The query parameter "${withoutCredentials(name).slice(0, 32)}" looks like a credential; it was not read.`,
+        `The query parameter "${withoutCredentials(name).slice(0, 32)}" looks like a credential; it was rejected.`,
         {
-          hint: 'Send credentials in headers only, and replace this one: a query string is often logged on the way.',
+          hint: 'Send credentials in headers only, and replace this one: query strings are often logged.',
         },
       )
   }

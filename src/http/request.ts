@@ -1,4 +1,4 @@
-/** A request as it arrived: what node-server knows and Hono's URL no longer does. */
+/** Access to the raw request, which node-server has and Hono's URL no longer shows. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context as HonoContext } from 'hono'
 import { parseJson } from '../base/json.ts'
@@ -9,41 +9,38 @@ import type { IssuedSession } from '../identity/sessions/sessions.ts'
 import type { RateReading } from '../kernel/gates/rate.ts'
 import { bodyTooLarge, MAX_BODY_BYTES } from './problem.ts'
 
-/** Who sent a request. @property refusal why its credential does not hold: no matter on a route that is open to anybody. */
+/** The authenticated caller. @property refusal why its credential was rejected; ignored on public routes. */
 export interface Caller {
   readonly principal: Principal
   readonly renewed: IssuedSession | null
   readonly refusal: Failure | null
 }
 
-/** What our middlewares keep beside a request. */
+/** Request variables set by the middlewares. */
 export interface Variables {
   requestId: string
   now: Date
   clientAddress: string
   body: Uint8Array
   caller: Caller
-  /** The methods of a path, where another one was tried. */
+  /** Allowed methods of the path, after a 405. */
   allow?: string
-  /** The decision on what was asked for, where one was taken. */
+  /** Id of the policy decision, if there is one. */
   decisionId?: string
-  /** What the last limit found. */
+  /** Result of the last rate-limit check. */
   reading?: RateReading
 }
 
-/** The environment of the app. */
 export interface Env {
   Bindings: { incoming?: IncomingMessage; outgoing?: ServerResponse }
   Variables: Variables
 }
 
-/** One request in our app. */
 export type HttpContext = HonoContext<Env>
 
-/** Methods that change something. */
 export const mutatingMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** Path and query exactly as on the request line: Hono's URL is normalised and built from Host. */
+/** Path and query exactly as on the request line; Hono's URL is normalized and built from Host. */
 export function rawTargetOf(c: HttpContext): string {
   const target = c.env.incoming?.url
   if (target !== undefined) return target
@@ -51,7 +48,7 @@ export function rawTargetOf(c: HttpContext): string {
   return pathname + search
 }
 
-/** The request for signature checks. */
+/** The raw request for signature verification. */
 export function rawRequestOf(c: HttpContext): RawRequest {
   const lines = c.env.incoming?.rawHeaders
   const fields =
@@ -61,10 +58,10 @@ export function rawRequestOf(c: HttpContext): RawRequest {
   return { method: c.req.method, target: rawTargetOf(c), fields, body: c.get('body') }
 }
 
-/** Reads the whole body. @throws Failure `body_too_large` before more than that is kept. */
+/** Reads the whole body. @throws Failure `body_too_large` before more than the limit is buffered. */
 export async function readBody(c: HttpContext): Promise<Uint8Array> {
   if (Number(c.req.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
-  // Merely looking for a body makes a whole Request of what node-server keeps light.
+  // Accessing the body makes node-server build a full Request.
   if (!mutatingMethods.has(c.req.method)) return new Uint8Array()
   const { body } = c.req.raw
   if (body === null) return new Uint8Array()
@@ -78,18 +75,23 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
   return Buffer.concat(parts)
 }
 
-/** @throws Failure `invalid_request` where the connection ends within the body. */
+/** @throws Failure `invalid_request` when the connection closes within the body. */
 async function* wholeOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* body
   } catch (cause) {
-    throw new Failure('invalid_request', 'The body did not arrive whole.', {}, { cause })
+    throw new Failure(
+      'invalid_request',
+      'The connection closed before the whole body arrived.',
+      {},
+      { cause },
+    )
   }
 }
 
 /**
- * Refuses a request that two servers would read as two: with several Hosts, or with a path that means another one. What
- * stands before us may have let it through for what it says.
+ * Rejects requests that a proxy and the gateway could interpret differently: several Host headers, or dot segments in
+ * the path. A proxy may have authorized the request under the other interpretation.
  * @throws Failure `invalid_request`.
  */
 export function requirePlainRequest(c: HttpContext): void {
@@ -99,15 +101,15 @@ export function requirePlainRequest(c: HttpContext): void {
   const [path = ''] = rawTargetOf(c).split(/[?#]/, 1)
   if (/(?:^|\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|$)/i.test(path))
     throw new Failure('invalid_request', 'The path has dot segments.', {
-      hint: 'Send the path that is meant, without "." and "..".',
+      hint: 'Send the resolved path, without "." and "..".',
     })
 }
 
-/** The JSON value of a body. @throws Failure `unsupported_media_type`, `invalid_request`. */
+/** Parses the body as JSON. @throws Failure `unsupported_media_type`, `invalid_request`. */
 export function jsonBodyOf(c: HttpContext): unknown {
   const encoding = c.req.header('content-encoding') ?? 'identity'
   if (encoding !== 'identity')
-    throw new Failure('unsupported_media_type', 'The body is encoded.', {
+    throw new Failure('unsupported_media_type', 'The body has a Content-Encoding.', {
       hint: 'Send it without Content-Encoding.',
     })
   const type = c.req.header('content-type')
@@ -116,7 +118,7 @@ export function jsonBodyOf(c: HttpContext): unknown {
   if (!/^application\/json\s*(;\s*charset=utf-8\s*)?$/i.test(type ?? ''))
     throw new Failure(
       'unsupported_media_type',
-      `The body is ${type === undefined ? 'of no declared type' : 'not JSON'}.`,
+      type === undefined ? 'The body has no Content-Type.' : 'The Content-Type is not application/json.',
       {
         hint: 'Send "Content-Type: application/json".',
       },

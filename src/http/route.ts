@@ -1,4 +1,4 @@
-/** One tool as one REST route. */
+/** Serves a tool as a REST route. */
 import type { Hono } from 'hono'
 import { isStorable } from '../base/json.ts'
 import { Failure } from '../failures/failure.ts'
@@ -15,8 +15,8 @@ import { pathsOf, type ToolPath } from './tool-paths.ts'
 import { isPaid, PAYMENT_HEADERS, saleResponse, sentPaymentOf } from './x402.ts'
 
 /**
- * How a limit holds. @property isMetered it says that it is paid for: it is counted apart, and not at all once it has paid, so
- * that only payments that buy nothing are ever refused.
+ * Options of a rate limit. @property isMetered the request carries a payment: it is counted separately and refunded
+ * once it has paid, so only payments that fail use up the limit.
  */
 export interface RateLimitDependencies {
   readonly failClosed: boolean
@@ -30,13 +30,13 @@ interface RouteParts {
     services: Services,
     c: HttpContext,
     rateClass: string,
-    how: RateLimitDependencies,
+    options: RateLimitDependencies,
   ) => Promise<void>
-  /** Undoes the count of a request that was metered. */
+  /** Refunds the count of a metered request. */
   readonly unlimit: (services: Services, c: HttpContext, rateClass: string) => Promise<void>
 }
 
-/** Adds a tool's route to the app, at each of its paths. */
+/** Adds a tool at each of its paths. */
 export function routeTool(app: Hono<Env>, entry: CatalogueEntry, parts: RouteParts): void {
   for (const path of pathsOf(entry.tool, parts.services)) routePath(app, entry, path, parts)
 }
@@ -50,7 +50,7 @@ function routePath(
   const { tool } = entry
   const [method = ''] = tool.route.split(' ')
   app.on(method, at.replaceAll(/\{(\w+)\}/g, ':$1'), async (c) => {
-    // A challenge is a public read; taking a payment is not.
+    // Serving a challenge is a public read; accepting a payment is not.
     const isMetered = tool.isSold && isPaid(c)
     const failClosed = tool.isSold ? isMetered : tool.effect !== 'read'
     const { rate } = tool
@@ -71,12 +71,12 @@ function routePath(
       c.header('Set-Cookie', sessionCookie(services.settings.origin, null, c.get('now')))
     else renewCookie(services, c)
     if (replayed) c.header('Idempotency-Replayed', 'true')
-    if (tool.opensSession === true) handOutCookie(services, c, body)
+    if (tool.opensSession === true) setSessionCookie(services, c, body)
     return csvAnswer(c, entry, body) ?? c.json(body)
   })
 }
 
-/** Only what the payment is to blame for stays counted against whoever sends it. */
+/** Keeps the rate-limit count only when the payment itself is at fault. */
 async function sellMetered(
   tool: Tool,
   c: HttpContext,
@@ -92,7 +92,10 @@ async function sellMetered(
   }
 }
 
-/** What is sold is decoded and its rail read before any challenge, so that nobody pays for what cannot be delivered. */
+/**
+ * Decodes the input and checks the rail before any challenge, so that no client pays for a response that cannot be
+ * delivered.
+ */
 async function sell(
   tool: Tool,
   c: HttpContext,
@@ -100,7 +103,7 @@ async function sell(
 ): Promise<Response> {
   if (c.req.method === 'HEAD') {
     c.set('allow', 'GET')
-    throw new Failure('method_not_allowed', 'A payment challenge has no HEAD; use GET.')
+    throw new Failure('method_not_allowed', 'HEAD is not supported for paid resources; use GET.')
   }
   const call = tool.decode(rawInputOf(c))
   if (call.sell === null) throw new Error(`${tool.name} is not for sale`)
@@ -133,7 +136,10 @@ function idempotencyKeyOf(c: HttpContext): string | null {
   return key
 }
 
-/** Query, path and body as one raw input. A parameter that is given twice stays a list, which no schema takes. */
+/**
+ * Merges query, path and body into one raw input. A repeated query parameter stays a list, which every schema
+ * rejects.
+ */
 function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   const parameters = { ...c.req.param(), ...fixed }
   for (const [name, value] of Object.entries(parameters)) requireText(name, value)
@@ -151,32 +157,35 @@ function rawInputOf(c: HttpContext, fixed: ToolPath['fixed'] = {}): unknown {
   return { ...Object.fromEntries(queries), ...parameters }
 }
 
-/** What the path says, the body does not say again. @throws Failure `invalid_request`. */
+/** Rejects path parameters that are repeated in the body. @throws Failure `invalid_request`. */
 function requireAbsent(body: unknown, name: string): void {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return
-  const message = 'is named by the path'
+  const message = 'is already set by the path'
   throw new Failure('invalid_request', `${name}: ${message}`, { issues: [{ path: name, message }] })
 }
 
-/** What a JSON body may not hold, a path may not either. @throws Failure `invalid_request`. */
+/** Applies the text rules of JSON bodies to paths and queries. @throws Failure `invalid_request`. */
 function requireText(name: string, value: string): void {
   if (isStorable(value)) return
-  const message = 'holds U+0000 or half a surrogate pair'
+  const message = 'contains U+0000 or an unpaired surrogate'
   throw new Failure('invalid_request', `${name}: ${message}`, { issues: [{ path: name, message }] })
 }
 
-/** A browser's token is replaced before it ends. */
+/** Renews the session cookie before it expires. */
 function renewCookie(services: Services, c: HttpContext): void {
   const { renewed } = c.get('caller')
   if (renewed !== null) c.header('Set-Cookie', sessionCookie(services.settings.origin, renewed, c.get('now')))
 }
 
-/** A way in that takes several steps answers a session at its last one; who stays on a cookie's session gets no other. */
-function handOutCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
+/**
+ * Sets the session cookie when the response has a session token. Intermediate sign-in steps, and requests that keep
+ * their cookie session, return none.
+ */
+function setSessionCookie(services: Services, c: HttpContext, body: Record<string, unknown>): void {
   const { sessionToken, expiresAt } = body
   if (sessionToken === undefined || sessionToken === null) return
   if (typeof sessionToken !== 'string' || typeof expiresAt !== 'string')
-    throw new Error('a session has a token and an end')
+    throw new Error('a session has a token and an expiry')
   const session = { sessionToken, expiresAt: new Date(expiresAt) }
   c.header('Set-Cookie', sessionCookie(services.settings.origin, session, c.get('now')))
 }

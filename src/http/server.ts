@@ -1,56 +1,64 @@
 /**
- * The server below the app: how long a request may take to arrive, and what is told of one that is none. Node itself would
- * answer such without a body.
+ * The HTTP server below the app: client timeouts, and problem responses for malformed requests, which Node would
+ * answer without a body.
  */
 import { createServer, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Failure } from '../failures/failure.ts'
 
-/** How long a client may take, in milliseconds. */
+/** Client timeouts in milliseconds. */
 export interface ClientTimeouts {
   readonly headersMs: number
   readonly requestMs: number
-  /** How long an idle connection is kept: longer than clients and balancers keep theirs, so that none is closed as it is used. */
+  /**
+   * Keep-alive of idle connections. Longer than that of clients and load balancers, so that a connection is never
+   * closed while being reused.
+   */
   readonly idleMs: number
-  /** How often it is looked at. */
+  /** Interval of the timeout check. */
   readonly checkMs: number
 }
 
-const patience: ClientTimeouts = { headersMs: 10_000, requestMs: 30_000, idleMs: 65_000, checkMs: 1_000 }
+const defaultTimeouts: ClientTimeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 65_000,
+  checkMs: 1_000,
+}
 
-/** A server that does not listen yet. @param newRequestId names a refusal. */
+/** Creates a server without starting it. @param newRequestId creates the id of a refused request. */
 export function createGatewayServer(newRequestId: () => string, given: Partial<ClientTimeouts> = {}): Server {
-  const { headersMs, requestMs, idleMs, checkMs } = { ...patience, ...given }
+  const { headersMs, requestMs, idleMs, checkMs } = { ...defaultTimeouts, ...given }
   const server = createServer({
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: checkMs,
-    // A request without a Host is refused with a body, by the app.
+    // The app rejects requests without a Host, with a body.
     requireHostHeader: false,
   })
-  const answering = new WeakMap<Duplex, ServerResponse>()
-  server.on('request', (request, response) => answering.set(request.socket, response))
+  const pendingResponses = new WeakMap<Duplex, ServerResponse>()
+  server.on('request', (request, response) => pendingResponses.set(request.socket, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const begun = answering.get(socket)
-    const isAnswered = begun?.headersSent === true && !begun.writableFinished
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswered) socket.destroy()
-    else socket.end(rawAnswerOf(refusalOf(error.code), newRequestId()), () => socket.destroy())
+    const pendingResponse = pendingResponses.get(socket)
+    const isResponding = pendingResponse?.headersSent === true && !pendingResponse.writableFinished
+    if (error.code === 'ECONNRESET' || !socket.writable || isResponding) socket.destroy()
+    else socket.end(serializeResponse(refusalOf(error.code), newRequestId()), () => socket.destroy())
   })
   server.on('connect', (_request, socket: Duplex) => {
-    const refusal = new Failure('method_not_allowed', 'CONNECT is not possible: this is no proxy.')
+    const refusal = new Failure('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.')
     socket.on('error', () => socket.destroy())
-    socket.end(rawAnswerOf(refusal, newRequestId()))
+    socket.end(serializeResponse(refusal, newRequestId()))
   })
-  // What a client expects beyond 100-continue is its own matter. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+  // Unknown expectations are ignored. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   return server
 }
 
-/** What is told of a request whose target or Host cannot be made a URL of. */
+/** Creates the response for requests whose target or Host cannot be parsed as a URL. */
 export function unreadableRequest(newRequestId: () => string): () => Response {
   return () => {
-    const refusal = new Failure('invalid_request', 'The request’s target or its Host cannot be read.')
+    const refusal = new Failure('invalid_request', 'The request target or Host header is not a valid URL.')
     const { body, headers } = problemOf(refusal, newRequestId())
     return new Response(body, { status: refusal.status, headers })
   }
@@ -63,9 +71,9 @@ function refusalOf(code: string | undefined): Failure {
         hint: 'Send fewer or shorter headers and cookies, or a shorter target.',
       })
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Failure('request_timeout', 'The request did not arrive in time; nothing was done.')
+      return new Failure('request_timeout', 'The request did not arrive in time and was not processed.')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new Failure('body_too_large', 'The extensions of the body’s chunks are too large.')
+      return new Failure('body_too_large', 'The chunk extensions of the body are too large.')
     default:
       return new Failure('invalid_request', 'This is not a valid HTTP/1.1 request.')
   }
@@ -83,8 +91,8 @@ function problemOf(refusal: Failure, requestId: string) {
   }
 }
 
-/** An answer as it goes over a socket that the parser has given up. */
-function rawAnswerOf(refusal: Failure, requestId: string): string {
+/** Serializes a response for a socket that Node's parser has abandoned. */
+function serializeResponse(refusal: Failure, requestId: string): string {
   const { body, headers } = problemOf(refusal, requestId)
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? 'Refused'}`,

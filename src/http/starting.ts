@@ -10,7 +10,7 @@ export function answerStarting(
     type: '/errors/provider_unavailable',
     title: 'Starting',
     status: 503,
-    detail: 'The gateway is starting; nothing was done.',
+    detail: 'The gateway is starting; the request had no effect.',
     instance: url.replace(/\?.*$/s, ''),
     code: 'provider_unavailable',
     requestId,

@@ -1,17 +1,17 @@
-/** The paths at which a tool is served: one, or one for each value that the deployment gives a parameter of its route. */
+/** Resolves the paths of a tool: one, or one per configured value of a route parameter. */
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 
-/** A path of a tool. @property fixed the parameters that it stands for. */
+/** @property fixed parameters that this path sets. */
 export interface ToolPath {
-  /** The operation's name, OpenAPI's operationId. */
+  /** OpenAPI operationId. */
   readonly name: string
   readonly at: string
   readonly fixed: Readonly<Record<string, string>>
 }
 
 /**
- * The paths of a tool. A path of its own for each value keeps what is not there a 404, and swallows no neighbour
+ * Uses one literal path per value: unknown values stay 404, and a parameter cannot shadow other routes
  * (`/api/auth/google` beside `/api/auth/logout`).
  */
 export function pathsOf(tool: Tool, services: Pick<Services, 'identityProviders'>): ToolPath[] {

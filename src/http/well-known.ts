@@ -1,5 +1,4 @@
-/** What the gateway tells anybody about itself at well-known places. @see https://www.rfc-editor.org/rfc/rfc8615 */
-
+/** Public documents at well-known paths. @see https://www.rfc-editor.org/rfc/rfc8615 */
 import type { Hono } from 'hono'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
 import { nameUsed } from '../base/origins.ts'
@@ -9,17 +8,17 @@ import type { Services } from '../kernel/context.ts'
 import type { ListedSeller } from '../x402/sale.ts'
 import type { Env } from './request.ts'
 
-/** Where clients read who may let them in at `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
+/** Path of the protected-resource metadata of `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 
-/** Serves the public keys that receipts of decisions verify with, who lets clients in, and what strangers can buy here. */
+/** Serves the public keys for decision receipts, the protected-resource metadata and the x402 discovery document. */
 export function routeWellKnown(
   app: Hono<Env>,
   { settings }: Pick<Services, 'settings'>,
   { discovery }: Pick<ListedSeller, 'discovery'>,
 ): void {
   const { origin } = settings
-  // Clients take the metadata only where it names the resource as they do.
+  // Clients accept the metadata only if it names the resource as they do.
   const resourceFor = (host: string | undefined) => ({
     resource: resourceOf(nameUsed(origin, host)),
     authorization_servers: [issuerOf(origin)],

@@ -1,7 +1,7 @@
 /**
- * Identity: who is calling and whether they still may. Accounts, sessions and keys are read from the database on every
- * request, so that a lock, a revocation or a changed role holds for the very next one. May import base, ports, ledger and
- * policies; knows no transport.
+ * Identity: authenticates callers. Accounts, sessions and keys are read from the database on every request, so that
+ * locks, revocations and role changes apply immediately. May import base, ports, ledger and policies; independent of
+ * transports.
  */
 
 import type { NewId } from '../base/ids.ts'
@@ -9,13 +9,12 @@ import type { Account } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** What decides who is an administrator. */
 export interface RoleSettings {
   readonly mode: 'sandbox' | 'production'
   readonly founderAccount: string | null
 }
 
-/** What an account may be. In production the configuration's founder is the one administrator; a guest never is. */
+/** Determines an account's role. In production only the configured founder is an administrator; guests never are. */
 export function roleOf(
   { id, role, guest }: Account,
   { mode, founderAccount }: RoleSettings,
@@ -25,7 +24,7 @@ export function roleOf(
   return mode === 'sandbox' ? role : 'user'
 }
 
-/** Creates an account. @param at the moment it is created. @param id where it was given out before. */
+/** @param at creation time. @param id id that was allocated earlier, if any. */
 export async function createAccount(
   { database, newId }: { database: Connection; newId: NewId },
   {
@@ -60,7 +59,7 @@ export async function createAccount(
   return account
 }
 
-/** Refuses a locked account. @throws Failure `account_locked`; what it has just shown itself by is used up all the same. */
+/** @throws Failure `account_locked`, committed, so that the credential just presented stays consumed. */
 export function requireUnlocked(account: Account): void {
   if (account.status === 'locked')
     throw new Failure('account_locked', 'The account is locked.', {
@@ -69,7 +68,7 @@ export function requireUnlocked(account: Account): void {
     })
 }
 
-/** Gives an account the role that counts in the sandbox alone: see {@link roleOf}. */
+/** Sets a role that applies in the sandbox only; see {@link roleOf}. */
 export async function makeSandboxAdmin(database: Connection, accountId: string): Promise<void> {
   await database.kysely.updateTable('account').set({ role: 'admin' }).where('id', '=', accountId).execute()
 }

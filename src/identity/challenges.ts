@@ -1,22 +1,21 @@
-/** Challenges: single-use rows in the shared store. Whoever takes one first has it; nobody has it twice. */
+/** Challenges: single-use rows in the shared store. The first caller takes one; no second caller can. */
 import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
 import type { ChallengeTable } from '../storage/schema-people.ts'
 
-/** What a challenge is for. */
 export type ChallengeKind = ChallengeTable['kind']
 
-/** An open challenge. @property subject what its client shows to find it. */
+/** @property subject value by which the client finds it. */
 export interface Challenge {
   readonly id: string
   readonly subject: string
-  /** Whom it was opened for; null where that is not known. */
+  /** Account it was opened for; null if unknown. */
   readonly accountId: string | null
   readonly facts: Json
 }
 
-/** Opens a challenge. @param seconds its life. @param challenge.id where it was given out before: its facts may depend on it. */
+/** @param seconds lifetime. @param challenge.id id that was allocated earlier, because the facts depend on it. */
 export async function openChallenge(
   { database, newId }: { database: Connection; newId: NewId },
   challenge: Omit<Challenge, 'id'> & { id?: string; kind: ChallengeKind; at: Date; seconds: number },
@@ -38,7 +37,7 @@ export async function openChallenge(
   return { id, expiresAt }
 }
 
-/** Takes a challenge, so that nobody else can. @returns undefined where it is not known, was taken, or has ended. */
+/** Takes a challenge exclusively. @returns undefined if it is unknown, taken or expired. */
 export async function takeChallenge(
   database: Connection,
   { kind, by, now }: { kind: ChallengeKind; by: { id: string } | { subject: string }; now: Date },
@@ -50,7 +49,10 @@ export async function takeChallenge(
   return row === undefined || row.expires_at <= now ? undefined : challengeOf(row)
 }
 
-/** Counts a try at a challenge, which stays open. @returns undefined where it is not known, has ended, or has no tries left. */
+/**
+ * Counts an attempt at a challenge, which stays open. @returns undefined if it is unknown, expired or out of
+ * attempts.
+ */
 export async function countChallengeAttempt(
   database: Connection,
   { kind, id, now, most }: { kind: ChallengeKind; id: string; now: Date; most: number },
@@ -67,7 +69,7 @@ export async function countChallengeAttempt(
   return row === undefined ? undefined : challengeOf(row)
 }
 
-/** Closes every challenge of a subject: only the newest counts. */
+/** Closes all challenges of a subject, because only the newest counts. */
 export async function closeChallenges(
   database: Connection,
   { kind, subject }: { kind: ChallengeKind; subject: string },
@@ -79,7 +81,7 @@ export async function closeChallenges(
     .execute()
 }
 
-/** Forgets challenges that have ended. */
+/** Deletes expired challenges. */
 export async function sweepChallenges(database: Connection, now: Date): Promise<void> {
   await database.kysely.deleteFrom('challenge').where('expires_at', '<', now).execute()
 }

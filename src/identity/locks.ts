@@ -1,25 +1,24 @@
-/** Locks: who is locked and what locks. A lock is read with the account on every request, so it binds the very next one. */
+/** Account locks. A lock is read with the account on every request, so it applies immediately. */
 import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { pauseKeys } from './keys/owned-keys.ts'
 import { revokeSessions } from './store.ts'
 
-/** How many wrong second factors in how long lock an account. */
-const MOST_FAILURES = 10
+/** Failed second factors within the window that lock an account. */
+const MAX_FAILURES = 10
 const FAILURE_WINDOW_MS = 60 * 60 * 1000
 
-// The lock that `spend_reserve` takes before it reads the account.
+// The advisory lock that `spend_reserve` takes before it reads the account.
 const settleSpends: Statement = {
   name: 'identity_settle_spends',
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
 }
 
-/** Why an account was locked. */
 export type LockReason = 'second_factor' | 'admin' | 'person'
 
 /**
- * Holds an account until the transaction's end, so that what is tried against it goes one after the other.
- * @returns its state; undefined where there is no such account.
+ * Locks the account row until the transaction ends, which serializes attempts against the account. @returns its
+ * status; undefined if it does not exist.
  */
 export async function lockAccountRow(
   database: Connection,
@@ -35,8 +34,8 @@ export async function lockAccountRow(
 }
 
 /**
- * Locks an account. Spends that are being decided come first, and none is decided after. A locked account keeps its reason,
- * but an administrator's lock replaces any other. @returns false where there is no such account.
+ * Locks an account. Waits for pending spend decisions; no later spend is allowed. The first reason is kept, except
+ * that an administrator's lock replaces any other. @returns false if the account does not exist.
  */
 export async function lockAccount(
   database: Connection,
@@ -57,8 +56,8 @@ export async function lockAccount(
 }
 
 /**
- * Unlocks an account that its owner has recovered and pauses its keys: some may be those of whoever was in it.
- * @throws Failure `account_locked`, committed, where an administrator locked it.
+ * Unlocks a recovered account and pauses its keys, because an intruder may have created some.
+ * @throws Failure `account_locked`, committed, when an administrator locked it.
  */
 export async function unlockRecovered(
   database: Connection,
@@ -69,19 +68,22 @@ export async function unlockRecovered(
     .selectFrom('account')
     .select('lock_reason')
     .where('id', '=', accountId)
-    // Not only from changes of the account: keys, passkeys and cards that are being added come first, or see what is done here.
+    // The stronger row lock also waits for keys, passkeys and cards that are being added.
     .forUpdate()
     .executeTakeFirst()
   if (row?.lock_reason === 'admin')
     throw new Failure('account_locked', 'An administrator has locked the account.', {
       isCommitted: true,
-      hint: 'Recovery does not undo that. Write to the operator of this deployment.',
+      hint: 'Recovery cannot undo this lock. Contact the operator of this deployment.',
     })
   await unlockAccount(database, { accountId, at })
   await pauseKeys(database, accountId)
 }
 
-/** Unlocks an account, forgets its failures and ends all its sessions. @returns false where there is no such account. */
+/**
+ * Unlocks an account, clears its failed factors and revokes all its sessions. @returns false if the account does not
+ * exist.
+ */
 export async function unlockAccount(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
@@ -99,8 +101,8 @@ export async function unlockAccount(
 }
 
 /**
- * Counts a wrong second factor of a signed-in session against its account and locks it at the tenth in an hour.
- * @returns whether it is locked now.
+ * Counts a failed second factor of a signed-in session, and locks the account at the tenth within an hour.
+ * @returns true if the account is now locked.
  */
 export async function recordFailedFactor(
   database: Connection,
@@ -114,11 +116,11 @@ export async function recordFailedFactor(
     .where('account_id', '=', accountId)
     .where('at', '>', new Date(at.getTime() - FAILURE_WINDOW_MS))
     .executeTakeFirstOrThrow()
-  if (failures < MOST_FAILURES) return false
+  if (failures < MAX_FAILURES) return false
   return lockAccount(database, { accountId, reason: 'second_factor', at })
 }
 
-/** Forgets failures that no longer count. */
+/** Deletes failures outside the window. */
 export async function sweepFailedFactors(database: Connection, now: Date): Promise<void> {
   await database.kysely
     .deleteFrom('failed_factor')

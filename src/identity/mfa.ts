@@ -1,6 +1,6 @@
 /**
- * The second factor: time-based one-time passwords and recovery codes. Its tables are written here and nowhere else, and
- * these functions are called by POST /api/security/mfa alone (spec 5.2.6). @see https://www.rfc-editor.org/rfc/rfc6238
+ * The second factor: TOTP and recovery codes. Only this file writes its tables, and only POST /api/security/mfa calls
+ * these functions (spec 5.2.6). @see https://www.rfc-editor.org/rfc/rfc6238
  */
 
 import { randomToken } from '../base/ids.ts'
@@ -8,24 +8,21 @@ import { keyedHash, seal, unseal } from '../base/seal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** How far an authenticator's clock may be off, in seconds: one step either way. */
+/** Clock tolerance in seconds: one step either way. */
 const TOLERANCE_SECONDS = 30
 const RECOVERY_CODES = 10
 
-/** What the functions need. */
 interface MfaParts {
   readonly database: Connection
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** How far a second factor has come. */
 export interface MfaStatus {
   readonly status: 'none' | 'pending' | 'active'
-  /** Recovery codes that were not used yet. */
+  /** Number of unused recovery codes. */
   readonly recoveryCodesLeft: number
 }
 
-/** Reads the state of an account's second factor. */
 export async function mfaStatus(database: Connection, accountId: string): Promise<MfaStatus> {
   const row = await database.kysely
     .selectFrom('mfa')
@@ -42,8 +39,8 @@ export async function mfaStatus(database: Connection, accountId: string): Promis
 }
 
 /**
- * Begins an enrollment; one that was begun before is replaced. @returns the base32 secret, shown once.
- * @throws Failure `conflict` where a second factor is active.
+ * Starts an enrollment, replacing a pending one. @returns the base32 secret, shown once. @throws Failure `conflict`
+ * when a second factor is active.
  */
 export async function beginEnrollment(
   { database, settings }: MfaParts,
@@ -75,7 +72,7 @@ export async function beginEnrollment(
   })
 }
 
-/** Uses a TOTP code, which is then spent. @returns false where it is wrong, was used, or there is no such second factor. */
+/** Consumes a TOTP code. @returns false if it is wrong or used, or no such factor exists. */
 export async function useTotp(
   { database, settings }: MfaParts,
   {
@@ -101,7 +98,7 @@ export async function useTotp(
     afterTimeStep: Number(row.last_time_step),
   })
   if (!verdict.valid || !('timeStep' in verdict)) return false
-  // Of two requests with one code, one moves the step on.
+  // The conditional update decides between concurrent requests with one code.
   const spent = await database.kysely
     .updateTable('mfa')
     .set({ last_time_step: BigInt(verdict.timeStep) })
@@ -113,7 +110,7 @@ export async function useTotp(
   return spent !== undefined
 }
 
-/** Uses a recovery code, which is then spent. @returns false where it is wrong or was used. */
+/** Consumes a recovery code. @returns false if it is wrong or used. */
 export async function useRecoveryCode(
   { database, settings }: MfaParts,
   { accountId, recoveryCode, at }: { accountId: string; recoveryCode: string; at: Date },
@@ -129,7 +126,7 @@ export async function useRecoveryCode(
   return spent !== undefined
 }
 
-/** Makes a begun second factor the account's. @returns its recovery codes, shown once. */
+/** Activates the pending factor. @returns its recovery codes, shown once. */
 export async function activate(
   { database, settings }: MfaParts,
   { accountId, at }: { accountId: string; at: Date },
@@ -153,14 +150,14 @@ export async function activate(
   return codes
 }
 
-/** Takes a second factor away, with its recovery codes. */
+/** Removes the second factor and its recovery codes. */
 export async function disable(database: Connection, accountId: string): Promise<void> {
   await database.kysely.deleteFrom('mfa').where('account_id', '=', accountId).execute()
 }
 
 /**
- * 120 random bits in six groups, without letters that look like digits: more than the 112 bits from which a keyed hash is enough,
- * and no password hash is needed. @see https://github.com/OWASP/ASVS (6.5.2)
+ * 120 random bits in six groups, without ambiguous letters. Above 112 bits a keyed hash suffices and no password hash
+ * is needed. @see https://github.com/OWASP/ASVS (6.5.2)
  */
 function newRecoveryCode(): string {
   const bytes = Buffer.from(randomToken(24), 'base64url')

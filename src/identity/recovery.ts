@@ -1,4 +1,4 @@
-/** Recovery: the way back into an account that is locked or in the wrong hands, by a code and, where there is one, a passkey. */
+/** Recovery of locked or compromised accounts, by a code and, if registered, a passkey. */
 import type { z } from 'zod'
 import type { NewId } from '../base/ids.ts'
 import { keyedHash } from '../base/seal.ts'
@@ -15,7 +15,6 @@ import { type sessionAnswer, signIn } from './sessions/session-answer.ts'
 import type { TokenSettings } from './sessions/sessions.ts'
 import { findAccount } from './store.ts'
 
-/** What recovery asks of passkeys. */
 export interface RecoveryPasskeys {
   readonly loginOptions: (
     parts: { database: Connection; newId: NewId; settings: RelyingParty },
@@ -29,7 +28,10 @@ export interface RecoveryPasskeys {
   readonly countPasskeys: (database: Connection, accountId: string) => Promise<number>
 }
 
-/** Opens a recovery code and passkey options beside it, whoever is behind the destination. Runs in a transaction. */
+/**
+ * Creates a recovery code and passkey options, whether or not the destination has an account. Call it in a
+ * transaction.
+ */
 export async function startRecovery(
   parts: {
     database: Connection
@@ -45,10 +47,9 @@ export async function startRecovery(
 }
 
 /**
- * Gives an account back: unlocks it, pauses its keys, ends all its sessions and opens a new one.
- * @param credential a passkey assertion; needed where the account has a passkey.
- * @throws Failure `unauthenticated`, `account_locked` where an administrator locked it, `step_up_required` where the assertion
- * is missing; the code stays good then.
+ * Recovers an account: unlocks it, pauses its keys, revokes all its sessions and opens a new one. @param credential
+ * passkey assertion; required if the account has a passkey. @throws Failure `unauthenticated`, `account_locked` when
+ * an administrator locked it, `step_up_required` when the assertion is missing; the code stays valid then.
  */
 export async function completeRecovery(
   parts: {
@@ -80,10 +81,7 @@ export async function completeRecovery(
   return signIn(parts, { account, method: 'recovery', at: now })
 }
 
-/**
- * Opens a recovery code for a sandbox guest, who has no address and no passkey. The code counts for a guest that is locked,
- * and for nobody else.
- */
+/** Creates a recovery code for a sandbox guest without address and passkey. The code works only for a locked guest. */
 export async function startGuestRecovery(
   parts: { database: Connection; newId: NewId; settings: CodeSettings },
   { guestId, at }: { guestId: string; at: Date },
@@ -105,8 +103,9 @@ export async function startGuestRecovery(
 }
 
 /**
- * Gives an account back by a passkey alone, where no address is known to send a code to: a passkey is the device and its
- * owner's finger or PIN. @throws Failure `unauthenticated`, `account_locked`, `step_up_required` where the account has an address.
+ * Recovers an account without an address by passkey alone: the passkey combines the device with the owner's
+ * biometrics or PIN. @throws Failure `unauthenticated`, `account_locked`, `step_up_required` when the account has an
+ * address.
  */
 export async function recoverByPasskey(
   parts: {
@@ -120,7 +119,7 @@ export async function recoverByPasskey(
   const { database, passkeys } = parts
   const { accountId } = await passkeys.assertPasskey(parts, { credential, challengeId, now })
   if (await hasSignInAddress(database, accountId))
-    throw new Failure('step_up_required', 'This account has an address: a code sent there is needed too.', {
+    throw new Failure('step_up_required', 'This account has an address: a code sent to it is required too.', {
       isCommitted: true,
       hint: 'POST /api/auth/recovery/start with its channel and destination, then complete with code and credential.',
     })
@@ -131,7 +130,7 @@ export async function recoverByPasskey(
 }
 
 function assertionMissing(): Failure {
-  return new Failure('step_up_required', 'This account has a passkey: its assertion is needed too.', {
+  return new Failure('step_up_required', 'This account has a passkey: its assertion is required too.', {
     isCommitted: true,
     hint: 'Get an assertion with the "publicKey" of POST /api/auth/recovery/start and send it as "credential" with the same code.',
   })

@@ -1,7 +1,6 @@
 /**
- * Security notices: the owner of an account is told, at every address of theirs, what was added to it and
- * what was removed from it. A notice that cannot
- * be sent undoes nothing.
+ * Security notices: inform the owner, at every address, about additions to and removals from the account. A notice
+ * that cannot be sent does not undo the change.
  */
 import type { Log } from '../base/log.ts'
 import type { Messages } from '../providers/messages.ts'
@@ -9,18 +8,17 @@ import type { Connection } from '../storage/database.ts'
 import { addressesOf } from './codes/login-destinations.ts'
 
 const events = {
-  factor_begun: 'Setting up a second factor was begun for',
+  factor_begun: 'Enrollment of a second factor was started for',
   factor_activated: 'A second factor was activated for',
   passkey_added: 'A passkey was added to',
-  address_added: 'An address that codes are sent to was added to',
-  signer_added: 'A key that signs for the wallet was added to',
+  address_added: 'A sign-in address was added to',
+  signer_added: 'A wallet signing key was added to',
   factor_removed: 'The second factor was removed from',
   passkey_removed: 'A passkey was removed from',
   agent_revoked: 'An agent’s key was revoked for',
   api_key_revoked: 'An API key was revoked for',
 } as const
 
-/** What notices need. */
 export interface NoticeParts {
   readonly database: Connection
   readonly settings: { readonly dataKey: Uint8Array; readonly webOrigins: readonly string[] }
@@ -29,7 +27,7 @@ export interface NoticeParts {
   readonly afterCommit: (work: () => Promise<void>) => void
 }
 
-/** Tells an account's owner of a change, once it is committed. Accounts without an address get nothing. */
+/** Sends a notice after the commit. Accounts without an address receive none. */
 export async function noticeOwner(
   parts: NoticeParts,
   { accountId, notice, at }: { accountId: string; notice: keyof typeof events; at: Date },

@@ -1,4 +1,4 @@
-/** The rows of identity, as the types of the base. */
+/** Reads and writes identity rows, mapped to base types. */
 import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
 import type { Page } from '../base/page.ts'
 import type { AccessKey, Account } from '../base/principal.ts'
@@ -26,7 +26,7 @@ const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
     )
     .as('mfa_enrolled')
 
-/** The columns of a key, for {@link keyOf}. */
+/** Columns for {@link keyOf}. */
 export const keyColumns = [
   'access_key.id',
   'access_key.kind',
@@ -42,7 +42,6 @@ export const keyColumns = [
   'access_key.expires_at',
 ] as const
 
-/** A key's row as far as it leaves the store. */
 export type KeyRow = Omit<Selectable<AccessKeyTable>, 'account_id' | 'secret_hash'>
 
 interface AccountRow {
@@ -69,7 +68,7 @@ function accountOf(row: AccountRow): Account {
   }
 }
 
-/** The live session of this id with its account, or undefined where there is none that still holds. */
+/** Finds a valid session with its account. */
 export async function findSession(database: Connection, sessionId: string, now: Date) {
   const row = await database.kysely
     .selectFrom('session')
@@ -91,7 +90,6 @@ export async function findSession(database: Connection, sessionId: string, now: 
       }
 }
 
-/** An account by its id. */
 export async function findAccount(database: Connection, id: string): Promise<Account | undefined> {
   const row = await database.kysely
     .selectFrom('account')
@@ -102,7 +100,7 @@ export async function findAccount(database: Connection, id: string): Promise<Acc
   return row === undefined ? undefined : accountOf(row)
 }
 
-/** Ends an account's sessions: one of them, all but one, or all. @returns how many ended. */
+/** Revokes one, all but one, or all sessions of an account. @returns how many were revoked. */
 export async function revokeSessions(
   database: Connection,
   {
@@ -125,7 +123,7 @@ export async function revokeSessions(
   return rows.length
 }
 
-/** An account's sessions that still work, newest first: one more than the page's limit. */
+/** Lists valid sessions, newest first, one more than the page's limit. */
 export async function listSessions(
   database: Connection,
   { accountId, page, now }: { accountId: string; page: Page; now: Date },
@@ -142,7 +140,7 @@ export async function listSessions(
     .execute()
 }
 
-/** Notes that a second factor was shown on a session. */
+/** Records a second factor for a session. */
 export async function stepUpSession(database: Connection, sessionId: string, at: Date): Promise<void> {
   await database.kysely
     .updateTable('session')
@@ -151,7 +149,7 @@ export async function stepUpSession(database: Connection, sessionId: string, at:
     .execute()
 }
 
-/** Forgets on every session of an account that a second factor was shown. */
+/** Clears the second factor of all sessions of an account. */
 export async function endStepUps(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .updateTable('session')
@@ -160,7 +158,7 @@ export async function endStepUps(database: Connection, accountId: string): Promi
     .execute()
 }
 
-/** A key that has not been revoked, with its owner. */
+/** Finds an unrevoked key with its owner. */
 export async function findKey(
   database: Connection,
   by: { thumbprint: string } | { secretHash: Uint8Array } | { id: string },
@@ -185,7 +183,6 @@ export async function findKey(
   }
 }
 
-/** A key from its row. */
 export function keyOf(row: KeyRow): AccessKey {
   return {
     id: row.id,
@@ -203,7 +200,7 @@ export function keyOf(row: KeyRow): AccessKey {
   }
 }
 
-/** Stores a new key. @throws the engine's unique violation where the thumbprint is taken. */
+/** @returns false if the thumbprint or secret is already registered. */
 export async function insertKey(
   database: Connection,
   accountId: string,
@@ -233,7 +230,7 @@ export async function insertKey(
   return inserted !== undefined
 }
 
-/** Spends a signature's nonce, once a key. @returns false where it was spent before. */
+/** Consumes a nonce of a key. @returns false if it was already used. */
 export async function spendNonce(
   database: Connection,
   keyId: string,
@@ -250,7 +247,7 @@ export async function spendNonce(
   return rows.length === 1
 }
 
-/** Forgets nonces whose signatures can no longer be valid. @returns how many. */
+/** Deletes nonces of expired signatures. @returns how many. */
 export async function sweepNonces(database: Connection, now: Date): Promise<bigint> {
   const result = await database.kysely
     .deleteFrom('signature_nonce')

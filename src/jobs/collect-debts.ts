@@ -1,4 +1,4 @@
-/** Collects what owners owe, as soon as they have anything. */
+/** Collects debts as soon as their owners have funds. */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { decimalOf } from '../money/money.ts'
@@ -8,7 +8,6 @@ import type { Database } from '../storage/database.ts'
 
 const BATCH = 100
 
-/** What the round needs. */
 export interface DebtCollectionJobDependencies extends DebtCollectionDependencies {
   readonly database: Database
   readonly rates: Rates
@@ -16,7 +15,7 @@ export interface DebtCollectionJobDependencies extends DebtCollectionDependencie
   readonly log: Log
 }
 
-/** One round. What cannot be collected does not keep the rest waiting. @param signal ends it early. */
+/** Runs one round. A failing item does not block the others. @param signal stops the round early. */
 export async function collectDebts(parts: DebtCollectionJobDependencies, signal: AbortSignal): Promise<void> {
   const { database, rates, clock, log } = parts
   const debts = await dueDebts(database, BATCH)
@@ -31,7 +30,7 @@ export async function collectDebts(parts: DebtCollectionJobDependencies, signal:
       const { asset, id: debtId } = debt
       if (units > 0n) log.info({ debtId, asset, amount: decimalOf({ asset, units }) }, 'a debt was collected')
     } catch (err) {
-      log.error({ err, debtId: debt.id }, 'a debt cannot be collected yet')
+      log.error({ err, debtId: debt.id }, 'collecting a debt failed')
     }
   }
 }

@@ -1,13 +1,15 @@
-/** Jobs: what a crash or a slow provider left open is finished here. May import base, ports, ledger, spending and domains. */
+/**
+ * Jobs: finish work that a crash or a slow provider left open. May import base, ports, ledger, spending and domains.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../base/log.ts'
 
-/** A job that runs until it is stopped. `stop` tells a round that is under way, and waits for it. */
+/** A running job. `stop` aborts the current round and waits for it. */
 export interface Job {
   stop(): Promise<void>
 }
 
-/** Runs a round, waits, and runs the next. A round that fails is logged and tried again. @param intervalMs between rounds. */
+/** Runs rounds at an interval. A failed round is logged and retried. @param intervalMs pause between rounds. */
 export function every(
   intervalMs: number,
   { name, round, log }: { name: string; round: (signal: AbortSignal) => Promise<void>; log: Log },
@@ -18,7 +20,7 @@ export function every(
       const isDue = await sleep(intervalMs, true, { signal: stopping.signal }).catch(() => false)
       if (!isDue) return
       await round(stopping.signal).catch((err: unknown) =>
-        log.error({ err, job: name }, 'a job failed and will be tried again'),
+        log.error({ err, job: name }, 'a job failed and will be retried'),
       )
     }
   }

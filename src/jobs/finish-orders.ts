@@ -1,4 +1,4 @@
-/** Carries on what providers were asked for and did not answer: cards and virtual accounts, under the name they were ordered by. */
+/** Finishes card and virtual account orders that providers did not answer, under their original idempotency keys. */
 
 import { openVirtualAccount } from '../banking/open-account.ts'
 import { claimAccountOrders, endAccountOrder } from '../banking/order-account.ts'
@@ -8,20 +8,19 @@ import { claimCardOrders, endCardOrder } from '../cards/order-card.ts'
 import type { BankingProvider } from '../providers/banking.ts'
 import type { Database } from '../storage/database.ts'
 
-/** Longer than the request that made an order has it in hand. */
+/** Longer than the request that placed the order takes. */
 const QUIET_MS = 30_000
-/** Providers forget an idempotency key after a day: asked later than that, they would issue twice. */
+/** Providers keep idempotency keys for a day; a later retry would issue twice. */
 const GIVE_UP_MS = 20 * 60 * 60_000
 const BATCH = 20
 
-/** What the round needs. */
 export interface OrderJobDependencies extends IssueParts {
   readonly database: Database
   readonly bankingProvider: Pick<BankingProvider, 'open'>
   readonly log: Log
 }
 
-/** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
+/** Runs one round. A failing item does not block the others. @param signal stops the round early. */
 export async function finishOrders(parts: OrderJobDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock } = parts
   const at = clock()
@@ -45,12 +44,12 @@ export async function finishOrders(parts: OrderJobDependencies, signal: AbortSig
 async function finish(
   { clock, log }: OrderJobDependencies,
   { id, createdAt }: { id: string; createdAt: Date },
-  { carryOn, giveUp }: { carryOn: () => Promise<unknown>; giveUp: () => Promise<void> },
+  { carryOn: resume, giveUp }: { carryOn: () => Promise<unknown>; giveUp: () => Promise<void> },
 ): Promise<void> {
   if (clock().getTime() - createdAt.getTime() > GIVE_UP_MS) {
     await giveUp()
-    log.error({ orderId: id }, 'a provider never said what became of an order; look for it there')
+    log.error({ orderId: id }, 'gave up on an order without an answer; check it at the provider')
     return
   }
-  await carryOn().catch((err: unknown) => log.warn({ err, orderId: id }, 'an order cannot be finished yet'))
+  await resume().catch((err: unknown) => log.warn({ err, orderId: id }, 'finishing an order failed'))
 }

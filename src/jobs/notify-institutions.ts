@@ -1,4 +1,4 @@
-/** Tells beneficiaries' institutions what the Travel Rule asks, and asks them what they say of it. */
+/** Sends Travel Rule data to beneficiaries' institutions, and fetches their responses. */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { claimUnsentTravelRules, notifyInstitution } from '../compliance/notify-institution.ts'
@@ -7,7 +7,7 @@ import type { Database } from '../storage/database.ts'
 
 const BATCH = 50
 
-/** One round. One that cannot be told does not keep the others waiting. @param signal ends the round early. */
+/** Runs one round. A failing item does not block the others. @param signal stops the round early. */
 export async function notifyInstitutions(
   {
     database,
@@ -29,7 +29,7 @@ export async function notifyInstitutions(
   for (const record of await claimUnsentTravelRules(database, { at, limit: BATCH })) {
     if (signal.aborted) return
     await notifyInstitution({ database, network, dataKey, log }, record, at).catch((err: unknown) =>
-      log.warn({ err, travelRuleId: record.id }, 'an institution cannot be told yet'),
+      log.warn({ err, travelRuleId: record.id }, 'notifying an institution failed'),
     )
   }
 }

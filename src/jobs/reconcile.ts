@@ -1,12 +1,12 @@
-/** Compares ledger and chain, a page of wallets a round, for ever around. */
+/** Compares ledger and chain in an endless cycle, one page of wallets per round. */
 import { decimalOf } from '../money/money.ts'
 import { type ReconciliationDependencies, reconcileWallet } from '../wallets/reconcile/reconcile.ts'
 import { pageOfWallets } from '../wallets/store.ts'
 
-/** Wallets a round: a page costs the node four reads a wallet. */
+/** Wallets per round; each wallet costs the node four reads. */
 const PAGE = 100
 
-/** A job's round. It remembers where it was, and what it has raised the alarm for already. */
+/** Creates the job's round, which remembers its position and the alarms it has logged. */
 export function createReconcile(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
   const { database, log } = parts
   const alarmed = new Set<string>()
@@ -17,17 +17,17 @@ export function createReconcile(parts: ReconciliationDependencies): (signal: Abo
       if (signal.aborted) return
       const { address } = wallet
       const missing = await reconcileWallet(parts, wallet).catch((err: unknown) => {
-        log.warn({ err, address }, 'a wallet cannot be compared yet')
+        log.warn({ err, address }, 'comparing a wallet failed')
         return []
       })
       for (const { token, booked, onChain } of missing) {
-        const [inBooks, there] = [booked, onChain].map((units) => decimalOf({ asset: token, units }))
-        const alarm = `${address} ${token} ${inBooks} ${there}`
+        const [inBooks, onChainAmount] = [booked, onChain].map((units) => decimalOf({ asset: token, units }))
+        const alarm = `${address} ${token} ${inBooks} ${onChainAmount}`
         if (alarmed.has(alarm)) continue
         alarmed.add(alarm)
         log.error(
-          { address, token, inBooks, onChain: there },
-          'a wallet has less on the chain than in the books',
+          { address, token, inBooks, onChain: onChainAmount },
+          'a wallet holds less on the chain than the ledger booked',
         )
       }
     }

@@ -1,15 +1,15 @@
-/** Sandbox: puts on the chain what the books were credited with and a failed mint left out. */
+/** Sandbox: repeats failed mints of amounts that are already booked. */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
 import { claimMints, repayMint } from '../wallets/reconcile/owed-mints.ts'
 
-/** Longer than the request that owes it has it in hand. */
+/** Longer than the request that owes the mint takes. */
 const QUIET_MS = 15_000
 const BATCH = 100
 
-/** One round. @param signal ends it early. */
+/** Runs one round. @param signal stops the round early. */
 export async function repayMints(
   parts: { database: Database; chain: Chain; clock: Clock; log: Log },
   signal: AbortSignal,
@@ -21,10 +21,10 @@ export async function repayMints(
     if (signal.aborted) return
     const { address, token } = owed
     const minted = await repayMint(parts, owed).catch((err: unknown) => {
-      log.warn({ err, address, token }, 'what is owed to a wallet cannot be minted yet')
+      log.warn({ err, address, token }, 'repeating a mint failed')
       return null
     })
     if (minted !== null && minted > 0n)
-      log.info({ address, token, units: minted.toString() }, 'a mint that failed was made up for')
+      log.info({ address, token, units: minted.toString() }, 'a failed mint was repeated')
   }
 }

@@ -1,4 +1,6 @@
-/** Finishes what cards leave behind: messages that came too early, approvals that nobody claims, and stablecoins for the treasury. */
+/**
+ * Finishes card work: applies out-of-order messages, expires stale approvals, and sends stablecoins to the treasury.
+ */
 
 import type { Log } from '../base/log.ts'
 import {
@@ -19,15 +21,14 @@ import type { Database } from '../storage/database.ts'
 import { sendTransfer } from '../wallets/transfers/send-transfer.ts'
 
 const BATCH = 100
-/** Longer than a processor takes to ask us again. */
-const EARLY_MS = 10 * 60_000
-/** Networks let an approval live for about a week. */
+/** Longer than a processor's retry interval. */
+const OUT_OF_ORDER_MS = 10 * 60_000
+/** Card networks expire approvals after about a week. */
 const APPROVAL_MS = 8 * 24 * 60 * 60_000
 
 const byOwner = { kind: 'gateway' } as const
 const byAllowance = { kind: 'allowance', agentId: CARDS_AGENT } as const
 
-/** What the round needs. */
 export interface CardSettlementDependencies extends CardTransactionDependencies {
   readonly database: Database
   readonly chain: Chain
@@ -35,10 +36,10 @@ export interface CardSettlementDependencies extends CardTransactionDependencies 
   readonly settings: { readonly cardTreasury: Address; readonly dataKey: Uint8Array }
 }
 
-/** One round. What cannot be finished does not keep the rest waiting. @param signal ends the round early. */
+/** Runs one round. A failing item does not block the others. @param signal stops the round early. */
 export async function settleCards(parts: CardSettlementDependencies, signal: AbortSignal): Promise<void> {
   const { log } = parts
-  await applyEarly(parts, signal)
+  await applyOutOfOrderMessages(parts, signal)
   const before = new Date(parts.clock().getTime() - APPROVAL_MS)
   for (const token of await staleAuthorizations(parts.database, { before, limit: BATCH }))
     await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
@@ -46,7 +47,7 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
   if (owed.length > 0)
     log.error(
       { settlements: owed },
-      'the chain goes on refusing card settlements: their owners owe what they are worth',
+      'the chain keeps refusing card settlements; their value is booked as debt',
     )
   await retrySettlements(parts, parts.clock())
   const unsent = await unsentSettlements(parts, { at: parts.clock(), limit: BATCH })
@@ -56,18 +57,21 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
       ...settlement,
       destination: parts.settings.cardTreasury,
       at: parts.clock(),
-    }).catch((err: unknown) => tellUnsent(log, settlement.decisionId, err))
+    }).catch((err: unknown) => logUnsent(log, settlement.decisionId, err))
   for (let at = 0; at < unsent.length && !signal.aborted; at += 16)
     await Promise.all(unsent.slice(at, at + 16).map(send))
 }
 
-/** Another gateway may have sent it, and settle-pending follows whatever was sent. */
-function tellUnsent(log: Log, decisionId: string, err: unknown): void {
-  log.warn({ err, decisionId }, 'a card settlement was not confirmed by this round')
+/** Another gateway may have sent it; settle-pending tracks every sent transfer. */
+function logUnsent(log: Log, decisionId: string, err: unknown): void {
+  log.warn({ err, decisionId }, 'sending a card settlement failed')
 }
 
-async function applyEarly(parts: CardSettlementDependencies, signal: AbortSignal): Promise<void> {
-  const before = new Date(parts.clock().getTime() - EARLY_MS)
+async function applyOutOfOrderMessages(
+  parts: CardSettlementDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = new Date(parts.clock().getTime() - OUT_OF_ORDER_MS)
   for (const { webhookId, message, isTakenAsItIs } of await dueOutOfOrderMessages(parts.database, {
     before,
     limit: BATCH,
@@ -75,7 +79,7 @@ async function applyEarly(parts: CardSettlementDependencies, signal: AbortSignal
     if (signal.aborted) return
     await applyOne(parts, { message, isTakenAsItIs }).then(
       () => deleteOutOfOrderMessage(parts.database, webhookId),
-      (err: unknown) => parts.log.error({ err, webhookId }, 'an early message cannot be applied yet'),
+      (err: unknown) => parts.log.error({ err, webhookId }, 'applying an out-of-order message failed'),
     )
   }
 }

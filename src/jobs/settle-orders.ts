@@ -1,4 +1,7 @@
-/** Carries open orders on: books what the broker filled, ends what it ended, places what a crash kept from it. */
+/**
+ * Resumes open orders: books fills, closes orders that the broker ended, and places orders that a crash kept from the
+ * broker.
+ */
 import { raiseAlarm } from '../alarms/alarms.ts'
 import { Failure } from '../failures/failure.ts'
 import type { InvestingDependencies } from '../investing/order.ts'
@@ -7,13 +10,13 @@ import { resumeOrder } from '../investing/resume-order.ts'
 import { requestStoppedCancels } from '../investing/stopped-orders.ts'
 import { claimOpenOrders } from '../investing/store.ts'
 
-/** An order that was touched more recently may still be in the hands of the request that made it. */
+/** A more recently updated order may still be handled by its request. */
 const QUIET_MS = 1_500
-/** A reservation may be about to get its order. */
+/** A newer reservation may still get its order. */
 const ORPHANED_MS = 10_000
 const BATCH = 100
 
-/** One round. An order that cannot be carried on does not keep the others waiting. @param signal ends the round early. */
+/** Runs one round. A failing order does not block the others. @param signal stops the round early. */
 export async function settleOrders(investing: InvestingDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = investing
   const now = clock()
@@ -23,9 +26,9 @@ export async function settleOrders(investing: InvestingDependencies, signal: Abo
   for (const order of await claimOpenOrders(database, { before, at: now, limit: BATCH })) {
     if (signal.aborted) return
     await resumeOrder(investing, order).catch(async (err: unknown) => {
-      log.warn({ err, orderId: order.id }, 'an order cannot be carried on yet')
+      log.warn({ err, orderId: order.id }, 'resuming an order failed')
       if (err instanceof Failure) return
-      // It would fail the same way for ever.
+      // An unexpected error would repeat forever.
       const reported = { message: err instanceof Error ? err.message : String(err) }
       const alarm = { domain: 'investing', objectId: order.id, reason: 'cannot_be_booked', reported } as const
       await raiseAlarm({ database, log }, { ...alarm, at: clock() })

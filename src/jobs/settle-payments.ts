@@ -1,15 +1,18 @@
-/** Finds out what became of payments that a crash, a lost connection or a slow chain left open. Asks the chain; never goes by time alone. */
+/**
+ * Resolves payments that a crash, a lost connection or a slow chain left open. Outcomes come from the chain, never
+ * from elapsed time alone.
+ */
 import type { Log } from '../base/log.ts'
 import { type PaymentResolutionDependencies, resolvePayment } from '../payments/resolve-payment.ts'
 import { claimPayment, openPayments } from '../payments/store.ts'
 
-/** How often one payment is looked into. */
+/** Minimum interval between checks of one payment. */
 const QUIET_MS = 1_000
-/** Longer than any process that lives has a payment in hand. */
+/** Longer than a live process works on a payment. */
 const ABANDONED_MS = 15_000
 const BATCH = 100
 
-/** One round. A payment that cannot be looked into does not keep the others waiting. @param signal ends the round early. */
+/** Runs one round. A failing payment does not block the others. @param signal stops the round early. */
 export async function settlePayments(
   resolving: PaymentResolutionDependencies & { readonly log: Log },
   signal: AbortSignal,
@@ -21,7 +24,7 @@ export async function settlePayments(
     if (signal.aborted) return
     if (!(await claimPayment(database, payment, clock()))) continue
     await resolvePayment(resolving, payment).catch((err: unknown) =>
-      log.error({ err, paymentId: payment.id }, 'a payment cannot be looked into yet'),
+      log.error({ err, paymentId: payment.id }, 'resolving a payment failed'),
     )
   }
 }

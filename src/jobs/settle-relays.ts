@@ -1,13 +1,13 @@
-/** Finishes relays that a crash, a lost connection or a slow chain left open. Asks the chain before it sends anything again. */
+/** Finishes relays that a crash, a lost connection or a slow chain left open. Checks the chain before resending. */
 import type { RelayDependencies } from '../wallets/relays/relay-outcome.ts'
 import { resumeRelay } from '../wallets/relays/relay-payment.ts'
 import { claimRelay, openRelays } from '../wallets/relays/relay-store.ts'
 
-/** A relay that was touched more recently may still be in the hands of the request that made it. */
+/** A more recently updated relay may still be handled by its request. */
 const QUIET_MS = 10_000
 const BATCH = 100
 
-/** One round. @param signal ends it early. */
+/** Runs one round. @param signal stops the round early. */
 export async function settleRelays(relaying: RelayDependencies, signal: AbortSignal): Promise<void> {
   const { database, clock, log } = relaying
   const before = new Date(clock().getTime() - QUIET_MS)
@@ -15,7 +15,7 @@ export async function settleRelays(relaying: RelayDependencies, signal: AbortSig
     if (signal.aborted) return
     if (!(await claimRelay(database, relay.id, before, clock()))) continue
     await resumeRelay(relaying, relay).catch((err: unknown) =>
-      log.error({ err, relayId: relay.id }, 'a relay cannot be finished yet'),
+      log.error({ err, relayId: relay.id }, 'finishing a relay failed'),
     )
   }
 }

@@ -1,15 +1,15 @@
-/** Asks the provider of identity reviews about those that it has not decided on. */
+/** Polls pending identity reviews. */
 
 import { isStopped } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
 import { followUp, type KycDependencies } from '../compliance/kyc.ts'
 import { pendingApplications } from '../compliance/kyc-store.ts'
 
-/** One that was touched more recently may still be in the hands of its request. */
+/** A more recently updated application may still be handled by its request. */
 const QUIET_MS = 3_000
 const BATCH = 50
 
-/** One round. One that cannot be read does not keep the others waiting. @param signal ends the round early. */
+/** Runs one round. A failing review does not block the others. @param signal stops the round early. */
 export async function settleReviews(
   verifying: KycDependencies & { readonly clock: Clock },
   signal: AbortSignal,
@@ -21,7 +21,7 @@ export async function settleReviews(
     if (signal.aborted) return
     if (await isStopped(database, { domain: 'compliance', objectId: application.id })) continue
     await followUp(verifying, application, at).catch((err: unknown) =>
-      log.warn({ err, applicationId: application.id }, 'an identity review cannot be read yet'),
+      log.warn({ err, applicationId: application.id }, 'reading an identity review failed'),
     )
   }
 }

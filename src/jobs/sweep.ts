@@ -1,4 +1,7 @@
-/** Forgets what can no longer matter: spent nonces, ended challenges, idempotency keys older than a day, intents and quotes that ended, MCP sessions that ended, closed windows of rate limits. */
+/**
+ * Deletes expired rows: nonces, challenges, idempotency keys older than a day, intents, quotes, MCP sessions and
+ * rate-limit windows.
+ */
 
 import type { Clock } from '../base/clock.ts'
 import { sweepCardOrders } from '../cards/order-card.ts'
@@ -10,10 +13,9 @@ import { sweepIdempotency } from '../spending/idempotency.ts'
 import type { Database } from '../storage/database.ts'
 import { sweepIntents } from '../wallets/signing/intent-store.ts'
 
-/** Longer than any window of the contract. */
+/** Longer than any rate-limit window. */
 const WINDOW_MS = 24 * 60 * 60 * 1000
 
-/** One round. */
 export async function sweep({ database, clock }: { database: Database; clock: Clock }): Promise<void> {
   const now = clock()
   await sweepNonces(database, now)

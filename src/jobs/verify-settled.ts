@@ -1,7 +1,7 @@
 /**
- * After a reorganization: what was settled shortly before is looked for again. A transfer or relay that the chain has lost is
- * sent again, under the nonce by which it can happen once, and booked back where it can happen no more; a lost x402 payment,
- * which only its payer can send, is waited for and then booked back.
+ * Re-verifies recent settlements after a reorganization. A lost transfer or relay is resent under its original nonce,
+ * so it can happen only once, and reversed once it can no longer happen. A lost x402 payment can only be resent by
+ * its payer, so it is awaited and then reversed.
  */
 import { reopenSettlement } from '../cards/settlements.ts'
 import { operationOutcome } from '../evidence/operation-outcome.ts'
@@ -15,19 +15,19 @@ import { operationOf, transfersConfirmedSince, updateTransferTransaction } from 
 import { reverseTransfer } from '../wallets/transfers/reverse-transfer.ts'
 import { requireAuthentic } from '../wallets/transfers/transfer-mac.ts'
 
-/** How far the chain's clock may be behind ours: a transfer is given up only so long after its time. */
+/** Tolerance for the chain's clock: a transfer is given up only this long after its expiry. */
 const CLOCKS_APART_MS = 60_000
 
-/** How long a lost payment may come back by itself: less than what is verified. */
+/** Wait for a lost payment to reappear; shorter than the verified period. */
 const AWAITED_MS = 8 * 60_000
 
-/** How many are looked for at the same time. */
+/** Concurrent checks. */
 const AT_ONCE = 16
 
-/** No reorganization reaches further back. */
+/** Maximum assumed depth of a reorganization. */
 export const MAX_REORGANIZATION_MS = 10 * 60_000
 
-/** Verifies what was settled since a moment. @returns how many settlements are still missing on the chain. */
+/** Verifies settlements since a given time. @returns the number still missing on the chain. */
 export async function verifySettled(
   parts: RelayDependencies,
   since: Date,
@@ -47,7 +47,7 @@ export async function verifySettled(
     const found = await Promise.all(
       checks.slice(from, from + AT_ONCE).map((check) =>
         check().catch((err: unknown) => {
-          parts.log.warn({ err }, 'a settlement cannot be verified yet')
+          parts.log.warn({ err }, 'verifying a settlement failed')
           return false
         }),
       ),
@@ -72,11 +72,11 @@ async function repeatTransfer(
     return true
   }
   const facts = { transferId: transfer.id, status: outcome.status }
-  // Until its time is over the chain may have it back at any moment.
+  // Until it expires, the chain may include it again at any time.
   const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
   if (outcome.status === 'pending') return false
   if (outcome.status === 'absent' && !isOver) {
-    log.warn(facts, 'the chain lost a confirmed transfer: it is sent again')
+    log.warn(facts, 'the chain lost a confirmed transfer; resending it')
     requireAuthentic(settings.dataKey, transfer)
     await chain.submit(operation)
     return false
@@ -86,7 +86,7 @@ async function repeatTransfer(
     const isPromised = await reopenSettlement(connection, { decisionId: transfer.decisionId, at })
     await reverseTransfer({ database: connection, chain }, transfer, { isPromised, at })
   })
-  log.error(facts, 'the chain lost a confirmed transfer for good: it is booked back')
+  log.error(facts, 'the chain lost a confirmed transfer permanently; reversed it')
   return true
 }
 
@@ -103,10 +103,10 @@ async function repeatRelay(parts: RelayDependencies, relay: ConfirmedRelay): Pro
   }
   const facts = { relayId: relay.id }
   if (end !== undefined) {
-    parts.log.error(facts, 'the chain lost a confirmed relay for good')
+    parts.log.error(facts, 'the chain lost a confirmed relay permanently')
     return true
   }
-  parts.log.warn(facts, 'the chain lost a confirmed relay: it is sent again')
+  parts.log.warn(facts, 'the chain lost a confirmed relay; resending it')
   await resendRelay(parts, relay)
   return false
 }
@@ -123,6 +123,6 @@ async function reverseLost(
     now > payment.valid_before.getTime() + CLOCKS_APART_MS || now > payment.updated_at.getTime() + AWAITED_MS
   if (status === 'unused' && !isOver) return false
   if (await reversePayment(database, { id: payment.id, at: clock() }))
-    log.error({ paymentId: payment.id }, 'the chain lost a settled payment: it is booked back')
+    log.error({ paymentId: payment.id }, 'the chain lost a settled payment; reversed it')
   return true
 }

@@ -1,4 +1,7 @@
-/** Finds deposits and withdrawals: reads the chain's transfers from a kept cursor on, however many wallets there are. */
+/**
+ * Finds deposits and withdrawals by scanning the chain's transfers from a stored cursor; the cost does not depend on
+ * the number of wallets.
+ */
 import type { Chain } from '../providers/chain.ts'
 import { bookMovements } from '../wallets/reconcile/book-movements.ts'
 import {
@@ -15,32 +18,32 @@ import { findUnexplainedTransfers } from '../wallets/reconcile/settled-movements
 import { walletsAt } from '../wallets/store.ts'
 import { MAX_REORGANIZATION_MS, verifySettled } from './verify-settled.ts'
 
-/** Blocks a search covers at most; fewer where the node refuses so many. */
-const WIDEST_BLOCKS = 2_000n
+/** Maximum blocks per search; reduced when the node refuses the range. */
+const MAX_RANGE_BLOCKS = 2_000n
 
-/** How many blocks are read again after a reorganization. */
+/** Blocks re-read after a reorganization. */
 const REORGANIZED_BLOCKS = 64n
 
-/** Blocks that must lie above one before what it moved is believed, where the chain is not the gateway's own. */
+/** Confirmations required on external chains before movements are booked. */
 const CONFIRMATIONS = 2n
 
-/** The pause between two looks for what a reorganization has taken back. */
+/** Interval between checks for settlements lost in a reorganization. */
 const VERIFY_MS = 5_000
 
-/** Evidence that was read just before a reorganization, or before a process died, is booked no later than this. */
+/** Maximum delay between reading evidence and booking it, across a reorganization or a crash. */
 const BOOKED_WITHIN_MS = 60_000
 
-/** A job's round. It remembers how wide a range the node answers. */
+/** Creates the job's round, which remembers the block range that the node accepts. */
 export function createWatchChain(parts: ReconciliationDependencies): (signal: AbortSignal) => Promise<void> {
   const { database, chain, clock } = parts
-  let width = WIDEST_BLOCKS
+  let width = MAX_RANGE_BLOCKS
   let verification: Verification | undefined
   let isFirst = true
   return async (signal) => {
     const cursor = await findCursor(database, chain)
     const identity = await chain.identity()
     if (cursor === undefined || cursor.identity !== identity) {
-      // A development chain that was replaced is adopted once it is level with the books, by the sandbox.
+      // The sandbox adopts a replaced development chain after restoring its balances.
       if (cursor === undefined || !chain.isGasFree)
         await adoptChain(database, chain, { ...(await headOf(chain)), at: clock() })
       return
@@ -51,7 +54,7 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
     if (isReplaced) await chain.forget()
     const now = clock().getTime()
     if (isReplaced || isFirst) {
-      // Only a process that died remembered the blocks above the cursor that it had read evidence from.
+      // After a restart, evidence read above the cursor may be lost, so it is verified again.
       const reach = isReplaced ? now - MAX_REORGANIZATION_MS : cursor.at.getTime() - BOOKED_WITHIN_MS
       const since = Math.min(reach, cursor.verifySince?.getTime() ?? reach)
       await noteVerification(database, chain, new Date(since))
@@ -62,11 +65,11 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
     if (current !== undefined && current.dueAt <= now) {
       const { noted, since, until } = current
       current.dueAt = now + VERIFY_MS
-      // What was settled on another chain is in the balances that this one was brought up to.
+      // Settlements on a replaced chain are part of the balances restored on this one.
       const settledFrom = new Date(Math.max(since, cursor.adoptedAt.getTime()))
       const missing = await verifySettled(parts, settledFrom, signal)
       if (missing === 0 && !signal.aborted) {
-        // What was found has its blocks remembered from here on: only what is booked later remains to be seen.
+        // Verified settlements are tracked by block from here on; only later bookings remain to be checked.
         current.since = Math.max(since, now - BOOKED_WITHIN_MS)
         if (until <= now && verification === current) {
           verification = undefined
@@ -90,15 +93,14 @@ export function createWatchChain(parts: ReconciliationDependencies): (signal: Ab
       await moveCursor(database, chain, { block, from: seen, at: clock() })
       seen = { identity, block }
       next = to + 1n
-      width = width * 2n < WIDEST_BLOCKS ? width * 2n : WIDEST_BLOCKS
+      width = width * 2n < MAX_RANGE_BLOCKS ? width * 2n : MAX_RANGE_BLOCKS
     }
   }
 }
 
 /**
- * A look for settlements that the chain has lost, repeated until none is missing. Times in ms.
- * @property noted how far back it reaches altogether, as the database remembers it.
- * @property since what was settled from then on. @property until when it goes on at least.
+ * A repeated search for settlements lost by the chain. Times in ms. @property noted stored start of the whole search.
+ * @property since start of the remaining search. @property until earliest end.
  */
 interface Verification {
   readonly noted: number
@@ -107,7 +109,7 @@ interface Verification {
   dueAt: number
 }
 
-/** The first block that was not searched. Movements are booked by their logs, so that searching again books nothing twice. */
+/** Returns the first block to search. Movements are keyed by their logs, so searching twice books nothing twice. */
 async function startAfter(chain: Chain, { block }: ChainBlock): Promise<bigint> {
   const { number } = block
   if ((await chain.block(number))?.hash === block.hash) return number + 1n
@@ -127,7 +129,7 @@ async function search(parts: ReconciliationDependencies, fromBlock: bigint, toBl
       const accountId = wallets.get(address)
       if (accountId === undefined) continue
       await reconcileWallet(parts, { accountId, address }, { isEvident: true }).catch((err: unknown) =>
-        log.warn({ err, address }, 'a wallet cannot be compared yet'),
+        log.warn({ err, address }, 'comparing a wallet failed'),
       )
     }
 }

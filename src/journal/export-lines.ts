@@ -1,4 +1,4 @@
-/** Lines of an export: one an entry of the journal, behind the decisions. */
+/** Export lines of the journal, one per entry, after the decisions. */
 import { z } from 'zod'
 import { type ChainedEntry, entryContent } from './entry.ts'
 
@@ -8,17 +8,15 @@ const line = z.strictObject({
   journal: z.strictObject({ sequence: z.int().positive(), previous: hash, hash, entry: entryContent }),
 })
 
-/** An entry's line. */
 export function journalLine({ sequence, previous, hash, content }: ChainedEntry): string {
   return `${JSON.stringify({ journal: { sequence: Number(sequence), previous, hash, entry: content } })}\n`
 }
 
-/** Whether a line is meant to be an entry's. */
 export function isJournalLine(text: string): boolean {
   return text.startsWith('{"journal":')
 }
 
-/** The entry of a line; null where it is none. */
+/** Returns null for invalid lines. */
 export function parseJournalLine(text: string): ChainedEntry | null {
   const { success, data } = line.safeParse(jsonOf(text))
   if (!success) return null

@@ -1,4 +1,4 @@
-/** Reading the journal: an account's own entries, and the whole chain. */
+/** Reads an account's journal entries, and the whole chain. */
 import type { Selectable } from 'kysely'
 import { onePage, type Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
@@ -23,8 +23,8 @@ function entryOf(row: Selectable<JournalTables['journal_entry']>): ChainedEntry 
 }
 
 /**
- * A page of an account's entries, newest first: in the order of the chain. Ids are made before the journal is locked, so two changes
- * at one moment may have theirs the other way round.
+ * Lists an account's entries, newest first in chain order. Ids are created before the journal is locked, so their
+ * order can differ for simultaneous changes.
  */
 export async function listJournal(
   database: Connection,
@@ -50,7 +50,6 @@ export async function listJournal(
   return { entries: rows.map(entryOf), nextCursor }
 }
 
-/** The end of the journal. */
 export async function readJournalHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
   const row = await database.kysely
     .selectFrom('journal_entry')
@@ -61,7 +60,7 @@ export async function readJournalHead(database: Connection): Promise<{ sequence:
   return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
 }
 
-/** The whole journal in pages, in its order. @param until the last sequence; all of them by default. */
+/** Reads the whole journal in pages, in chain order. @param until last sequence; all by default. */
 export async function* journalPages(database: Connection, until?: bigint): AsyncGenerator<ChainedEntry[]> {
   let after = 0n
   for (;;) {

@@ -1,27 +1,26 @@
-/** Verification of the journal, wherever its entries were read from. */
+/** Verifies a journal from any source. */
 
 import type { KeyObject } from 'node:crypto'
 import { CompactSign, compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { canonicalJson } from '../base/json.ts'
 import { type ChainedEntry, entryHash, FIRST_PREVIOUS, isAuthenticEntry } from './entry.ts'
 
-/** Where a journal ends. */
 export interface JournalHead {
   readonly sequence: bigint
   readonly hash: string
 }
 
-/** What verification found. @property fault the first entry that is not as it must be; null: none. */
+/** @property fault first invalid entry, or null. */
 export interface JournalReport {
   readonly head: JournalHead
   readonly fault: { readonly sequence: bigint; readonly detail: string } | null
 }
 
 /**
- * Verifies a journal from its first entry, and stops at the first that is not as it must be.
- * @param pages entries in their order; null stands for one that cannot be read. @param dataKey null: codes are not verified.
- * @param expected where it must end, if that is known. @param through hash of an entry that it is known to hold: entries
- * that were dropped from its end leave no other trace.
+ * Verifies a journal from its first entry, and stops at the first fault. @param pages entries in order; null stands
+ * for an unreadable entry. @param dataKey null skips authentication codes. @param expected where the journal must
+ * end, if known. @param through hash of an entry that it must contain, because entries dropped from the end leave no
+ * other trace.
  */
 export async function verifyJournal(
   pages: AsyncIterable<readonly (ChainedEntry | null)[]> | Iterable<readonly (ChainedEntry | null)[]>,
@@ -43,7 +42,7 @@ export async function verifyJournal(
   if (!holdsKnown)
     return {
       head,
-      fault: { sequence: head.sequence + 1n, detail: `it no longer holds the head ${through}` },
+      fault: { sequence: head.sequence + 1n, detail: `it does not contain the known head ${through}` },
     }
   const isWhole = expected === null || (expected.sequence === head.sequence && expected.hash === head.hash)
   if (isWhole) return { head, fault: null }
@@ -61,7 +60,7 @@ function faultOf(entry: ChainedEntry | null, head: JournalHead, dataKey: Uint8Ar
 
 const HEAD_TYPE = 'bursar-journal+jws'
 
-/** Signs the end of a journal, for an export that is verified by the public keys alone. */
+/** Signs the journal head of an export, so that public keys suffice for verification. */
 export function signHead(
   { privateKey, keyId }: { privateKey: KeyObject; keyId: string },
   { sequence, hash }: JournalHead,
@@ -72,7 +71,7 @@ export function signHead(
     .sign(privateKey)
 }
 
-/** Whether a journal's end was signed by one of the keys. */
+/** True if one of the keys signed the journal head. */
 export async function isSignedHead(
   signature: string,
   { sequence, hash }: JournalHead,

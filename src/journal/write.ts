@@ -1,10 +1,9 @@
-/** Writing the journal. */
+/** Writes the journal. */
 import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 import { type EntryContent, entryHash, entryMac, FIRST_PREVIOUS } from './entry.ts'
 
-/** A change to be written. */
 export interface Change extends Omit<EntryContent, 'id' | 'at' | 'before' | 'after'> {
   readonly before?: Json
   readonly after?: Json
@@ -12,7 +11,7 @@ export interface Change extends Omit<EntryContent, 'id' | 'at' | 'before' | 'aft
 }
 
 /**
- * Writes changes into the journal. To be called last in the transaction of the change: the journal is locked until its end.
+ * Writes a change. Call it last in the change's transaction, because it locks the journal until the transaction ends.
  */
 export type WriteJournal = (transaction: Connection, change: Change) => Promise<void>
 
@@ -25,7 +24,6 @@ const append: Statement = {
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::jsonb, $11::jsonb, $12, $13, $14)`,
 }
 
-/** Makes the {@link WriteJournal} of a process. */
 export function createJournal({
   dataKey,
   newId,

@@ -1,21 +1,19 @@
-/** The tools with their JSON Schemas, converted once at start: what OpenAPI and MCP are both made of. */
+/** The tools with their JSON Schemas, converted once at startup for OpenAPI and MCP. */
 import { z } from 'zod'
 import type { Settings } from './context.ts'
 import type { Tool } from './tool.ts'
 
-/** A JSON Schema document. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** One tool and what the outside reads of it. */
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** JSON Schema 2020-12 of what it takes. */
+  /** JSON Schema 2020-12 of the input. */
   readonly input: JsonSchema
-  /** JSON Schema 2020-12 of what it answers. */
+  /** JSON Schema 2020-12 of the output. */
   readonly output: JsonSchema
 }
 
-/** Converts the schemas of the tools that this deployment serves. */
+/** Selects the tools that this deployment serves, and converts their schemas. */
 export function catalogueOf(
   tools: readonly Tool[],
   { mode, guests }: Pick<Settings, 'mode' | 'guests'>,
@@ -30,7 +28,7 @@ function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...converted } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
-      // Zod counts a preprocessed member as optional; required is what does not take undefined.
+      // Zod treats preprocessed members as optional; a member is required if it rejects undefined.
       if (!(zodSchema instanceof z.ZodObject)) return
       const required = Object.entries(zodSchema.shape).filter(
         ([, member]) => !z.safeParse(member, undefined).success,

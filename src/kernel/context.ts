@@ -1,4 +1,4 @@
-/** What a call sees of the world: the services of the process, and who asks, when and from where. */
+/** The context of a call: the process's services, the caller and the request. */
 import type { AmlLimits } from '../../policies/aml/limits.ts'
 import type { KycLimits } from '../../policies/kyc.ts'
 import type { Clock } from '../base/clock.ts'
@@ -29,42 +29,41 @@ import type { Vouch } from '../spending/authenticate.ts'
 import type { ReserveQueue } from '../spending/reserve-queue.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
-/** What a configuration decides about the product itself. */
 export interface Settings {
   readonly mode: 'sandbox' | 'production'
-  /** Scheme, host and port that clients use. */
+  /** Public origin. */
   readonly origin: string
   readonly fxPrice: Money
   readonly x402PayTo: Address
   readonly trustedProxies: readonly string[]
   /** Limits by class name, such as `mutations`. */
   readonly rateLimits: ReadonlyMap<string, RateLimit>
-  /** The secret behind session tokens. */
+  /** Key of session tokens. */
   readonly sessionKey: Uint8Array
-  /** The secret that seals second factors and hashes addresses: lost, nobody can use either any more. */
+  /** Key that encrypts second factors and hashes addresses; without it, both are lost. */
   readonly dataKey: Uint8Array
   /** The WebAuthn relying party: a registrable domain. */
   readonly rpId: string
-  /** Origins whose pages are ours: passkeys are used there, and cookies may change things from there. The first is the one to show people. */
+  /** Origins of our pages, where passkeys and cookie sessions work. The first is the canonical one. */
   readonly webOrigins: readonly string[]
-  /** In production the one administrator; null: nobody is. */
+  /** The only administrator in production; null for none. */
   readonly founderAccount: string | null
-  /** Whether demo sessions are given out. */
+  /** True if demo sessions are enabled. */
   readonly guests: boolean
-  /** What the AML rules count against. */
+  /** Limits of the AML rules. */
   readonly aml: AmlLimits
   readonly kycLimits: KycLimits
-  /** The institution that originates transfers, as Travel Rule data names it. */
+  /** Originating institution in Travel Rule data. */
   readonly vasp: { readonly name: string; readonly lei: string | null }
-  /** Where stablecoins go that cards have spent. */
+  /** Recipient of stablecoins spent by cards. */
   readonly cardTreasury: Address
-  /** Virtual accounts that an owner may have of one currency. */
+  /** Maximum virtual accounts per owner and currency. */
   readonly accountsPerCurrency: number
-  /** What whoever watches shows; null: in production only this machine may watch. */
+  /** Bearer token of `/metrics`; null restricts production to loopback connections. */
   readonly metricsToken: string | null
 }
 
-/** What the sandbox made for itself, to be shown to whoever asks. */
+/** Generated sandbox credentials, which are public. */
 export interface SandboxCredentials {
   readonly demoApiKey: string
   /** Signs the card processor's webhooks: `whsec_` and base64. */
@@ -75,15 +74,18 @@ export interface SandboxCredentials {
   readonly payer: { readonly address: Address; readonly privateKey: Hex }
 }
 
-/** The services of the process, joined in src/runtime.ts. */
+/** The services of the process, assembled in src/runtime.ts. */
 export interface Services {
   readonly settings: Settings
   readonly database: Database
-  /** Decides on spends and holds their money; those of one account that come at once go together. Never within a transaction. */
+  /**
+   * Decides on spends and holds their money; concurrent spends of an account are batched. Never call it within a
+   * transaction.
+   */
   readonly reserve: ReserveQueue['reserve']
-  /** Authenticates decisions that functions of the database have made. */
+  /** Authenticates decisions made by database functions. */
   readonly vouch: Vouch
-  /** Writes what people and administrators change, within the transaction of the change. */
+  /** Writes journal entries within the transaction of the change. */
   readonly journal: WriteJournal
   readonly chain: Chain
   readonly broker: Broker
@@ -93,13 +95,13 @@ export interface Services {
   readonly sanctions: Sanctions
   readonly identityReview: IdentityReview
   readonly screening: AddressScreening
-  /** Null: no other institution can be told. */
+  /** Null: no Travel Rule network is configured. */
   readonly travelRuleNetwork: TravelRuleNetwork | null
   readonly cardProcessor: CardProcessor
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
-  /** By the name in their route. */
+  /** Identity providers by their name in the route. */
   readonly identityProviders: ReadonlyMap<string, IdentityProvider>
   readonly clock: Clock
   readonly newId: NewId
@@ -128,25 +130,24 @@ export type RunApproved = (
   findKey: FindKey,
 ) => Promise<Approval>
 
-/** One call. */
 export interface Context extends Services {
   readonly principal: Principal
   readonly requestId: string
-  /** The moment that the call arrived; every decision about it is taken for this moment. */
+  /** Arrival time of the call, used for every decision about it. */
   readonly now: Date
-  /** The client's idempotency key, if it gave one. */
+  /** The client's idempotency key, or null. */
   readonly idempotencyKey: string | null
-  /** Why the credential that came with the call does not hold: an open tool that would use its session tells it. */
+  /** Failure of the call's credential; public tools throw it if they would use the session. */
   readonly refusal?: Failure | null
-  /** The approval under which the owner has this very call run; absent for every other call. */
+  /** Id of the approval under which this call runs; absent for other calls. */
   readonly approvedBy?: string
-  /** Work for after the effect is committed and before the answer is given: calls to providers. */
+  /** Schedules provider calls for after the commit and before the response. */
   readonly afterCommit: (work: () => Promise<void>) => void
 }
 
 /**
- * The person who calls an open tool, or null for a stranger. Whoever shows a credential that does not hold is none: they
- * would be taken for somebody new. @throws Failure that the credential was refused with.
+ * The person who calls a public tool, or null for an unauthenticated caller. An invalid credential is rejected rather
+ * than treated as a new user. @throws Failure with which the credential was rejected.
  */
 export function personIfAny(
   context: Pick<Context, 'principal' | 'refusal'>,
@@ -155,19 +156,19 @@ export function personIfAny(
   return context.principal.kind === 'session' ? context.principal : null
 }
 
-/** The person who calls. @throws Failure `unauthenticated`. */
+/** @throws Failure `unauthenticated`. */
 export function personOf(context: Pick<Context, 'principal'>): Extract<Principal, { kind: 'session' }> {
   if (context.principal.kind !== 'session')
-    throw new Failure('unauthenticated', 'This operation needs a session.', {
+    throw new Failure('unauthenticated', 'This operation requires a session.', {
       hint: 'Sign in, and send the session token as "Authorization: Bearer …".',
     })
   return context.principal
 }
 
-/** The caller, who must have an account. @throws Failure `unauthenticated`. */
+/** Returns the caller, who must have an account. @throws Failure `unauthenticated`. */
 export function callerOf(context: Pick<Context, 'principal'>): AccountPrincipal {
   if (context.principal.kind === 'public')
-    throw new Failure('unauthenticated', 'This operation needs a credential.', {
+    throw new Failure('unauthenticated', 'This operation requires a credential.', {
       hint: 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).',
     })
   return context.principal

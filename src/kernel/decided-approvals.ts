@@ -1,9 +1,9 @@
-/** Which of the approvals that calls wait for have come to an end. */
+/** Finds decided approvals for waiting calls. */
 import type { Connection } from '../storage/database.ts'
 
 /**
- * Those of the given approvals that nothing will change any more: rejected, expired, or approved with the answer of their
- * call. Approved is not enough: the call is under way then.
+ * Returns the given approvals that are final: rejected, expired, or approved with the outcome of their call. An
+ * approval without an outcome is still running.
  */
 export async function waitForDecidedApprovals(
   { kysely }: Connection,

@@ -1,19 +1,15 @@
-/** Providers that are watched: how long each call took and what came of it, without the providers knowing. */
+/** Wraps providers with metrics and traces. */
 import { Failure } from '../failures/failure.ts'
 import type { Metrics } from '../providers/metrics.ts'
 import type { RateLimiter } from '../providers/rate-limiter.ts'
 import type { Tracing } from '../providers/tracing.ts'
 
-/** Who watches. */
 export interface DecisionObserver {
   readonly metrics: Pick<Metrics, 'providerCall'>
   readonly tracing: Pick<Tracing, 'span'>
 }
 
-/**
- * The same provider, watched: every method that answers a promise is counted, timed and traced under its own name. What the
- * provider is asked and answers is looked at by nobody.
- */
+/** Counts, times and traces every method that returns a promise. Arguments and results are not recorded. */
 export function observed<Provider extends object>(
   provider: Provider,
   name: string,
@@ -40,7 +36,7 @@ export function observed<Provider extends object>(
   })
 }
 
-/** Whether a member has methods of its own, such as a chain's signer. */
+/** True if a member has its own methods, such as a chain's signer. */
 function isPartOf(member: unknown): member is object {
   return (
     typeof member === 'object' &&
@@ -49,7 +45,7 @@ function isPartOf(member: unknown): member is object {
   )
 }
 
-/** Runs one call. What answers at once did not leave the process, and is not counted. */
+/** Runs one call. Synchronous calls do not leave the process and are not counted. */
 function watch(
   { provider, operation }: { provider: string; operation: string },
   run: () => unknown,
@@ -74,7 +70,7 @@ function watch(
   })
 }
 
-/** The same limiter; what it refuses is counted by the class of the limit, which is what a key begins with. */
+/** Counts refusals by rate class, the prefix of the key. */
 export function countRefusals(rateLimiter: RateLimiter, metrics: Pick<Metrics, 'rateLimited'>): RateLimiter {
   return {
     ...rateLimiter,

@@ -1,17 +1,19 @@
-/** What a key buys under an idempotency key, whoever's money pays. */
+/** Identifies a purchase by its idempotency key, whichever money pays. */
 import { isSpendDecided } from '../spending/decisions.ts'
 import type { IdempotentCall } from '../spending/idempotency.ts'
 import type { Connection } from '../storage/database.ts'
 import { fingerprintOf, idempotencyOwner } from './fingerprint.ts'
 import type { Call, Tool } from './tool.ts'
 
-/** One purchase. @property named its name and a hash of what it is. @property isOwners whether the owner's money pays for it, or waits for the owner to say so. */
+/**
+ * @property named idempotency key and request hash. @property isOwners true if the owner's money pays, or awaits
+ * approval.
+ */
 export interface NamedPurchase {
   readonly named: IdempotentCall
   readonly isOwners: () => Promise<boolean>
 }
 
-/** The purchase behind a key's call of what is sold. */
 export function purchaseOf(
   { database, now }: { database: Connection; now: Date },
   { principal, key }: { principal: Parameters<typeof idempotencyOwner>[0]; key: string },

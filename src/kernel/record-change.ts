@@ -1,23 +1,22 @@
-/** Changes by callers, written into the journal. */
+/** Writes callers' changes to the journal. */
 import type { Change } from '../journal/write.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { requireStanding } from './standing.ts'
 
-/** Changes that may end what their caller stands on. */
+/** Actions that may invalidate the caller's own credential. */
 const endsStanding: ReadonlySet<string> = new Set(['account.locked', 'account.unlocked', 'account.recovered'])
 
-/** A change by a caller. @property accountId of the account that was changed; the caller's own by default. */
+/** @property accountId changed account; defaults to the caller's. */
 export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'before' | 'after'> {
   readonly accountId?: string
-  /** `admin` where the caller acts as an administrator, `system` where the gateway itself acts on a caller's account. */
+  /** `admin` for administrators' actions, `system` for the gateway's own actions on a caller's account. */
   readonly as?: 'admin' | 'system'
 }
 
 /**
- * Writes a change by the caller into the journal, within the call's transaction. To be called last in it. Locks and recoveries
- * have entries, too: a change whose caller has lost the account before it got its place is none.
- * @param connection the transaction, where it is not the context's own.
+ * Writes a change to the journal. Call it last in the transaction. A change is rejected if its caller has lost access
+ * to the account in the meantime. @param connection transaction, if it is not the context's.
  * @throws Failure `unauthenticated`, `unknown_key`, `account_locked`.
  */
 export async function recordChange(
@@ -27,7 +26,7 @@ export async function recordChange(
 ): Promise<void> {
   const own = principal.kind === 'public' ? undefined : principal.account.id
   const account = accountId ?? own
-  if (account === undefined) throw new Error(`${change.action}: it is not known whose account was changed`)
+  if (account === undefined) throw new Error(`${change.action}: the changed account is unknown`)
   await journal(connection, { ...change, accountId: account, actor: actorOf(principal, as, account), at })
   if (!endsStanding.has(change.action)) await requireStanding(connection, principal)
 }
@@ -39,6 +38,6 @@ function actorOf(
 ): Change['actor'] {
   if (as === 'system') return { kind: 'system', id: null }
   if (principal.kind === 'key') return { kind: 'key', id: principal.key.id }
-  // Somebody who has just proved to be the owner has no session yet.
+  // A person who has just proved ownership has no session yet.
   return { kind: as ?? 'person', id: principal.kind === 'session' ? principal.account.id : accountId }
 }

@@ -1,4 +1,4 @@
-/** Runs the very call that its owner has approved, and keeps what came of it. Safe to repeat: the call runs once. */
+/** Runs an approved call and stores its outcome. Idempotent: the call runs once. */
 
 import { parseJson, toJson } from '../base/json.ts'
 import type { AccountPrincipal } from '../base/principal.ts'
@@ -12,13 +12,13 @@ import type { Tool } from './tool.ts'
 
 type Key = Extract<AccountPrincipal, { kind: 'key' }>
 
-/** Approved calls that were touched more recently may still be in the hands of the request that approved them. */
+/** More recently updated calls may still be handled by the approving request. */
 const QUIET_MS = 3_000
 const BATCH = 50
 
 /**
- * The policy, the budget and the balance are those of this moment; only the owner's word is not asked for again.
- * @throws Failure where it is not known how the call went: it may be repeated.
+ * Uses the current policy, budget and balance; only the owner's approval is not requested again. @throws Failure when
+ * the outcome is unknown; the call may be repeated.
  */
 export function createRunApproved(findTool: (name: string) => Tool | undefined): RunApproved {
   return (context, approval, findKey) => runApproved(context, approval, { findTool, findKey })
@@ -34,20 +34,20 @@ async function runApproved(
     storeApprovalOutcome(database, { id: approval.id, outcome, now })
   const refuse = (failure: Failure) => keep({ problem: toJson(failure.toProblem()) })
   const tool = findTool(approval.operation)
-  if (tool === undefined) throw new Error(`there is no operation ${approval.operation}`)
+  if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
   const input = parseJson(approval.input)
-  // Without a key of its caller's the approval is the call's name, so that it cannot run twice.
+  // Without a client key, the approval id is the idempotency key, so the call cannot run twice.
   const idempotencyKey = approval.idempotencyKey ?? approval.id
   const fingerprint = fingerprintOf(tool.name, tool.decode(input).input)
   const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
-  // What has begun is finished whenever that is; what has not must begin in time.
+  // A started call is always finished; a call that has not started must start before the approval expires.
   if (now >= approval.expiresAt && (await findAllowedDecision(database, spent)) === undefined)
     return refuse(
-      new Failure('conflict', 'The approval ended before the call could run.', { reason: 'expired' }),
+      new Failure('conflict', 'The approval expired before the call could run.', { reason: 'expired' }),
     )
   const found = await findKey(database, { id: approval.keyId })
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
-    return refuse(new Failure('unknown_key', 'The key that asked was revoked or has expired.'))
+    return refuse(new Failure('unknown_key', 'The requesting key was revoked or has expired.'))
   try {
     const principal: Key = { kind: 'key', ...found }
     const { body } = await run(
@@ -64,7 +64,7 @@ async function runApproved(
   }
 }
 
-/** Finishes approved calls that a crash or a slow provider left open: their agents wait for the answer. */
+/** Finishes approved calls that a crash or a slow provider left open. */
 export async function finishApprovals(
   services: Services,
   findKey: FindKey,
@@ -78,7 +78,7 @@ export async function finishApprovals(
     await services
       .runApproved(context, approval, findKey)
       .catch((err: unknown) =>
-        services.log.warn({ err, approvalId: approval.id }, 'an approved call cannot be finished yet'),
+        services.log.warn({ err, approvalId: approval.id }, 'finishing an approved call failed'),
       )
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The kernel: what every call passes through, whatever the transport. A call is allowed, decoded, its rail read; then it
- * reads, writes once, or spends once. May import base, ports, ledger, spending and policies.
+ * The kernel: runs every call of every transport. Checks access, decodes the input and reads the rail; then the tool
+ * reads, writes once or spends once. May import base, ports, ledger, spending and policies.
  */
 
 import { type Json, toJson } from '../base/json.ts'
@@ -19,8 +19,8 @@ import { requireStanding } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /**
- * An answer. @property replayed it is the stored answer of an earlier call with the same idempotency key. @property decisionId
- * what allowed the spend; null: nothing was spent.
+ * @property replayed the body is the stored response of an earlier call with the same idempotency key.
+ * @property decisionId decision that allowed the spend, or null.
  */
 export interface Outcome {
   readonly body: Record<string, unknown>
@@ -28,7 +28,7 @@ export interface Outcome {
   readonly decisionId: string | null
 }
 
-/** Runs one call of a tool. @throws Failure by the tool's own list and the gates'. */
+/** @throws Failure of the tool and the gates. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
   requireScope(tool, caller.principal)
   if (tool.stepUp === true) requireStepUp(caller)
@@ -42,7 +42,7 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
   return outcome
 }
 
-/** A context that keeps what is to be done once the effect is committed. */
+/** Creates a context that collects work for after the commit. */
 function committing(caller: Omit<Context, 'afterCommit'>) {
   const later: (() => Promise<void>)[] = []
   const context: Context = { ...caller, afterCommit: (work) => later.push(work) }
@@ -63,7 +63,7 @@ async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> 
   return answerOf(await call.run(context, null))
 }
 
-/** Our own records change in one transaction, together with the idempotency key; who asks others on the way claims it first. */
+/** Changes own records in one transaction with the idempotency key. Tools that call providers claim the key first. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   requireUnpaused(context.principal)
   await requireRail(tool, context)
@@ -78,7 +78,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
     await requireStanding(context.database, principal)
     return call.run(context, null)
   }
-  // A session is handed out once: its token is never kept.
+  // A session token is returned once and never stored.
   const isKept = idempotencyKey !== null && principal.kind !== 'public' && tool.opensSession !== true
   if (!isKept) return answerOf(isOwn ? await workAlone() : await database.transaction(work))
   let answered: Record<string, unknown> | undefined
@@ -102,13 +102,13 @@ function answerOf(body: Record<string, unknown>): Outcome {
   return { body, replayed: false, decisionId: null }
 }
 
-/** The secrets of an answer, as they are kept: not at all. */
+/** Replaces secret members by null in the stored response. */
 function hiddenOf({ shownOnce = [] }: Tool, answered: Record<string, unknown>): Record<string, null> {
   const hidden = shownOnce.filter((name) => answered[name] !== undefined)
   return Object.fromEntries(hidden.map((name) => [name, null]))
 }
 
-/** A database whose transactions are committed where a refusal says so, and only then refused. */
+/** Commits a transaction when its failure requires it, and then throws the failure. */
 function committingRefusals(database: Database): Database {
   return {
     ...database,
@@ -127,7 +127,10 @@ function committingRefusals(database: Database): Database {
   }
 }
 
-/** Money is held first; the tool settles or releases it, and what it cannot know stays held. A repeated call is told how the first went. */
+/**
+ * Holds the money first; the tool settles or releases it, and unknown outcomes stay held. A repeated call returns the
+ * first outcome.
+ */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved')
@@ -145,7 +148,7 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
   throw idempotencyInProgress()
 }
 
-/** The rail and the policy decide on a new spend. One that was allowed before stands, whatever has changed since. */
+/** Applies rail and policy to a new spend. An earlier allowed spend stands, whatever has changed since. */
 async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGate> {
   try {
     await requireRail(tool, context)
@@ -164,13 +167,13 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
   }
 }
 
-/** A transaction that looks like the database: a transaction inside it is the same one. */
+/** Wraps a transaction as a database; nested transactions join it. */
 function within(database: Database, connection: Connection): Database {
   return { ...database, ...connection, transaction: (work) => work(connection) }
 }
 
 function asBody(answer: Json): Record<string, unknown> {
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer))
-    throw new Error('a stored answer must be an object')
+    throw new Error('a stored response must be an object')
   return { ...answer }
 }

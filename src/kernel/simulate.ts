@@ -1,6 +1,6 @@
 /**
- * What would be decided on a spend: by the very functions that decide on real ones, in a transaction that is taken back, so
- * that nothing is held, counted or written.
+ * Simulates the decision on a spend with the real functions, in a transaction that is rolled back: nothing is held,
+ * counted or written.
  */
 import { cooldownViolation, dailyViolations, ownerViolation } from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
@@ -16,19 +16,18 @@ import type { Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import type { SpendPlan } from './tool.ts'
 
-/** A verdict that holds for nothing. @property usdMicros what the spend is worth, millionths of a USD. */
+/** @property usdMicros value of the spend in millionths of a USD. */
 export interface Simulated {
   readonly verdict: 'allow' | 'deny' | 'approval_required' | 'insufficient_funds'
   readonly violations: readonly Violation[]
   readonly usdMicros: bigint
-  /** What is available, where that is too little: a decimal string. */
+  /** Available amount if insufficient, as a decimal string. */
   readonly available: string | null
 }
 
 /**
- * Decides on a spend without doing it.
- * @param key whose budgets it would count in; null: of a key that has used nothing yet. @param policy the key's own or a draft.
- * @throws Failure `rates_unavailable`, `conflict` where the key changed meanwhile.
+ * Simulates a spend. @param key key whose budgets apply; null simulates an unused key. @param policy the key's policy
+ * or a draft. @throws Failure `rates_unavailable`, `conflict` when the key changed in the meantime.
  */
 export async function simulateSpend(
   context: Context,
@@ -40,7 +39,7 @@ export async function simulateSpend(
   }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan },
 ): Promise<Simulated> {
   const value = usdMicrosAt(await context.rates.latest(context.now), spending.money)
-  const asked = buildSpendRequest({
+  const draft = buildSpendRequest({
     operation: 'policy.simulate',
     spender: { accountId, key, policy },
     spend: spending,
@@ -51,13 +50,15 @@ export async function simulateSpend(
     now: context.now,
   })
   const unused =
-    key === null && policy !== null ? await ofNewKey(context, { accountId, policy, spending, value }) : []
-  const request = { ...asked, violations: [...asked.violations, ...unused] }
-  return { ...shown(await takenBack(context.database, request)), usdMicros: value.usdMicros }
+    key === null && policy !== null
+      ? await violationsOfNewKey(context, { accountId, policy, spending, value })
+      : []
+  const request = { ...draft, violations: [...draft.violations, ...unused] }
+  return { ...shown(await decideAndRollBack(context.database, request)), usdMicros: value.usdMicros }
 }
 
-/** What the counters would say of a key that has used nothing yet: its own, the owner's cap, and that it knows no payee. */
-async function ofNewKey(
+/** Counter violations of an unused key: its own budget, the owner's cap and unknown payees. */
+async function violationsOfNewKey(
   { database, now }: Context,
   {
     accountId,
@@ -86,24 +87,24 @@ function shown(decided: SpendVerdict): Omit<Simulated, 'usdMicros'> {
     case 'insufficient_funds':
       return { ...nothing, verdict: 'insufficient_funds', available: decimalOfValue(decided.available) }
     default:
-      throw new Failure('conflict', 'The key or its policy changed while this was simulated.', {
+      throw new Failure('conflict', 'The key or its policy changed during the simulation.', {
         hint: 'Send the request again.',
       })
   }
 }
 
-/** Decides in a transaction that never commits. */
-async function takenBack(database: Database, request: SpendRequest): Promise<SpendVerdict> {
-  const takeBack = new Error('taken back')
+/** Decides in a transaction that always rolls back. */
+async function decideAndRollBack(database: Database, request: SpendRequest): Promise<SpendVerdict> {
+  const rollBack = new Error('rolled back')
   let decided: SpendVerdict | undefined
   try {
     await database.transaction(async (connection) => {
       decided = await reserveSpend(connection, request)
-      throw takeBack
+      throw rollBack
     })
   } catch (error) {
-    if (error !== takeBack) throw error
+    if (error !== rollBack) throw error
   }
-  if (decided === undefined) throw new Error('nothing was decided')
+  if (decided === undefined) throw new Error('the simulation returned no decision')
   return decided
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a caller still stands. A credential is read when its request arrives; where many wait for the database, the account
- * may be locked and recovered before the request has its turn.
+ * Rechecks a caller's credential. It is read when the request arrives; while requests queue for the database, the
+ * account may be locked or recovered.
  */
 
 import type { Principal } from '../base/principal.ts'
@@ -9,9 +9,10 @@ import type { Connection } from '../storage/database.ts'
 import { requireUnpaused } from './gates/scope.ts'
 
 /**
- * Reads what the caller stands on again. Behind a row that refers to the account, or behind the journal's lock, nobody recovers
- * the account before the transaction's end. Sessions and keys are never deleted: what was not ended still stands.
- * @throws Failure `unauthenticated`, `unknown_key`, `account_locked`; `insufficient_scope` for a key that was paused.
+ * Reloads the caller's account and credential. After writing a row that references the account, or under the
+ * journal's lock, no recovery can happen before the transaction ends. Sessions and keys are never deleted, so absence
+ * of revocation is sufficient. @throws Failure `unauthenticated`, `unknown_key`, `account_locked`;
+ * `insufficient_scope` for a paused key.
  */
 export async function requireStanding(database: Connection, principal: Principal): Promise<void> {
   if (principal.kind === 'public') return
@@ -24,8 +25,8 @@ export async function requireStanding(database: Connection, principal: Principal
       .executeTakeFirst()
     requireActive(found?.status)
     if (found?.revoked_at instanceof Date)
-      throw new Failure('unauthenticated', 'The session has ended.', {
-        hint: 'Sign in again; GET /sign-in shows every way in.',
+      throw new Failure('unauthenticated', 'The session has expired or was revoked.', {
+        hint: 'Sign in again; GET /sign-in lists the sign-in methods.',
       })
     return
   }
@@ -35,7 +36,7 @@ export async function requireStanding(database: Connection, principal: Principal
     .executeTakeFirst()
   requireActive(found?.status)
   if (found?.keyStatus === 'revoked')
-    throw new Failure('unknown_key', 'The key was revoked.', { hint: 'Its owner can make another one.' })
+    throw new Failure('unknown_key', 'The key was revoked.', { hint: 'Ask its owner to create a new one.' })
   if (found?.keyStatus === 'paused')
     requireUnpaused({ ...principal, key: { ...principal.key, status: found.keyStatus } })
 }

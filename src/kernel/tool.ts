@@ -1,6 +1,6 @@
 /**
- * The tool: one operation, said once, served by REST, MCP and OpenAPI. Its types are closed over when it is defined, so
- * that the registry is a plain list. A tool that spends cannot be written without saying what it spends.
+ * The tool: one operation, defined once, served by REST, MCP and OpenAPI. Its types are closed over at definition, so
+ * that the registry is a plain list. A spending tool does not compile without its spend plan.
  */
 import type { z } from 'zod'
 import type { Screening } from '../../policies/aml/screening.ts'
@@ -13,22 +13,21 @@ import type { Context, Services } from './context.ts'
 /** `read` changes nothing, `write` changes our own records, `spend` moves money. */
 export type Effect = 'read' | 'write' | 'spend'
 
-/** A route as one line. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
 /** A spend that a call plans. @property fundsHint replaces the usual hint of `insufficient_funds`. */
 export interface SpendPlan<Facts = unknown> extends PlannedSpend {
   readonly fundsHint?: string
   readonly aml?: AmlScreened
-  /** The sponsor pays its gas: it counts in the account's daily budget of sponsored operations. */
+  /** The sponsor pays the gas, which counts against the account's daily budget of sponsored operations. */
   readonly isSponsored?: true
-  /** What `run` needs of what was found while planning. */
+  /** Facts collected for `run`. */
   readonly facts: Facts
 }
 
 /**
- * A screened spend. One that is not cleared is denied and recorded like any other denial; reviews are kept by its `subject`,
- * which names exactly this spend among those of its account.
+ * The AML screening of a spend. A spend that is not cleared is denied and recorded like any other. Its `subject` identifies
+ * it within its account, for reviews; a `releasedReview` is consumed by it.
  */
 export interface AmlScreened extends NonNullable<PlannedSpend['aml']> {
   readonly refusal: (
@@ -37,77 +36,80 @@ export interface AmlScreened extends NonNullable<PlannedSpend['aml']> {
   ) => Failure
 }
 
-/** The caller named this spend before, by a name of its own: nothing is spent, and the earlier answer is told. */
+/** A repeated spend under the caller's own name: nothing is spent, and the earlier response is returned. */
 export interface RepeatedSpend {
-  /** The decision that allowed it. */
+  /** Id of the decision that allowed it. */
   readonly repeats: string
 }
 
-/** An allowed decision and what it was taken on. */
 export interface AllowedDecision<Facts = unknown> {
   readonly decisionId: string
   readonly facts: Facts
 }
 
-/** A spending that is reserved: the money is held and the budget counted. */
+/** A reserved spend: the money is held and the budget counted. */
 export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> & AllowedDecision<Facts>
 
 interface Common<Input extends z.ZodType, Output extends z.ZodType> {
-  /** `room.operation`: the path of its file, the OpenAPI operationId and, with `_`, the MCP tool's name. */
+  /** `domain.operation`: the file's path, the OpenAPI operationId and, with `_`, the MCP tool name. */
   readonly name: string
-  /** A few words for people. */
+  /** Short title. */
   readonly title: string
-  /** One sentence that says what it does. */
+  /** One sentence about the effect. */
   readonly summary: string
-  /** More, for a reader that has never seen the product: units, what to do on each failure. */
+  /** Details for first-time readers: units, and what to do on each failure. */
   readonly description?: string
   readonly route: Route
-  /** `public`: anybody. `person`: a session. `admin`: an administrator's. `account`: a session, or a key that has the scopes. */
+  /**
+   * `public`: no authentication. `person`: a session. `admin`: an administrator's session. `account`: a session, or a
+   * key with the scopes.
+   */
   readonly who: 'public' | 'person' | 'admin' | 'account'
   readonly scopes: readonly Scope[]
-  /** Whether agents may call it over MCP. */
+  /** True if the tool is served over MCP. */
   readonly mcp: boolean
-  /** Exists only in sandbox mode, or only where demo sessions are switched on. */
+  /** Served only in sandbox mode, or only with demo sessions enabled. */
   readonly only?: 'sandbox' | 'guests'
-  /** Privileged: needs a fresh second factor; `recent`: that, or in production a fresh sign-in where none is enrolled. */
+  /**
+   * Requires a recent second factor; `recent`: that, or, in production without an enrolled factor, a recent sign-in.
+   */
   readonly stepUp?: true | 'recent'
-  /** Limit class beside the one that every mutating request counts in. */
+  /** Rate class in addition to that of all mutating requests. */
   readonly rate?: string
-  /** The answer is a session: over REST it also comes as a cookie. */
+  /** The response contains a session; over REST it is also set as a cookie. */
   readonly opensSession?: true
-  /** Ends the session: over REST the cookie goes too. */
+  /** Ends the session; over REST the cookie is cleared too. */
   readonly closesSession?: true
-  /** Members of the answer that are secrets: a repeated answer has null there, and they are stored nowhere. */
+  /** Secret members of the response: never stored, and null in a replayed response. */
   readonly shownOnce?: readonly string[]
-  /** The list of the answer that REST also serves as text/csv. */
+  /** List member that REST also serves as text/csv. */
   readonly csv?: string
-  /** It asks others on the way, or counts limits: it opens its transactions itself. */
+  /** The tool calls providers or counts limits, so it opens its own transactions. */
   readonly ownTransactions?: true
-  /** The values that a parameter of the path can have, where the deployment decides. */
+  /** Allowed values of a path parameter, if the deployment defines them. */
   readonly pathValues?: Readonly<
     Record<string, (services: Pick<Services, 'identityProviders'>) => readonly string[]>
   >
-  /** The rail whose control must be on. */
+  /** Rail that must be enabled. */
   readonly rail?: RailId
   readonly input: Input
   readonly output: Output
   readonly failures: readonly FailureCode[]
-  /** A valid input, shown in the documentation and used by tests. */
+  /** A valid input, for documentation and tests. */
   readonly example?: z.input<Input>
 }
 
-/** A tool that moves no money. */
 export interface PlainTool<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
   readonly effect: 'read' | 'write'
   readonly run: (context: Context, input: z.output<Input>) => Promise<z.input<Output>>
 }
 
-/** A tool that moves money. `spend` reads, may refuse, and never writes; it runs before anything is reserved. */
+/** A tool that moves money. `spend` reads, may fail, and never writes; it runs before the reservation. */
 export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts>
   extends Common<Input, Output> {
   readonly effect: 'spend'
   readonly rail: RailId
-  /** What `spend` finds out for `run`; kept on the decision, so that an answer can be told again. */
+  /** Facts from `spend` for `run`; stored with the decision, so that the response can be rebuilt. */
   readonly facts: z.ZodType<Facts>
   readonly spend: (
     context: Context,
@@ -118,31 +120,32 @@ export interface SpendTool<Input extends z.ZodType, Output extends z.ZodType, Fa
     input: z.output<Input>,
     reserved: ReservedSpend<Facts>,
   ) => Promise<z.input<Output>>
-  /** The answer of an earlier run of the same call, from what was stored; null while that run has not come to one. */
+  /** Rebuilds the response of an earlier run from stored data; null while that run is unfinished. */
   readonly recall: (
     context: Context,
     input: z.output<Input>,
     decided: AllowedDecision<Facts>,
   ) => Promise<z.input<Output> | null>
-  /** Where strangers may buy the same thing over REST by x402: delivers it without a principal, for the price. */
+  /** Delivers the same response for an x402 payment over REST, without a principal. */
   readonly sale?: (context: Context, input: z.output<Input>) => Promise<Record<string, unknown>>
 }
 
-/** One decoded call of a tool. */
 export interface Call {
-  /** The decoded input, for fingerprints. */
+  /** Decoded input, for fingerprints. */
   readonly input: unknown
-  /** The input as it came, to be decoded again. */
+  /** Raw input, for storage. */
   readonly raw: unknown
   readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend>) | null
-  /** The answer of an earlier run, or null while there is none. @param decided as it was stored. */
+  /** Rebuilds the response of an earlier run, or returns null. @param decided as it was stored. */
   readonly recall: (context: Context, decided: AllowedDecision) => Promise<Record<string, unknown> | null>
   readonly sell: ((context: Context) => Promise<Record<string, unknown>>) | null
-  /** Runs it and encodes the answer. @param reserved what {@link spend} named, reserved; null for tools that move no money. */
+  /**
+   * Runs the call and encodes the response. @param reserved the reservation of {@link spend}; null for tools that
+   * move no money.
+   */
   readonly run: (context: Context, reserved: ReservedSpend | null) => Promise<Record<string, unknown>>
 }
 
-/** A tool as the registry holds it. */
 export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
   readonly effect: Effect
   readonly example?: unknown
@@ -151,7 +154,6 @@ export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example'> {
   readonly decode: (raw: unknown) => Call
 }
 
-/** Defines a tool. */
 export function defineTool<Input extends z.ZodType, Output extends z.ZodType>(
   definition: PlainTool<Input, Output>,
 ): Tool
@@ -185,9 +187,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
         raw,
         sell: sale === undefined ? null : (context) => sale(context, input),
         spend: async (context) => {
-          const asked = await spend(context, input)
-          spending = 'repeats' in asked ? undefined : asked
-          return asked
+          const plan = await spend(context, input)
+          spending = 'repeats' in plan ? undefined : plan
+          return plan
         },
         recall: async (context, decided) => {
           const recalled = await recall(context, input, { ...decided, facts: facts.parse(decided.facts) })
@@ -209,11 +211,11 @@ function decodeInput<Input extends z.ZodType>(schema: Input, raw: unknown): z.ou
   throw invalidInput(parsed.error)
 }
 
-/** The failure that a schema's refusal becomes. Says where and what, never the value. */
+/** Converts schema errors to a failure with path and message, never the value. */
 function invalidInput(error: z.ZodError): Failure {
   const issues = error.issues.map((issue) => ({
     path: issue.path.map(String).join('.'),
-    // The class that keeps a number as it was written is our own matter.
+    // The lossless number class is an internal detail.
     message: issue.message.replace('LosslessNumber', 'number'),
   }))
   const [first] = issues
@@ -227,6 +229,6 @@ function invalidInput(error: z.ZodError): Failure {
 
 function asObject(value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('a tool must answer an object')
+    throw new Error('a tool must return an object')
   return Object.fromEntries(Object.entries(value))
 }

@@ -1,13 +1,13 @@
-/** What a client is asked while its call waits: the answer comes with a request of its own, perhaps to another instance. */
+/** Elicitations to clients: the answer arrives in a separate request, possibly at another instance. */
 import { randomToken } from '../base/ids.ts'
 import { createWaiters, type Waiters } from '../base/waiters.ts'
 import type { Connection } from '../storage/database.ts'
 import type { McpSession } from './sessions.ts'
 
-/** How often it is looked whether an answer is there. */
-const LOOK_MS = 200
+/** Poll interval for answers. */
+const POLL_INTERVAL_MS = 200
 
-/** Opens a question to a session's client. @returns the id that its answer names. */
+/** Stores an elicitation. @returns the id for the client's answer. */
 export async function openQuestion(
   database: Connection,
   { session, now }: { session: McpSession; now: Date },
@@ -20,7 +20,7 @@ export async function openQuestion(
   return id
 }
 
-/** Keeps an answer for whoever waits for it: the first one counts, and one that nobody waits for is nothing. */
+/** Stores the first answer; answers without a waiting call are ignored. */
 export async function answerQuestion(
   database: Connection,
   { session, id, answer }: { session: McpSession; id: string; answer: unknown },
@@ -34,16 +34,17 @@ export async function answerQuestion(
     .execute()
 }
 
-/** One look serves all who wait on a database. */
-const lookouts = new WeakMap<Connection, Waiters<{ answer: unknown }>>()
+/** One poller per database serves all waiting calls. */
+const pollers = new WeakMap<Connection, Waiters<{ answer: unknown }>>()
 
-function lookoutOf(database: Connection): Waiters<{ answer: unknown }> {
-  const known = lookouts.get(database) ?? createWaiters({ everyMs: LOOK_MS, look: answersAmong(database) })
-  lookouts.set(database, known)
+function pollerFor(database: Connection): Waiters<{ answer: unknown }> {
+  const known =
+    pollers.get(database) ?? createWaiters({ everyMs: POLL_INTERVAL_MS, look: answersAmong(database) })
+  pollers.set(database, known)
   return known
 }
 
-/** What was answered; one that is not there any more went with its session. */
+/** Returns answered questions; a missing row means that its session was deleted. */
 function answersAmong({ kysely }: Connection) {
   return async (ids: readonly string[]): Promise<ReadonlyMap<string, { answer: unknown }>> => {
     const rows = await kysely
@@ -58,10 +59,10 @@ function answersAmong({ kysely }: Connection) {
   }
 }
 
-/** Waits for the answer and takes it. @returns undefined where the signal ends the wait, or the session has ended. */
+/** Waits for the answer and deletes the question. @returns undefined if the signal aborts or the session ends. */
 export async function awaitAnswer(database: Connection, id: string, signal: AbortSignal): Promise<unknown> {
   try {
-    return (await lookoutOf(database).until(id, signal))?.answer
+    return (await pollerFor(database).until(id, signal))?.answer
   } finally {
     await database.kysely.deleteFrom('mcp_question').where('id', '=', id).execute()
   }

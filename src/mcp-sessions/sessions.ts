@@ -1,30 +1,30 @@
 /**
- * Sessions of MCP clients up to protocol 2025-11-25, in the shared store: whichever instance a request reaches serves it.
- * A session belongs to the key that opened it; to all others it does not exist. May import what domains may.
+ * Sessions of MCP clients up to protocol 2025-11-25, stored so that any instance can serve them. A session is visible
+ * only to the key that opened it. May import what domains may.
  */
 import { createHash } from 'node:crypto'
 import { randomToken } from '../base/ids.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** How long a session lives that nobody uses. */
+/** Lifetime of an unused session. */
 const IDLE_MS = 24 * 60 * 60 * 1000
 
-/** How seldom it is written down that a session is used. */
+/** Minimum interval between updates of the last use. */
 const NOTED_MS = 15 * 60 * 1000
 
 /** Longer than any call waits for an answer. */
 const QUESTION_MS = 60 * 60 * 1000
 
-/** Sessions that a key may have: the one that was used longest ago gives way, and its client begins anew. */
+/** Maximum sessions per key; the least recently used one is deleted, and its client initializes again. */
 export const SESSIONS_PER_KEY = 64
 
-/** A session. @property capabilities what its client says it can do, as it said it. */
+/** @property capabilities as declared by the client. */
 export interface McpSession {
   readonly idHash: Uint8Array
   readonly capabilities: unknown
 }
 
-/** Opens a session. @returns its id: a secret, of which only the hash is kept. */
+/** @returns the session id, a secret of which only the hash is stored. */
 export async function openMcpSession(
   database: Connection,
   { keyId, capabilities, now }: { keyId: string; capabilities: unknown; now: Date },
@@ -40,7 +40,7 @@ export async function openMcpSession(
       expires_at: new Date(now.getTime() + IDLE_MS),
     })
     .execute()
-  // After the insert, so that of several at once the last one leaves the right number.
+  // After the insert, so that concurrent requests leave the right number.
   await database.kysely
     .deleteFrom('mcp_session')
     .where('id_hash', 'in', (query) =>
@@ -56,7 +56,7 @@ export async function openMcpSession(
   return id
 }
 
-/** The session of a key. @returns undefined where it has ended, or is not this key's. */
+/** @returns undefined if the session has expired or belongs to another key. */
 export async function findMcpSession(
   database: Connection,
   { id, keyId, now }: { id: string; keyId: string; now: Date },
@@ -79,7 +79,7 @@ export async function findMcpSession(
   return { idHash, capabilities: row.capabilities }
 }
 
-/** Ends a session, and with it what its client is asked. */
+/** Deletes a session and its questions. */
 export async function endMcpSession(
   database: Connection,
   { idHash }: Pick<McpSession, 'idHash'>,
@@ -87,7 +87,7 @@ export async function endMcpSession(
   await database.kysely.deleteFrom('mcp_session').where('id_hash', '=', idHash).execute()
 }
 
-/** Forgets sessions that have ended, and questions whose call was lost with its process. */
+/** Deletes expired sessions, and questions whose call was lost in a crash. */
 export async function sweepMcpSessions(database: Connection, now: Date): Promise<void> {
   const lost = new Date(now.getTime() - QUESTION_MS)
   await database.kysely.deleteFrom('mcp_question').where('asked_at', '<', lost).execute()

@@ -1,27 +1,27 @@
-/** Exact arithmetic on exchange rates: bigint fractions through EUR, and rounding only in functions that name its direction. */
+/** Exact arithmetic on exchange rates: bigint fractions via EUR. Only functions that name a direction round. */
 
 import type { Currency } from './currencies.ts'
 import { decimalOfUnits } from './money.ts'
 
-/** Fraction digits that a rate is stated with. */
+/** Fraction digits of a rate. */
 const RATE_DIGITS = 10
 
-/** A rate in ten-billionths: 1.0705 is 10_705_000_000n. What is stated to the client is exactly what is reckoned with. */
+/** A rate in ten-billionths: 1.0705 is 10_705_000_000n. Calculations use exactly the rate that the client sees. */
 export type RateUnits = bigint
 
-/** Units of `to` for one `from`, less basis points (1/10,000), rounded down: never better than the table. */
+/** Units of `to` per `from`, less basis points (1/10,000), rounded down: never better than the table. */
 export function crossRateDown(from: Currency, to: Currency, lessBps: number): RateUnits {
   const { over, under } = ratioOf(from, to)
   return (over * BigInt(10_000 - lessBps)) / (under * 10_000n)
 }
 
-/** Units of `to` for one `from`, rounded up: never less than the table. */
+/** Units of `to` per `from`, rounded up: never less than the table. */
 export function crossRateUp(from: Currency, to: Currency): RateUnits {
   const { over, under } = ratioOf(from, to)
   return quotientUp(over, under)
 }
 
-/** Smallest units of the target for smallest units of the source, rounded down: never more than the rate says. */
+/** Converts smallest units, rounded down: never more than the rate. */
 export function convertRoundingDown(
   units: bigint,
   fromDigits: number,
@@ -31,7 +31,7 @@ export function convertRoundingDown(
   return (units * rate * tenTo(toDigits)) / tenTo(fromDigits + RATE_DIGITS)
 }
 
-/** Smallest units of the target for smallest units of the source, rounded up: never less than the rate says. */
+/** Converts smallest units, rounded up: never less than the rate. */
 export function convertRoundingUp(
   units: bigint,
   fromDigits: number,
@@ -41,12 +41,11 @@ export function convertRoundingUp(
   return quotientUp(units * rate * tenTo(toDigits), tenTo(fromDigits + RATE_DIGITS))
 }
 
-/** A rate as a decimal string. */
 export function rateText(rate: RateUnits): string {
   return decimalOfUnits(rate, RATE_DIGITS)
 }
 
-/** `to.perEuro / from.perEuro` in rate units, as a fraction that nothing was rounded in. */
+/** `to.perEuro / from.perEuro` in rate units, as an exact fraction. */
 function ratioOf(from: Currency, to: Currency): { over: bigint; under: bigint } {
   const [source, target] = [scaled(from.perEuro), scaled(to.perEuro)]
   return {

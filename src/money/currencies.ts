@@ -1,8 +1,8 @@
-/** What can be quoted: the stablecoins, and the currencies that the ECB publishes rates for. */
+/** Quotable assets: stablecoins, and the currencies with ECB rates. */
 import { assetDecimals, type Stablecoin, stablecoinCurrency } from './money.ts'
 import type { RateTable } from './rate-table.ts'
 
-/** Minor units by ISO 4217 where it is not two digits. @see https://www.iso.org/iso-4217-currency-codes.html */
+/** Currencies without minor units. @see https://www.iso.org/iso-4217-currency-codes.html */
 const wholeOnly: readonly string[] = ['ISK', 'JPY', 'KRW']
 
 const twoDigits: readonly string[] = [
@@ -38,7 +38,7 @@ const digitsOf: ReadonlyMap<string, number> = new Map([
   ...wholeOnly.map((code) => [code, 0] as const),
 ])
 
-/** One side of a quote. @property perEuro units for 1 EUR, a decimal string. @property digits after the decimal point. */
+/** One side of a quote. @property perEuro units per 1 EUR, a decimal string. @property digits fraction digits. */
 export interface Currency {
   readonly code: string
   readonly perEuro: string
@@ -49,14 +49,14 @@ function isStablecoin(code: string): code is Stablecoin {
   return Object.hasOwn(stablecoinCurrency, code)
 }
 
-/** What a table says of a code; a stablecoin is priced as the currency it stands for. Undefined where it cannot be quoted. */
+/** Looks up a code in a rate table; a stablecoin has the rate of its currency. Undefined if it cannot be quoted. */
 export function currencyOf(table: RateTable, code: string): Currency | undefined {
   const perEuro = table.perEuro.get(isStablecoin(code) ? stablecoinCurrency[code] : code)
   const digits = digitsOf.get(code)
   return perEuro === undefined || digits === undefined ? undefined : { code, perEuro, digits }
 }
 
-/** Every code that a table can quote, in alphabetical order. */
+/** All quotable codes of a table, sorted. */
 export function quotableCodes(table: RateTable): readonly string[] {
   return [...digitsOf.keys()].filter((code) => currencyOf(table, code) !== undefined).sort()
 }

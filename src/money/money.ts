@@ -1,22 +1,20 @@
 /**
- * Money: `{ asset, units }` inside, a decimal string with its asset beside it outside. Only this file converts.
- * Nothing is ever rounded on the way in; what does not fit the asset is refused.
+ * Money: `{ asset, units }` internally, a decimal string with its asset on the wire. Only this file converts. Input
+ * is never rounded; amounts that do not fit the asset are rejected.
  */
 import { z } from 'zod'
 
-/** Digits after the decimal point of each asset: stablecoins as their contracts say, currencies by ISO 4217. */
+/** Fraction digits of each asset: stablecoins by their contracts, currencies by ISO 4217. */
 export const assetDecimals = { USDC: 6, USDT: 6, EURC: 6, PYUSD: 6, USD: 2, EUR: 2, GBP: 2, INR: 2 } as const
 
-/** What money can be denominated in. */
 export type Asset = keyof typeof assetDecimals
 
-/** The assets that live on a chain. */
+/** Assets that exist on a chain. */
 export const stablecoins = ['USDC', 'USDT', 'EURC', 'PYUSD'] as const
 
-/** A stablecoin by its symbol. */
 export type Stablecoin = (typeof stablecoins)[number]
 
-/** The ISO 4217 currency that a stablecoin stands for. */
+/** The ISO 4217 currency of each stablecoin. */
 export const stablecoinCurrency: Record<Stablecoin, 'USD' | 'EUR'> = {
   USDC: 'USD',
   USDT: 'USD',
@@ -30,14 +28,14 @@ export interface Money {
   readonly units: bigint
 }
 
-/** The largest amount that is taken in one request, in whole units of the asset. */
-const LARGEST_WHOLE = 10n ** 12n
+/** Maximum amount per request, in whole units of the asset. */
+const MAX_WHOLE_UNITS = 10n ** 12n
 
 const DECIMAL = /^(0|[1-9]\d*)(?:\.(\d+))?$/
 
 /**
- * A number of a JSON document whose text a JavaScript number would not give back (`1e2`, `1.10`, twenty digits): kept as
- * written, so that an amount is judged by what the client wrote.
+ * A JSON number that a JavaScript number would print differently (`1e2`, `1.10`, twenty digits), kept as written so
+ * that the original text is validated.
  */
 export interface NumberText {
   readonly isLosslessNumber: true
@@ -50,14 +48,14 @@ function isNumberText(value: unknown): value is NumberText {
     value !== null &&
     'isLosslessNumber' in value &&
     value.isLosslessNumber === true &&
-    // A client may name its own members so; it cannot send a function.
+    // A client can send a member of this name, but not a function.
     typeof value.toString === 'function'
   )
 }
 
 /**
- * An amount on the wire: a decimal string or a JSON number, read as a decimal and never as a float. Decodes to the
- * decimal's text; refuses a sign, zero and more than 10^12. A number may have an exponent, a string none.
+ * An amount on the wire: a decimal string or a JSON number, parsed as a decimal, never as a float. Decodes to the
+ * decimal text; rejects signs, zero and amounts over 10^12. A number may have an exponent, a string may not.
  */
 export const decimalAmount = z
   .preprocess(
@@ -74,10 +72,10 @@ export const decimalAmount = z
   .superRefine(refuseBadDecimal)
 
 const WITH_EXPONENT = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d{1,6})$/
-/** Beyond it no amount is one that we take. */
+/** Larger exponents are always out of range. */
 const MAX_EXPONENT = 64
 
-/** A number's text without its exponent: the same value, digit for digit (`1e-05` is what Python writes). */
+/** Expands an exponent without changing the value (Python writes `1e-05`). */
 function plainDecimal(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = ''] = WITH_EXPONENT.exec(text) ?? []
   const exponent = Number(power)
@@ -90,47 +88,48 @@ function plainDecimal(text: string): string {
 }
 
 function refuseBadDecimal(text: string, context: z.core.$RefinementCtx<string>): void {
-  const wrong = wrongWith(text)
-  // What is no decimal is not judged any further: the checks of the whole input take it for one.
-  if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong, continue: false })
+  const message = decimalError(text)
+  // Stops here, because later checks assume a valid decimal.
+  if (message !== undefined) context.addIssue({ code: 'custom', message: message, continue: false })
 }
 
-function wrongWith(text: string): string | undefined {
+function decimalError(text: string): string | undefined {
   const match = DECIMAL.exec(text)
   if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const [, whole = '0', fraction = ''] = match
   if (/^0*$/.test(whole + fraction)) return 'must be above zero'
-  const isOver = BigInt(whole) > LARGEST_WHOLE || (BigInt(whole) === LARGEST_WHOLE && /[1-9]/.test(fraction))
+  const isOver =
+    BigInt(whole) > MAX_WHOLE_UNITS || (BigInt(whole) === MAX_WHOLE_UNITS && /[1-9]/.test(fraction))
   return isOver ? 'must not be over 1000000000000' : undefined
 }
 
-/** Why a decimal does not fit an asset, or undefined where it does. @param decimal as {@link decimalAmount} decodes it. */
+/** Returns why a decimal does not fit an asset, or undefined. @param decimal output of {@link decimalAmount}. */
 export function amountMismatch(decimal: string, asset: Asset): string | undefined {
   const fraction = DECIMAL.exec(decimal)?.[2] ?? ''
   const digits = assetDecimals[asset]
   return fraction.length > digits
-    ? `has ${fraction.length} fraction digits; ${asset} has ${digits} (amounts are refused, never rounded)`
+    ? `has ${fraction.length} fraction digits; ${asset} has ${digits} (amounts are rejected, not rounded)`
     : undefined
 }
 
 /**
- * Money from a decimal's text that was already judged by {@link decimalAmount} and {@link paymentMismatch}.
- * @throws RangeError where the text does not fit the asset: a caller that did not judge it has a bug.
+ * Converts a decimal that {@link decimalAmount} and {@link amountMismatch} have validated. @throws RangeError when
+ * the text does not fit the asset, which is a bug in the caller.
  */
 export function moneyOf(asset: Asset, decimal: string): Money {
   const match = DECIMAL.exec(decimal)
-  const misfit = match === null ? 'is not a decimal' : amountMismatch(decimal, asset)
-  if (match === null || misfit !== undefined) throw new RangeError(`amount ${misfit}`)
+  const mismatch = match === null ? 'is not a decimal' : amountMismatch(decimal, asset)
+  if (match === null || mismatch !== undefined) throw new RangeError(`amount ${mismatch}`)
   const [, whole = '0', fraction = ''] = match
   return { asset, units: BigInt(whole + fraction.padEnd(assetDecimals[asset], '0')) }
 }
 
-/** The decimal string of money, without needless zeros: 1_500_000n units of USDC are `1.5`. */
+/** Formats money without trailing zeros: 1_500_000n units of USDC are `1.5`. */
 export function decimalOf({ asset, units }: Money): string {
   return decimalOfUnits(units, assetDecimals[asset])
 }
 
-/** The decimal string of a count of units that has this many fraction digits. */
+/** Formats units with this many fraction digits. */
 export function decimalOfUnits(units: bigint, digits: number): string {
   const sign = units < 0n ? '-' : ''
   const text = (units < 0n ? -units : units).toString().padStart(digits + 1, '0')

@@ -1,9 +1,9 @@
 /**
- * The tokens and chains that swaps know, with the addresses that their issuers publish and a dated reference price. Who trades
- * is asked for real prices; the reference only feeds the sandbox's aggregators and stands in where nobody states one.
+ * Supported swap tokens and chains, with the addresses that their issuers publish and dated reference prices. Trades
+ * use live prices; reference prices only feed the sandbox's aggregators and replace missing prices.
  */
 
-/** The chains, by the numbers that aggregators know them by. EIP-155 for EVM chains. */
+/** Supported chains. Ids are EIP-155 for EVM chains. */
 export const swapChains = {
   ethereum: { id: 1, isTest: false },
   base: { id: 8453, isTest: false },
@@ -14,10 +14,9 @@ export const swapChains = {
   'base-sepolia': { id: 84532, isTest: true },
 } as const
 
-/** A chain by name. */
 export type SwapChain = keyof typeof swapChains
 
-/** Decimals of each token, and what it was worth in millionths of a USD, about, on 28 June 2024. */
+/** Decimals, and approximate value in millionths of a USD on 28 June 2024. */
 const tokens = {
   USDC: { decimals: 6, usdMicros: 1_000_000n },
   USDT: { decimals: 6, usdMicros: 1_000_000n },
@@ -31,15 +30,14 @@ const tokens = {
   POL: { decimals: 18, usdMicros: 560_000n },
 } as const
 
-/** A token by symbol. */
 export type SwapSymbol = keyof typeof tokens
 
-/** Tokens that are a dollar by design: nobody's price of them is asked for. */
+/** Dollar stablecoins, whose price is not queried. */
 const dollars: ReadonlySet<string> = new Set(['USDC', 'USDT', 'PYUSD', 'DAI'])
 
 const NATIVE = '0x0000000000000000000000000000000000000000'
 
-/** Where each token is. Null: the sandbox deploys it anew, and no aggregator but the sandbox's own knows it. */
+/** Token addresses. Null: the sandbox deploys the token, and only its own aggregators support it. */
 const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | null>>>> = {
   ethereum: {
     USDC: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
@@ -101,7 +99,7 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
   },
 }
 
-/** A token on a chain. @property usdMicros its reference price. @property isDollar it is worth a dollar by design. */
+/** @property usdMicros reference price. @property isDollar the token is a dollar stablecoin. */
 export interface SwapToken {
   readonly symbol: SwapSymbol
   readonly chain: SwapChain
@@ -110,24 +108,21 @@ export interface SwapToken {
   readonly decimals: number
   readonly usdMicros: bigint
   readonly isDollar: boolean
-  /** It follows a currency, so its reference price stays about what it is. */
+  /** The token is pegged to a currency, so its reference price stays accurate. */
   readonly isPegged: boolean
 }
 
-/** The names of all chains. */
 export const swapChainNames = Object.keys(swapChains).filter(isSwapChain)
 
-/** Whether a text names a chain that swaps know. */
 export function isSwapChain(text: string): text is SwapChain {
   return Object.hasOwn(swapChains, text)
 }
 
-/** The symbols of a chain. */
 export function symbolsOn(chain: SwapChain): readonly string[] {
   return Object.keys(addresses[chain])
 }
 
-/** A token of a chain, in any case; undefined where the chain has none of that symbol. */
+/** Looks up a token, ignoring case; undefined if the chain does not have it. */
 export function swapTokenOf(chain: SwapChain, text: string): SwapToken | undefined {
   const symbol = text.toUpperCase()
   if (!isSymbol(symbol)) return undefined
@@ -150,7 +145,7 @@ function isSymbol(text: string): text is SwapSymbol {
   return Object.hasOwn(tokens, text)
 }
 
-/** What an amount of a token is worth, rounded down. @param price millionths of a USD for one. */
+/** Value in millionths of a USD, rounded down. @param price millionths of a USD per token. */
 export function worthInMicros(units: bigint, decimals: number, price: bigint): bigint {
   return (units * price) / 10n ** BigInt(decimals)
 }

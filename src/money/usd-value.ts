@@ -1,4 +1,4 @@
-/** What money is worth in US dollars: how a spend in any asset counts against a budget. */
+/** Converts money to US dollars for budgets. */
 
 import { Failure } from '../failures/failure.ts'
 import { convertRoundingUp, crossRateUp, rateText } from './cross-rate.ts'
@@ -8,15 +8,15 @@ import type { RateTable } from './rate-table.ts'
 
 const MICRO_DIGITS = 6
 
-/** A value for a budget. @property usdMicros millionths of a US dollar. @property rate USD for one of the asset, a decimal string. */
+/** @property usdMicros millionths of a US dollar. @property rate USD per unit of the asset, a decimal string. */
 export interface UsdValue {
   readonly usdMicros: bigint
   readonly rate: string
 }
 
 /**
- * Money's value at a table's rates, rounded up at every step, so that a budget never counts too little. Stablecoins of the
- * dollar count as dollars. @throws Failure `rates_unavailable` where the table lacks the currency.
+ * Values money at a table's rates, rounded up at every step, so that budgets are never undercounted. Dollar
+ * stablecoins count as dollars. @throws Failure `rates_unavailable` when the table lacks the currency.
  */
 export function usdMicrosAt(table: RateTable, { asset, units }: Money): UsdValue {
   const [source, dollar] = [currencyOf(table, asset), currencyOf(table, 'USD')]

@@ -1,19 +1,19 @@
 /**
- * Rails: the ways in which money moves here, as anybody may read them, and whether each is on. May import the base and
- * ports. What a rail is lies in this file; whether it is on, its control says, and nothing here ever guesses that.
+ * Rails: public descriptions of how money moves, and their status. May import the base and ports. The description is
+ * static; the status comes only from the rail's control.
  */
 import { Failure } from '../failures/failure.ts'
 import { type Asset, decimalOf, type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RailControls, RailId } from '../providers/rail-controls.ts'
 
-/** What is taken for the use of a rail, above the amount itself. */
+/** A fee in addition to the amount. */
 export interface RailFee {
   readonly name: string
   readonly amount: string
   readonly asset: Asset
 }
 
-/** A rail, whatever its control says. `min` and `max` are decimals of its tokens or currencies; null: no limit of its own. */
+/** Description of a rail. `min` and `max` are decimals in its tokens or currencies; null means no own limit. */
 export interface Rail {
   readonly id: RailId
   readonly kind: 'onchain' | 'x402' | 'brokerage' | 'card' | 'bank'
@@ -28,22 +28,20 @@ export interface Rail {
   readonly settlementTime: string
 }
 
-/** What rails depend on. @property chain its name. @property fxPrice of an FX quote. */
+/** @property chain chain name. @property fxPrice price of an FX quote. */
 export interface RailFacts {
   readonly chain: string
   readonly fxPrice: Money
 }
 
-/** What the control of a rail says. `unknown` while it cannot be read. */
+/** `unknown` while the control cannot be read. */
 export interface RailStatus {
   readonly status: 'enabled' | 'disabled' | 'unknown'
   readonly reason: string | null
 }
 
-/** The smallest amount of a stablecoin. */
 const SMALLEST = '0.000001'
 
-/** Every rail of this deployment. */
 export function describeRails({ chain, fxPrice }: RailFacts): readonly Rail[] {
   return Object.values(rails({ chain, fxPrice }))
 }
@@ -66,10 +64,10 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
     'wallet-gasless': {
       id: 'wallet-gasless',
       kind: 'onchain',
-      // From anybody who signs, to anybody: a wallet of ours as well.
+      // Signers and recipients may be external or our own wallets.
       directions: ['in', 'out'],
       currencies: [],
-      // Tether has no signed payments.
+      // USDT does not support signed payments.
       tokens: stablecoins.filter((token) => token !== 'USDT'),
       chains: [chain],
       min: SMALLEST,
@@ -128,7 +126,7 @@ function rails({ chain, fxPrice }: RailFacts): Readonly<Record<RailId, Rail>> {
   }
 }
 
-/** Reads one control for whoever wants to know: that it cannot be read is an answer here, and never a permission. */
+/** Reads a control for display; an unreadable control is reported as `unknown`, never as enabled. */
 export async function readRailStatus(
   railControls: Pick<RailControls, 'read'>,
   rail: RailId,

@@ -1,12 +1,11 @@
 /**
- * Keeps the functions of a database up to date: those whose file has changed since they were last applied are applied again,
- * all of them or none. The functions of a newer program are left alone, and so is their record.
+ * Keeps database functions up to date: re-applies functions whose file has changed, all or none. Functions of a newer
+ * program, and their records, are left alone.
  */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DatabaseFunction } from './functions.ts'
 import type { Schema } from './schema.ts'
 
-/** The functions of a program, and its version. */
 export interface ProgramFunctions {
   readonly functions: readonly DatabaseFunction[]
   readonly version: string
@@ -14,7 +13,7 @@ export interface ProgramFunctions {
 
 type Applied = Readonly<Record<'name' | 'hash' | 'head_hash' | 'version', string>>
 
-/** The names of functions that this program would apply or drop. None where a newer program has applied its own. */
+/** Names of functions that this program would apply or drop; empty if a newer program has applied its own. */
 export async function changedFunctions(
   kysely: Kysely<Schema>,
   { functions, version }: ProgramFunctions,
@@ -25,9 +24,8 @@ export async function changedFunctions(
 }
 
 /**
- * Applies the functions that have changed and drops those that are gone. The caller holds the lock of migrations.
- * @returns their names.
- * @throws Error where a newer program has applied its own: putting old functions back must be somebody's decision.
+ * Applies changed functions and drops removed ones. The caller holds the migration lock. @returns their names.
+ * @throws Error when a newer program has applied its own, because a downgrade must be an explicit decision.
  */
 export async function applyFunctions(
   kysely: Kysely<Schema>,
@@ -37,7 +35,7 @@ export async function applyFunctions(
   const newer = newerVersion(applied, version)
   if (newer !== undefined)
     throw new Error(
-      `The database has the functions of version ${newer}, and this is version ${version}. Run version ${newer} or newer; src/storage/sql/README.md says how to go back.`,
+      `The database has the functions of version ${newer}, but this is version ${version}. Run version ${newer} or newer; src/storage/sql/README.md describes how to downgrade.`,
     )
   const toApply = changed(functions, applied)
   const toDrop = removed(functions, applied)
@@ -49,11 +47,11 @@ export async function applyFunctions(
     }
     for (const { name, headHash } of toApply) {
       if (applied.some((known) => known.name === name && known.head_hash === headHash)) continue
-      // A trigger function has no arguments, so that it is replaced whatever its head; its triggers depend on it.
+      // A trigger function has no arguments, so it can always be replaced in place; its triggers depend on it.
       for (const signature of await signaturesOf(transaction, name))
         if (!signature.isTrigger) await drop(transaction, signature)
     }
-    // Functions call each other: the first time makes all of them, the second time checks their bodies.
+    // Functions call each other: the first pass creates them all, the second checks their bodies.
     for (const check of ['off', 'on']) {
       await sql.raw(`set local check_function_bodies = ${check}`).execute(transaction)
       for (const { text } of toApply) await sql.raw(text).execute(transaction)
@@ -88,20 +86,20 @@ function newerVersion(applied: readonly Applied[], version: string): string | un
   return applied.map((row) => row.version).find((other) => compareVersions(other, version) > 0)
 }
 
-/** Compares the numbers of two versions such as `1.12.0`. @returns above zero where the first is newer. */
+/** Compares versions such as `1.12.0`. @returns a positive number if the first is newer. */
 function compareVersions(one: string, other: string): number {
   const numbers = (version: string) => version.split('.', 3).map((part) => Number.parseInt(part, 10) || 0)
   const others = numbers(other)
   return numbers(one).reduce((order, number, place) => order || number - (others[place] ?? 0), 0)
 }
 
-/** A function of the database. @property signature its name and the types of its arguments, quoted. */
+/** @property signature quoted name and argument types. */
 interface Signature {
   readonly signature: string
   readonly isTrigger: boolean
 }
 
-/** All functions of this name, whatever their arguments. */
+/** Lists all overloads of a function. */
 async function signaturesOf(transaction: Transaction<Schema>, name: string): Promise<readonly Signature[]> {
   const { rows } = await sql<Signature>`
     select p.oid::regprocedure::text as signature, p.prorettype = 'trigger'::regtype as "isTrigger"

@@ -1,4 +1,4 @@
-/** Run by the build: puts the snapshot in place, so that not even the first start has to make it. */
+/** Build step: creates the cluster snapshot, so that the first start is fast. */
 import { clusterSnapshot } from './cluster-snapshot.ts'
 
 await clusterSnapshot()

@@ -1,7 +1,7 @@
 /**
- * An empty, migrated PGlite cluster as one file in `.cache/`, because making one anew takes seconds. It belongs to one
- * version of PGlite and of this program and to its SQL, all of which are in its name. Written to the side and renamed, so that a
- * name is never half a file; where it cannot be written it is only slower.
+ * An empty, migrated PGlite cluster cached as one file in `.cache/`, because creating one takes seconds. The file
+ * name covers the versions of PGlite and of this program, and the SQL. It is written under a temporary name and
+ * renamed, so it is never partial; without a writable directory, startup is only slower.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -20,28 +20,27 @@ import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 
-/** A snapshot and where it came from. */
 export interface ClusterSnapshot {
   readonly content: Blob
   readonly origin: 'cached' | 'made'
 }
 
-/** The snapshot for this program: from `.cache/` of the project, or made now and put there for the next start. */
+/** Loads the snapshot from the cache, or creates and caches it. */
 export async function clusterSnapshot(): Promise<ClusterSnapshot> {
   const file = fileURLToPath(new URL(`.cache/${snapshotName()}`, projectRoot()))
   const cached = await readFile(file).catch(() => undefined)
   if (cached !== undefined) return { content: blobOf(cached), origin: 'cached' }
-  const made = await makeSnapshot()
-  // Without a writable directory the next start makes it again.
-  await store(file, made).catch(() => undefined)
-  return { content: blobOf(made), origin: 'made' }
+  const created = await makeSnapshot()
+  // Without a writable directory, the next start creates it again.
+  await store(file, created).catch(() => undefined)
+  return { content: blobOf(created), origin: 'made' }
 }
 
 function blobOf(bytes: Uint8Array<ArrayBuffer>): Blob {
   return new Blob([bytes], { type: 'application/x-gzip' })
 }
 
-// PostgreSQL's default of 128 MB is touched page by page and never given back; the books of a sandbox are small.
+// PostgreSQL's default of 128 MB is touched page by page and never released; a sandbox ledger is small.
 const settings = ['shared_buffers = 16MB']
 
 const templates = ['template0', 'template1']
@@ -50,11 +49,11 @@ async function makeSnapshot(): Promise<Uint8Array<ArrayBuffer>> {
   const pglite = await PGlite.create({ postgresqlconf: settings })
   try {
     await databaseOnPool('pglite', sessionsOf(pglite)).migrate()
-    // Two of three databases are templates for others that nobody makes: two thirds of the files to be laid out at a start.
+    // The template databases are never used, but make up two thirds of the files to unpack at startup.
     await pglite.exec('UPDATE pg_database SET datistemplate = false')
     for (const template of templates) await pglite.exec(`DROP DATABASE ${template}`)
     const dump = await pglite.dumpDataDir('none')
-    // Level 1: an eighth of the size, and faster to make than to write out whole.
+    // Level 1 compresses to an eighth, and takes less time than writing the uncompressed file.
     return Uint8Array.from(await promisify(gzip)(await dump.arrayBuffer(), { level: 1 }))
   } finally {
     await pglite.close()
@@ -92,7 +91,7 @@ function snapshotName(): string {
 }
 
 function pgliteVersion(): string {
-  // The package does not export its package.json; it lies two folders above the main file.
+  // The package does not export its package.json, which is two folders above the main file.
   const main = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   return readFileSync(join(dirname(main), '..', 'package.json'), 'utf8')
 }

@@ -1,4 +1,4 @@
-/** The database port over a pool of sessions: what both engines share. */
+/** Implements the database port on a session pool, for both engines. */
 import { Kysely } from 'kysely'
 import type { Connection, Database, Parameter, Statement } from './database.ts'
 import { dialectOn } from './dialect.ts'
@@ -7,13 +7,10 @@ import type { Schema } from './schema.ts'
 import type { Session, SessionPool } from './session-pool.ts'
 import { isConflict } from './unavailable.ts'
 
-/** Whoever won the conflict is done by the second try, but may not have been alone. */
-const MOST_RETRIES = 4
+/** The winner of a conflict is usually done by the second attempt; several conflicts need more. */
+const MAX_RETRIES = 4
 
-/**
- * A database over these sessions.
- * @param migrationPool opens sessions that may wait long, and that are closed again, for migrations; `pool` by default.
- */
+/** @param migrationPool opens sessions without time limits for migrations; `pool` by default. */
 export function databaseOnPool(
   engine: Database['engine'],
   pool: SessionPool,
@@ -26,7 +23,7 @@ export function databaseOnPool(
     call: async <Row>(statement: Statement, parameters: readonly Parameter[]) => {
       const session = await pool.acquire()
       try {
-        return await patiently(
+        return await retryConflicts(
           async () => (await session.query<Row>(statement.text, parameters, statement.name)).rows,
         )
       } finally {
@@ -36,23 +33,23 @@ export function databaseOnPool(
     transaction: (work) => inTransaction(pool, work),
     migrate: async () => {
       if (migrationPool === undefined) return migrateToLatest(kysely)
-      const patient = new Kysely<Schema>({ dialect: dialectOn(migrationPool()) })
+      const migrating = new Kysely<Schema>({ dialect: dialectOn(migrationPool()) })
       try {
-        return await migrateToLatest(patient)
+        return await migrateToLatest(migrating)
       } finally {
-        await patient.destroy()
+        await migrating.destroy()
       }
     },
     pendingMigrations: () => missingMigrations(kysely),
     connections: () => pool.count(),
-    // Not kysely.destroy(): it leaves the pool alone where no query ran through Kysely yet.
+    // kysely.destroy() would not close the pool before the first Kysely query.
     close: () => pool.end(),
   }
 }
 
-/** Runs a statement that is a transaction of its own, and again where the server took it back for another's sake. */
-async function patiently<Result>(run: () => Promise<Result>): Promise<Result> {
-  for (let left = MOST_RETRIES; left > 0; left -= 1) {
+/** Runs a single-statement transaction, and retries it after a conflict. */
+async function retryConflicts<Result>(run: () => Promise<Result>): Promise<Result> {
+  for (let left = MAX_RETRIES; left > 0; left -= 1) {
     try {
       return await run()
     } catch (error) {
@@ -72,12 +69,12 @@ async function inTransaction<Result>(
     await session.query('begin', [])
     const result = await work(connectionOn(session))
     const { command } = await session.query('commit', [])
-    // The server rolls back where a statement failed, even when the work went on as if nothing had happened.
+    // The server rolls back if any statement failed, even if the work ignored the error.
     if (command !== 'COMMIT')
-      throw new Error('The transaction was rolled back: a statement in it had failed.')
+      throw new Error('The transaction was rolled back because a statement in it failed.')
     return result
   } catch (error) {
-    // A session that cannot even roll back is thrown away: its server side ends with it, and so does the transaction.
+    // A session that cannot roll back is discarded, which ends its transaction on the server.
     await session.query('rollback', []).catch(() => {
       broken = true
     })
@@ -90,9 +87,9 @@ async function inTransaction<Result>(
 function connectionOn(session: Session): Connection {
   let kysely: Kysely<Schema> | undefined
   return {
-    // Made when first asked for: a transaction of money functions alone never needs it.
+    // Created on first use; transactions that only call money functions never need it.
     get kysely() {
-      kysely ??= new Kysely<Schema>({ dialect: dialectOn(alone(session)) })
+      kysely ??= new Kysely<Schema>({ dialect: dialectOn(singleSessionPool(session)) })
       return kysely
     },
     call: async <Row>(statement: Statement, parameters: readonly Parameter[]) =>
@@ -100,8 +97,8 @@ function connectionOn(session: Session): Connection {
   }
 }
 
-/** A pool of this one session, which stays with its transaction. */
-function alone(session: Session): SessionPool {
+/** A pool of the transaction's single session. */
+function singleSessionPool(session: Session): SessionPool {
   return {
     acquire: async () => ({ query: session.query, release: () => {} }),
     count: () => ({ busy: 1, idle: 0, waiting: 0 }),

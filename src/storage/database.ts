@@ -1,55 +1,55 @@
 /**
- * The database port: one SQL on two engines. Kysely reads and migrates; `call` runs the money functions as named
- * statements in one round trip. int8 arrives as bigint, bytea as Uint8Array, timestamptz as Date on both engines.
+ * The database port: one SQL dialect on two engines. Kysely reads and migrates; `call` runs the money functions as
+ * named statements in one round trip. Both engines return int8 as bigint, bytea as Uint8Array and timestamptz as
+ * Date.
  */
 import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 
-/** A raw statement. It is prepared once a connection under its name, which must belong to this one text. */
+/** A raw statement, prepared once per connection under its name; each name has exactly one text. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
-/** A parameter that both engines take alike. Arrays become PostgreSQL arrays; JSON is passed as its text. */
+/** A parameter type that both engines accept. Arrays become PostgreSQL arrays; JSON is passed as text. */
 export type Parameter = string | number | bigint | boolean | Date | Uint8Array | null | readonly string[]
 
-/** What a statement can run on: the database itself, or one transaction of it. */
+/** The database itself, or one of its transactions. */
 export interface Connection {
   readonly kysely: Kysely<Schema>
   call<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
 }
 
-/** The database. Adapters: `pglite` (embedded, the sandbox's default) and `postgres`. */
+/** Adapters: `pglite` (embedded, the sandbox's default) and `postgres`. */
 export interface Database extends Connection {
   readonly engine: 'pglite' | 'postgres'
   /**
-   * Runs work in one transaction and commits it, or rolls back where it throws. Inside, only the given connection may be
-   * used: PGlite has a single one, and waiting for another would never end.
+   * Runs work in one transaction; rolls back if it throws. Use only the given connection inside: PGlite has a single
+   * one, and waiting for another would deadlock.
    */
   transaction<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>
   /**
-   * Applies every migration that is missing and every function that has changed. Safe to run from several processes at once.
-   * @returns their names: `0001-baseline`, `function spend_reserve`.
+   * Applies missing migrations and changed functions. Safe to run in several processes at once. @returns their names:
+   * `0001-baseline`, `function spend_reserve`.
    */
   migrate(): Promise<readonly string[]>
   /**
-   * Migrations that this program knows and the database does not have yet, and functions that it has otherwise. The functions
-   * of a newer program are not among them.
+   * Missing migrations, and functions that differ from this program's. Functions of a newer program are not included.
    */
   pendingMigrations(): Promise<readonly string[]>
-  /** Connections of this process by what they do, and how many calls wait for one. */
+  /** Connections of this process by state, and the number of waiting calls. */
   connections(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   close(): Promise<void>
 }
 
-/** The row of a statement that always answers one. @throws Error where it answered none: a bug. */
+/** Returns the row of a statement that always returns one. @throws Error when there is none, which is a bug. */
 export async function callForRow<Row>(
   connection: Connection,
   statement: Statement,
   parameters: readonly Parameter[],
 ): Promise<Row> {
   const [row] = await connection.call<Row>(statement, parameters)
-  if (row === undefined) throw new Error(`${statement.name} answered no row`)
+  if (row === undefined) throw new Error(`${statement.name} returned no row`)
   return row
 }

@@ -1,4 +1,4 @@
-/** Kysely over a pool of sessions: PostgreSQL's compiler and introspection, and the sessions of either engine. */
+/** Kysely dialect on a session pool: PostgreSQL's compiler and introspection with the sessions of either engine. */
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -9,7 +9,6 @@ import {
 } from 'kysely'
 import type { Session, SessionPool } from './session-pool.ts'
 
-/** Kysely's dialect over these sessions. */
 export function dialectOn(pool: SessionPool): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),

@@ -1,28 +1,27 @@
 /**
- * One process at a time on a directory, also when the last one was killed. Each owner makes the file `owner.<n>` of the
- * next number, whole and at once (link), and the highest number owns. A stale owner is thus never deleted but outbid, and
- * of several that outbid it only one can make the next file. The highest file is never removed: not even by its owner, who
- * marks it as free instead, so that a number is not given out twice.
+ * Restricts a directory to one process, even after a kill. Each owner atomically creates the file `owner.<n>` with
+ * the next number (link), and the highest number owns the directory. A stale owner is therefore never deleted but
+ * superseded, and only one of several successors can create the next file. The highest file is never removed: its
+ * owner marks it as free instead, so that no number is reused.
  */
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { randomToken } from '../base/ids.ts'
 import { isRunning, ownIdentity, type ProcessIdentity } from './process-identity.ts'
 
-/** Files of earlier owners that stay, for processes that read the directory while it changes. */
+/** Number of earlier owner files to keep, for processes that are reading the directory. */
 const KEPT = 8
 
-/** What an owner's file says. @property since ISO 8601. */
+/** Content of an owner file. @property since ISO 8601. */
 interface Owner extends ProcessIdentity {
   readonly since: string
   readonly free: boolean
 }
 
 /**
- * Takes a directory, which is made if need be, for this process.
- * @param at the moment that others are told this one has had it since.
- * @returns gives it back.
- * @throws Error naming the directory and the pid of the process that has it.
+ * Locks a directory for this process, creating it if needed. @param at start of the ownership, shown to other
+ * processes. @returns a function that releases the lock. @throws Error naming the directory and the pid of the
+ * current owner.
  */
 export function lockDirectory(directory: string, at: Date): () => void {
   mkdirSync(directory, { recursive: true })
@@ -33,7 +32,7 @@ export function lockDirectory(directory: string, at: Date): () => void {
     if (owner !== undefined && !owner.free && isRunning(owner)) throw new Error(heldMessage(directory, owner))
     const next = newest + 1
     if (!create(directory, next, own)) continue
-    // Whoever read an old state of the directory may have made a number that was long outbid.
+    // A process with an outdated listing may have created a superseded number.
     if (generations(directory).at(-1) !== next) {
       rmSync(fileOf(directory, next), { force: true })
       continue
@@ -46,8 +45,8 @@ export function lockDirectory(directory: string, at: Date): () => void {
 
 function heldMessage(directory: string, { pid, since }: Owner): string {
   return (
-    `The database directory ${directory} is in use by process ${pid}, since ${since}. ` +
-    'The embedded database takes one process at a time: a second one would lose rows. ' +
+    `The database directory ${directory} is in use by process ${pid} since ${since}. ` +
+    'The embedded database supports one process at a time: a second one would lose rows. ' +
     `Stop process ${pid}, or set DATA_DIR to another directory, or set DATABASE_URL to share a PostgreSQL server.`
   )
 }
@@ -64,7 +63,7 @@ function fileOf(directory: string, generation: number): string {
   return join(directory, `owner.${generation}`)
 }
 
-/** The owner that a file names; undefined where it was removed just now: the directory must be read again anyway. */
+/** Reads an owner file; undefined if it was just removed, in which case the directory is read again. */
 function ownerOf(directory: string, generation: number): Owner | undefined {
   try {
     const owner: unknown = JSON.parse(readFileSync(fileOf(directory, generation), 'utf8'))
@@ -89,7 +88,7 @@ function isOwner(value: unknown): value is Owner {
   )
 }
 
-/** Makes an owner's file, whole or not at all. @returns false where somebody else was first. */
+/** Creates an owner file atomically. @returns false if it already exists. */
 function create(directory: string, generation: number, owner: Owner): boolean {
   const draft = writeDraft(directory, owner)
   try {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { namesIn, readSql } from './sql-files.ts'
 
 /**
- * A database function. @property text makes the function and its triggers, or replaces them. @property hash of the text.
- * @property headHash of the part before the body: a function whose head changes cannot be replaced in place.
+ * @property text creates or replaces the function and its triggers. @property hash hash of the text.
+ * @property headHash hash of the part before the body: a function with a changed head cannot be replaced in place.
  */
 export interface DatabaseFunction {
   readonly name: string
@@ -12,7 +12,7 @@ export interface DatabaseFunction {
   readonly headHash: string
 }
 
-/** The function that a file makes. @throws Error where the file does not make the function that it is named for. */
+/** @throws Error when the file does not create the function it is named for. */
 export function readFunction(name: string, text: string): DatabaseFunction {
   const [head, made] = /^create or replace function (\w+)\b.*?\bas \$\$/ms.exec(text) ?? []
   if (head === undefined || made !== name)
@@ -24,7 +24,7 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Every function of the database: a file each in `sql/functions/<domain>`. */
+/** All database functions, one file each in `sql/functions/<domain>`. */
 export const functions: readonly DatabaseFunction[] = namesIn('functions/').flatMap((domain) =>
   namesIn(`functions/${domain}/`).map((file) =>
     readFunction(file.replace(/\.sql$/, ''), readSql(`functions/${domain}/${file}`)),

@@ -1,6 +1,6 @@
 /**
- * Brings a database up to date: tables with Kysely's Migrator, then functions. The Migrator's advisory lock is held for both,
- * so that several processes can start at once.
+ * Updates a database: tables with Kysely's Migrator, then functions. Both run under the Migrator's advisory lock, so
+ * that several processes can start at once.
  */
 import {
   DEFAULT_MIGRATION_LOCK_TABLE,
@@ -22,8 +22,8 @@ const program = { functions, version: VERSION }
 const lock = { lockTable: DEFAULT_MIGRATION_LOCK_TABLE, lockRowId: MIGRATION_LOCK_ID }
 
 /**
- * Applies what is missing and answers the names. Tables are applied whole or not at all, and so are functions.
- * @throws what the database said. @throws Error where a newer program has migrated the database.
+ * Applies everything that is missing. Tables are applied all or none, and so are functions. @returns the applied
+ * names. @throws database errors, and an Error when a newer program has migrated the database.
  */
 export async function migrateToLatest(kysely: Kysely<Schema>): Promise<readonly string[]> {
   const adapter = new PostgresAdapter()
@@ -40,11 +40,11 @@ export async function migrateToLatest(kysely: Kysely<Schema>): Promise<readonly 
   })
 }
 
-/** The migrations that the database does not have yet, and the functions that are not those of this program. */
+/** Lists missing migrations, and functions that differ from this program's. */
 export async function missingMigrations(kysely: Kysely<Schema>): Promise<readonly string[]> {
   const all = await migratorOn(kysely).getMigrations()
   const missing = all.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name)
-  // The first migration makes the table that functions are recorded in.
+  // The first migration creates the table of applied functions.
   const changed =
     missing.length === all.length
       ? functions.map(({ name }) => name)

@@ -1,8 +1,8 @@
 import { namesIn, readSql } from './sql-files.ts'
 
 /**
- * The SQL of each migration by its name, in order, for PostgreSQL 15 and PGlite alike. A migration is a file, or a folder
- * whose files are applied together in the order of their names.
+ * SQL of the migrations by name, in order, for PostgreSQL 15 and PGlite. A migration is a file, or a folder whose
+ * files are applied together in name order.
  */
 export const migrations: Readonly<Record<string, string>> = Object.fromEntries(
   namesIn('migrations/').map((entry) =>

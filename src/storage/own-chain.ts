@@ -1,16 +1,17 @@
-/** Whether a gateway with a chain of its own is the only such one on a database: of two, each would know half of the transfers. */
+/** Detects several gateways with their own local chains on one database: each would miss the other's transfers. */
 import pg from 'pg'
 import type { Log } from '../base/log.ts'
 import { asUnavailable } from './unavailable.ts'
 
-/** One that was just told to end has a moment to do so. */
+/** Gives a gateway that is shutting down time to exit. */
 const WAIT_MS = 1_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
- * Claims a database for this process's own chain until it is given back or the process ends, and says loudly where another
- * process has it. @param url `postgres://…` @returns gives it back. @throws Failure `provider_unavailable`.
+ * Claims a database for this process's local chain until release or exit; logs an error if another process holds the
+ * claim. @param url `postgres://…` @returns a function that releases the claim.
+ * @throws Failure `provider_unavailable`.
  */
 export async function claimForOwnChain({
   url,
@@ -20,14 +21,14 @@ export async function claimForOwnChain({
   log: Pick<Log, 'error'>
 }): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: url, lock_timeout: WAIT_MS, keepAlive: true })
-  // A connection that is lost later takes the claim with it, and nothing else.
+  // Losing the connection later only loses the claim.
   client.on('error', () => {})
   try {
     await client.connect()
     if (!(await isAlone(client)))
       log.error(
         {},
-        'another gateway on this database has a chain of its own, as this one has: neither knows the transfers of the other, and balances go wrong. Give all but one of them CHAIN_RPC_URL.',
+        'another gateway on this database also runs its own local chain: each misses the transfers of the other, and balances become wrong. Set CHAIN_RPC_URL for all gateways but one.',
       )
     return () => client.end()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** PGlite's one session, for one caller at a time: whoever asks next waits until it is given back. */
+/** Shares PGlite's single session: callers wait in a queue. */
 import type { PGlite } from '@electric-sql/pglite'
 import { Failure } from '../failures/failure.ts'
 import { changesRows, type SessionPool } from './session-pool.ts'
@@ -7,13 +7,13 @@ import { asUnavailable } from './unavailable.ts'
 const INT8 = 20
 const DATE = 1082
 
-/** A wait this long is no queue: most likely a transaction waits for the session that it holds itself. */
-const LONGEST_WAIT_MS = 10_000
+/** A longer wait most likely means that a transaction waits for the session that it holds itself. */
+const MAX_WAIT_MS = 10_000
 
-/** Columns whose JavaScript type the two engines would give differently. */
+/** Column types that the two engines would otherwise parse differently. */
 const parsers = { [INT8]: BigInt, [DATE]: (text: string) => text }
 
-/** The sessions of this instance. `end` waits for those before it and closes the instance. */
+/** `end` waits for queued callers, then closes the instance. */
 export function sessionsOf(pglite: PGlite): SessionPool {
   let last = Promise.resolve()
   let turns = 0
@@ -28,8 +28,8 @@ export function sessionsOf(pglite: PGlite): SessionPool {
       next()
     }
     turns += 1
-    // A timer only for those who must wait at all.
-    if (turns > 1) await inTime(before, done)
+    // Uncontended callers need no timer.
+    if (turns > 1) await waitForTurn(before, done)
     return done
   }
   return {
@@ -45,7 +45,7 @@ export function sessionsOf(pglite: PGlite): SessionPool {
           })
           const command = result?.command ?? ''
           return {
-            // Row is the caller's word for what its statement answers, as in the port; PGlite hands rows on unchecked.
+            // The caller declares the row type of its statement; PGlite does not check it.
             rows: (result?.rows ?? []) as Row[],
             command,
             affected: changesRows(command) ? BigInt(result?.rowCount ?? 0) : undefined,
@@ -66,15 +66,15 @@ export function sessionsOf(pglite: PGlite): SessionPool {
   }
 }
 
-/** Waits for a turn, but not for ever. Whoever gives up passes the turn on when it comes. */
-async function inTime(turn: Promise<void>, done: () => void): Promise<void> {
+/** Waits for a turn with a time limit. A caller that gives up passes its turn on when it comes. */
+async function waitForTurn(turn: Promise<void>, done: () => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      const detail = `The embedded database was not free for ${LONGEST_WAIT_MS / 1_000} seconds.`
-      const hint = 'Inside a transaction only the connection that it gives may be used.'
+      const detail = `The embedded database was busy for ${MAX_WAIT_MS / 1_000} seconds.`
+      const hint = 'Inside a transaction, use only the connection that it provides.'
       reject(new Failure('provider_unavailable', detail, { retryAfter: 1 }, { cause: new Error(hint) }))
-    }, LONGEST_WAIT_MS)
+    }, MAX_WAIT_MS)
   })
   try {
     await Promise.race([turn, tooLate])

@@ -1,6 +1,6 @@
 /**
- * The database inside the process: PGlite, the sandbox's engine. One connection, no server, no fsync: what was
- * acknowledged survives the end of the process, not the loss of power. One process at a time on a directory (our own lock).
+ * The embedded database: PGlite, the sandbox's engine. One connection, no server, no fsync: committed data survives
+ * the end of the process, but not a power loss. Our own lock allows one process per directory.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,17 +15,16 @@ import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
 import { requireFreeSpace } from './require-room.ts'
 
-/** Where to keep the database, and what opening needs of its surroundings. */
 export interface PgliteOptions {
-  /** A directory, made if need be; `memory` keeps nothing. */
+  /** Directory, created if needed; `memory` stores nothing. */
   readonly directory: string
   readonly now: Clock
   readonly log: Pick<Log, 'info'>
 }
 
 /**
- * Opens the embedded database, made from a snapshot where there is none yet.
- * @throws Error naming directory and pid where another process has the directory.
+ * Opens the embedded database, creating it from a snapshot if needed. @throws Error naming directory and pid when
+ * another process has the directory.
  */
 export async function openPglite({ directory, now, log }: PgliteOptions): Promise<Database> {
   const start = now()
@@ -67,7 +66,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
   }
 }
 
-/** The cluster of a directory. One whose making was cut short is thrown away: nothing was ever acknowledged from it. */
+/** Opens a directory's cluster. A cluster whose creation was interrupted is discarded; it never held committed data. */
 async function openCluster(directory: string): Promise<{ pglite: PGlite; origin: string }> {
   const cluster = join(directory, 'cluster')
   const unfinished = join(directory, 'cluster.unfinished')

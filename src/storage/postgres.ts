@@ -1,6 +1,6 @@
 /**
- * The database on a PostgreSQL server, 15 or newer: for anything durable, and for more than one process. Statements and
- * lock waits are bounded; a lost connection is a Failure of the calls that were on it and of nothing else.
+ * The database on a PostgreSQL server, 15 or newer, for durable data and several processes. Statements and lock waits
+ * are bounded; a lost connection fails only the calls on it.
  */
 import pg from 'pg'
 import type { Database } from './database.ts'
@@ -8,29 +8,25 @@ import { databaseOnPool } from './database-on-pool.ts'
 import { changesRows, type Session, type SessionPool } from './session-pool.ts'
 import { asUnavailable, isConnectionLost } from './unavailable.ts'
 
-/** A request asks once more after a statement that failed, for what became of it: all limits together stay below 10 s. */
+/** After a failed statement, a request makes one more query for its outcome; all limits together stay below 10 s. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 4_000
 const CONNECT_TIMEOUT_MS = 3_000
-/** Above the server's own limit: it only ends waits for a server that has gone silent. */
+/** Above the server's own limit; only ends waits for a silent server. */
 const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000
 
 const INT8 = 20
 const BYTEA = 17
 const DATE = 1082
 
-/** Columns whose JavaScript type the two engines would give differently. */
+/** Column types that the two engines would otherwise parse differently. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [BYTEA, (text) => Uint8Array.from(Buffer.from(text.slice(2), 'hex'))],
   [DATE, (text) => text],
 ])
 
-/**
- * Opens a database on a server. Connects with the first call, not now.
- * @param url `postgres://…`
- * @param poolSize connections at most, 10 by default.
- */
+/** Connects on the first call. @param url `postgres://…` @param poolSize maximum connections, 10 by default. */
 export async function openPostgres({
   url,
   poolSize = 10,
@@ -43,7 +39,7 @@ export async function openPostgres({
     statement_timeout: STATEMENT_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
     query_timeout: SILENCE_TIMEOUT_MS,
-    // A transaction that nobody can end any more, because the way here was lost, must not keep its locks.
+    // Transactions orphaned by a lost connection must not keep their locks.
     idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
   })
   return databaseOnPool('postgres', bounded, () => poolOn(url, { max: 1 }))
@@ -55,14 +51,14 @@ function poolOn(url: string, config: pg.PoolConfig): SessionPool {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // pg types a parser by what pg-types would return; ours return what the port promises.
+    // pg types parsers by the results of pg-types; ours return the types of the port.
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         parsers.get(oid) ?? pg.types.getTypeParser(oid, format),
     },
   })
-  // Node ends the process on an 'error' event that nobody hears. The pool drops an idle connection that is lost; one in
-  // use also fails the statement that is on it.
+  // Node ends the process on an 'error' event without a listener. The pool drops a lost idle connection; a lost
+  // active one also fails its statement.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return {
@@ -86,9 +82,9 @@ function sessionOn(client: pg.PoolClient): Session {
   let lost = false
   return {
     query: async <Row>(text: string, parameters: readonly unknown[], name?: string) => {
-      // Row is the caller's word for what its statement answers; pg constrains it to an object, which every row is.
+      // The caller declares the row type of its statement; pg constrains it to an object, which every row is.
       const values = [...parameters]
-      // Whatever is sent to a session that has gone silent would only wait behind the statement that it never answered.
+      // Statements on a silent session would only queue behind the unanswered one.
       if (lost) throw asUnavailable(new Error('Connection terminated'))
       try {
         const result = await client.query<Row & pg.QueryResultRow>(

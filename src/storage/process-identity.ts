@@ -1,19 +1,18 @@
-/** Which process a pid means: a pid alone is used again after its process has ended, so it goes with a start time. */
+/** Identifies processes by pid and start time, because pids are reused. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** A process. @property started boot and start time in the system's own words; empty where the system does not tell. */
+/** @property started boot and start time as reported by the system; empty if unavailable. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly started: string
 }
 
-/** This process. */
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, started: startOf(process.pid) ?? '' }
 }
 
-/** Whether that very process is still running. In doubt it is: a live owner must never be taken for a dead one. */
+/** True if the same process is still running, or if in doubt: a live owner must never be considered dead. */
 export function isRunning({ pid, started }: ProcessIdentity): boolean {
   if (!answersSignals(pid)) return false
   const current = startOf(pid)
@@ -21,16 +20,16 @@ export function isRunning({ pid, started }: ProcessIdentity): boolean {
   return started === '' || current === '' || current === started
 }
 
-/** Boot and start time of a process: undefined when it has ended, empty when the system does not tell. */
+/** Boot and start time of a process; undefined if it has ended, empty if unavailable. */
 function startOf(pid: number): string | undefined {
   const boot = contentOf('/proc/sys/kernel/random/boot_id')
   if (boot === undefined) return startByPs(pid)
   const stat = contentOf(`/proc/${pid}/stat`)
   if (stat === undefined) return undefined
-  // The second field, the command in parentheses, may hold spaces and parentheses itself. Behind it: state, …, start.
+  // The second field, the command in parentheses, may contain spaces and parentheses. After it: state, …, start time.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state] = fields
-  // A zombie has ended and only waits for its parent to notice.
+  // A zombie has ended and awaits its parent.
   return state === 'Z' || state === 'X' ? undefined : `${boot.trim()} ${fields[19] ?? ''}`
 }
 
@@ -41,7 +40,7 @@ function startByPs(pid: number): string {
       env: { PATH: process.env.PATH },
     }).trim()
   } catch {
-    // No such program, or no such process: whether it answers signals is then all that is known.
+    // Without ps or the process, signals are the only evidence.
     return ''
   }
 }
@@ -51,7 +50,7 @@ function answersSignals(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Not allowed to signal it: it exists, and belongs to somebody else.
+    // EPERM: the process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }

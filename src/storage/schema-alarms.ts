@@ -1,15 +1,14 @@
-/** Alarms, and the values that the database belongs to, as Kysely sees them. */
+/** Tables of alarms and of the deployment. */
 import type { Generated } from 'kysely'
 import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
-/** The tables. */
 export interface AlarmTables {
   alarm: AlarmTable
   deployment: DeploymentTable
 }
 
-/** What was reported and does not fit. `resolved_at` null: its object is stopped. */
+/** A contradictory report. `resolved_at` null: its object is stopped. */
 interface AlarmTable {
   domain: 'audit' | 'banking' | 'cards' | 'investing' | 'compliance'
   object_id: string
@@ -23,7 +22,7 @@ interface AlarmTable {
   note: string | null
 }
 
-/** One of the values that every gateway on this database must have. */
+/** A value that all gateways on this database must share. */
 interface DeploymentTable {
   name: 'data_key' | 'chain_id' | 'chain_owner'
   value: string

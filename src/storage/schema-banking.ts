@@ -1,7 +1,7 @@
-/** The tables of `sql/migrations/0001-baseline/10-banking.sql` as Kysely sees them. */
+/** Tables of `sql/migrations/0001-baseline/10-banking.sql`. */
 import type { JsonColumn } from './schema.ts'
 
-/** A virtual account. `token`, `chain` and `address`: what deposits become; null where they stay cash. */
+/** `token`, `chain` and `address`: target of converted deposits; null for cash. */
 export interface VirtualAccountTable {
   id: string
   account_id: string
@@ -21,7 +21,7 @@ export interface VirtualAccountTable {
   created_at: Date
 }
 
-/** A virtual account that the provider is asked for, before and after it answered. */
+/** An order of a virtual account at the provider. */
 export interface VirtualAccountOrderTable {
   id: string
   account_id: string
@@ -36,7 +36,7 @@ export interface VirtualAccountOrderTable {
   tried_at: Date
 }
 
-/** A deposit by the provider's name, its state, and what was booked for it. */
+/** A deposit by the provider's id, with its state and booking. */
 export interface DepositTable {
   id: string
   virtual_account_id: string
@@ -51,7 +51,7 @@ export interface DepositTable {
   updated_at: Date
 }
 
-/** A payout by the provider's name, under the decision that holds its money. */
+/** A payout by the provider's id, with the decision that holds its money. */
 export interface PayoutTable {
   id: string
   account_id: string

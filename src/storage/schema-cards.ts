@@ -1,9 +1,9 @@
-/** The tables of `sql/migrations/0001-baseline/11-cards.sql` as Kysely sees them. */
+/** Tables of `sql/migrations/0001-baseline/11-cards.sql`. */
 import type { Generated } from 'kysely'
 import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
-/** A card and its controls. Limits are smallest units of its currency; `version` counts every change of a control. */
+/** Limits are smallest units of the card's currency; `version` counts control changes. */
 export interface CardTable {
   id: string
   account_id: string
@@ -28,7 +28,7 @@ export interface CardTable {
   created_at: Date
 }
 
-/** A card that the processor is asked for, before and after it answered. `wanted` is read where it is written. */
+/** An order of a card at the processor. */
 export interface CardOrderTable {
   id: string
   account_id: string
@@ -41,7 +41,7 @@ export interface CardOrderTable {
   tried_at: Date
 }
 
-/** What was asked of a card, and what came of it. Amounts are smallest units of the card's currency. */
+/** An authorization request and its outcome. Amounts are smallest units of the card's currency. */
 export interface CardAuthorizationTable {
   id: string
   processor_token: string
@@ -64,7 +64,7 @@ export interface CardAuthorizationTable {
   updated_at: Date
 }
 
-/** What is still held for an authorization; `micros` is its worth in millionths of a USD. */
+/** Remaining holds of an authorization; `micros` is the value in millionths of a USD. */
 export interface CardHoldTable {
   authorization_id: string
   ordinal: number
@@ -74,7 +74,7 @@ export interface CardHoldTable {
   micros: bigint
 }
 
-/** Spent stablecoins on their way to the treasury. `decision_id` is that of the last try. */
+/** Spent stablecoins to be sent to the treasury. `decision_id` is that of the last attempt. */
 export interface CardSettlementTable {
   id: string
   account_id: string
@@ -95,7 +95,7 @@ export interface CardSettlementTable {
   created_at: Date
 }
 
-/** What the gateway has paid for an owner, and what of it is still owed. Smallest units of `asset`. */
+/** Amounts that the gateway paid for an owner, and the remaining debt. Smallest units of `asset`. */
 export interface DebtTable {
   id: string
   account_id: string
@@ -111,7 +111,7 @@ export interface DebtTable {
   paid_at: Date | null
 }
 
-/** A transaction's message that came before its authorization. */
+/** An out-of-order transaction message, received before its authorization. */
 export interface CardEarlyTable {
   webhook_id: string
   processor_token: string
@@ -119,7 +119,7 @@ export interface CardEarlyTable {
   received_at: Date
 }
 
-/** A webhook that had no effect. */
+/** A webhook without other effects, or one that is deduplicated by id. */
 export interface WebhookEventTable {
   provider: string
   id: string

@@ -1,14 +1,14 @@
-/** The tables of compliance as Kysely sees them. */
+/** Tables of compliance. */
 import type { Generated } from 'kysely'
 
-/** An address that its owner never pays. `address` is lower case. */
+/** An address blocked by its owner. `address` is lower case. */
 interface BlockedAddressTable {
   account_id: string
   address: string
   created_at: Date
 }
 
-/** What the Travel Rule asks of one transfer. `destination` is lower case. */
+/** Travel Rule data of one transfer. `destination` is lower case. */
 export interface TravelRuleTable {
   id: string
   account_id: string
@@ -17,13 +17,13 @@ export interface TravelRuleTable {
   units: bigint
   destination: string
   chain: string
-  /** The decision of its transfer; null while there is none. */
+  /** Decision of the transfer, or null. */
   decision_id: string | null
-  /** The IVMS101 payload, sealed; null once it was erased. */
+  /** Encrypted IVMS101 payload; null after erasure. */
   sealed: Uint8Array | null
   created_at: Date
   erased_at: Date | null
-  /** The institution that is told; null: nobody is. */
+  /** Notified institution; null for none. */
   vasp_name: string | null
   vasp_lei: string | null
   network_reference: Generated<string | null>
@@ -32,7 +32,7 @@ export interface TravelRuleTable {
   tried_at: Date | null
 }
 
-/** An identity review. `sealed` is what the person said, null once it was erased. */
+/** An identity review. `sealed` is the encrypted application; null after erasure. */
 export interface KycApplicationTable {
   id: string
   account_id: string
@@ -46,7 +46,7 @@ export interface KycApplicationTable {
   reviewed_at: Date | null
 }
 
-/** A person's decision on an application whose name is on a sanctions list. */
+/** A person's decision on an applicant who matched a sanctions list. */
 interface KycDecisionTable {
   application_id: string
   decided_by: string
@@ -55,7 +55,7 @@ interface KycDecisionTable {
   decided_at: Date
 }
 
-/** A person's decision on Travel Rule data that names somebody on a sanctions list. */
+/** A person's decision on Travel Rule data that matched a sanctions list. */
 interface TravelRuleDecisionTable {
   travel_rule_id: string
   decided_by: string
@@ -64,7 +64,7 @@ interface TravelRuleDecisionTable {
   decided_at: Date
 }
 
-/** A spend that AML wants a person to look at. */
+/** An AML review of a spend by a person. */
 interface AmlReviewTable {
   id: string
   account_id: string
@@ -79,7 +79,6 @@ interface AmlReviewTable {
   used_by: string | null
 }
 
-/** The tables, by name. */
 export interface ComplianceTables {
   aml_review: AmlReviewTable
   blocked_address: BlockedAddressTable

@@ -1,8 +1,10 @@
-/** The tables of `13-investing.sql` and `14-swaps.sql` in `sql/migrations/0001-baseline` as Kysely sees them. Quantities are billionths of a share, prices nano-dollars, money cents. */
+/**
+ * Tables of `13-investing.sql` and `14-swaps.sql` in `sql/migrations/0001-baseline`. Quantities are billionths of a
+ * share, prices nano-dollars, money cents.
+ */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 
-/** Its tables. */
 export interface InvestingTables {
   investing_order: InvestingOrderTable
   position_change: PositionChangeTable
@@ -12,21 +14,21 @@ export interface InvestingTables {
   swap_quote: SwapQuoteTable
 }
 
-/** An order and how far it came. `new` until the broker is known to have it. */
+/** An order. `new` until the broker is known to have it. */
 interface InvestingOrderTable {
   id: string
   account_id: string
-  /** That placed it; null: the owner. */
+  /** Key that placed the order; null for the owner. */
   key_id: string | null
   decision_id: string
   client_order_id: string | null
-  /** RFC 8785 JSON of what the caller asked for. */
+  /** RFC 8785 JSON of the request. */
   asked: string
   symbol: string
   side: 'buy' | 'sell'
   type: 'market' | 'limit'
   notional: bigint
-  /** What a sell gives up at most. */
+  /** Maximum quantity of a sale. */
   qty: bigint | null
   limit_price: bigint | null
   reference_price: bigint
@@ -41,7 +43,7 @@ interface InvestingOrderTable {
   updated_at: Date
 }
 
-/** A change of a position. `qty` below zero is a sale; `cash` is what was paid for it or got. */
+/** A change of a position. Negative `qty` is a sale; `cash` is the amount paid or received. */
 interface PositionChangeTable {
   id: string
   account_id: string
@@ -52,19 +54,19 @@ interface PositionChangeTable {
   at: Date
 }
 
-/** What the shares that an account has cost it; how many they are is the ledger's to say. */
+/** Cost of an account's shares; the ledger has their number. */
 interface PositionTable {
   account_id: string
   symbol: string
   cost: bigint
 }
 
-/** What an account gets for shares that it had at the record date. Dates are `YYYY-MM-DD`. */
+/** A dividend for shares held at the record date. Dates are `YYYY-MM-DD`. */
 interface DividendTable {
   account_id: string
   symbol: string
   record_date: string
-  /** Of several with one record date. */
+  /** Distinguishes dividends with the same record date. */
   ordinal: number
   pay_date: string
   qty: bigint
@@ -74,7 +76,9 @@ interface DividendTable {
   paid_at: Date | null
 }
 
-/** An order in the sandbox broker's book. `filled_value` is billionths of a share times nano-dollars, a decimal text. */
+/**
+ * An order in the sandbox broker's book. `filled_value` is billionths of a share times nano-dollars, as decimal text.
+ */
 interface SandboxOrderTable {
   id: string
   symbol: string
@@ -91,7 +95,7 @@ interface SandboxOrderTable {
   filled_at: Date | null
 }
 
-/** A swap quote as its client got it. */
+/** A swap quote as returned to the client. */
 interface SwapQuoteTable {
   id: string
   account_id: string

@@ -1,13 +1,11 @@
-/** The journal as Kysely sees it. */
+/** Table of the journal. */
 import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
-/** The tables. */
 export interface JournalTables {
   journal_entry: JournalEntryTable
 }
 
-/** A change by a person, an administrator, a key or the gateway itself. */
 interface JournalEntryTable {
   sequence: bigint
   id: string

@@ -1,7 +1,7 @@
-/** The tables of `sql/migrations/0001-baseline/18-mcp.sql` as Kysely sees them. */
+/** Tables of `sql/migrations/0001-baseline/18-mcp.sql`. */
 import type { JsonColumn } from './schema.ts'
 
-/** A client's session. @property id_hash SHA-256 of the id, which is a secret. */
+/** @property id_hash SHA-256 of the secret session id. */
 interface McpSessionTable {
   id_hash: Uint8Array
   key_id: string
@@ -10,7 +10,7 @@ interface McpSessionTable {
   expires_at: Date
 }
 
-/** What a client was asked while its call waits; the answer may arrive at another instance. */
+/** An elicitation; the answer may arrive at another instance. */
 interface McpQuestionTable {
   id: string
   session_id_hash: Uint8Array
@@ -18,7 +18,6 @@ interface McpQuestionTable {
   asked_at: Date
 }
 
-/** What a migration of its own adds. */
 export interface McpTables {
   mcp_session: McpSessionTable
   mcp_question: McpQuestionTable

@@ -1,8 +1,11 @@
-/** The tables of `sql/migrations/0001-baseline/09-payments.sql` as Kysely sees them: what strangers pay for, and what they say of the documentation. */
+/** Tables of `sql/migrations/0001-baseline/09-payments.sql`: x402 payments and documentation feedback. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 
-/** One signed authorization and what it buys. `taking`: somebody has it in hand. `pending`: it may have been paid. Addresses, nonce and token are lower case. */
+/**
+ * A signed authorization and its purchase. `taking`: an instance is processing it. `pending`: it may have been paid.
+ * Addresses, nonce and token are lower case.
+ */
 export interface PaymentTable {
   id: string
   chain: string
@@ -10,7 +13,7 @@ export interface PaymentTable {
   payer: string
   nonce: string
   pay_to: string
-  /** Null: the gateway carries it itself. */
+  /** Null if the gateway settles it itself. */
   since_block: bigint | null
   identifier: string | null
   request: string
@@ -29,11 +32,11 @@ export interface PaymentTable {
   created_at: Date
   sent_at: Date
   updated_at: Date
-  /** When a reorganization took its settlement back; null: it stands. */
+  /** Time of the reversal after a reorganization; null if it stands. */
   reversed_at: Generated<Date | null>
 }
 
-/** What was sold for a payment: one row for each that is settled, written by the database's own function. */
+/** Usage record: one row per settled payment, written by the database function. */
 export interface MeteringTable {
   payment_id: string
   operation: string
@@ -43,7 +46,7 @@ export interface MeteringTable {
   at: Date
 }
 
-/** How many readers of a page of the documentation said what of it; nothing about who. */
+/** Feedback counters per documentation page; no data about readers. */
 export interface DocsFeedbackTable {
   page: string
   up: bigint

@@ -1,8 +1,11 @@
-/** The tables of `sql/migrations/0001-baseline/01-people.sql` as Kysely sees them: how people sign in. */
+/** Tables of `sql/migrations/0001-baseline/01-people.sql`: sign-in methods. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 
-/** A single-use challenge. `subject` is what its client shows: a WebAuthn challenge, an OAuth state, a destination's keyed hash. */
+/**
+ * A single-use challenge. `subject` is the value presented by the client: a WebAuthn challenge, an OAuth state, a
+ * destination's keyed hash.
+ */
 export interface ChallengeTable {
   id: string
   kind: 'passkey_register' | 'passkey_login' | 'otp' | 'recovery' | 'identity_provider'
@@ -14,7 +17,7 @@ export interface ChallengeTable {
   expires_at: Date
 }
 
-/** A passkey. `credential_id` is the authenticator's, base64url; `public_key` is COSE. */
+/** `credential_id` is the authenticator's id, base64url; `public_key` is COSE. */
 export interface PasskeyTable {
   credential_id: string
   id: string
@@ -28,7 +31,7 @@ export interface PasskeyTable {
   last_used_at: Date | null
 }
 
-/** An e-mail address or phone number that signs an account in: its keyed hash, and the address itself, sealed. */
+/** A sign-in address: its keyed hash, and the encrypted address. */
 export interface LoginDestinationTable {
   destination_hash: string
   account_id: string
@@ -37,7 +40,7 @@ export interface LoginDestinationTable {
   created_at: Date
 }
 
-/** A person as an identity provider knows them. */
+/** An identity at an identity provider. */
 export interface FederatedIdentityTable {
   issuer: string
   subject: string
@@ -45,7 +48,7 @@ export interface FederatedIdentityTable {
   created_at: Date
 }
 
-/** A second factor (TOTP). `last_time_step` is the newest step whose code was used. */
+/** A second factor (TOTP). `last_time_step` is the newest used step. */
 export interface MfaTable {
   account_id: string
   sealed_secret: Uint8Array
@@ -55,20 +58,20 @@ export interface MfaTable {
   activated_at: Date | null
 }
 
-/** A recovery code of a second factor, as its keyed hash. */
+/** A recovery code as keyed hash. */
 export interface MfaRecoveryCodeTable {
   account_id: string
   code_hash: string
   used_at: Date | null
 }
 
-/** A wrong second factor on a session of an account. */
+/** A failed second factor of a signed-in session. */
 export interface FailedFactorTable {
   account_id: string
   at: Date
 }
 
-/** What the sandbox sent to nobody. */
+/** Outbox of undelivered sandbox messages. */
 export interface SandboxMessageTable {
   id: string
   channel: 'email' | 'sms'
@@ -78,7 +81,7 @@ export interface SandboxMessageTable {
   sent_at: Date
 }
 
-/** What an OpenID provider that the gateway serves keeps. */
+/** Storage of the OpenID providers that the gateway serves. */
 export interface OpenidRecordTable {
   model: string
   id: string

@@ -1,9 +1,9 @@
-/** The tables of spending as Kysely sees them. */
+/** Tables of spending. */
 import type { Generated } from 'kysely'
 import type { Json } from '../base/json.ts'
 import type { JsonColumn } from './schema.ts'
 
-/** A spend that was allowed: what it holds and what it counts for. `day` is `YYYY-MM-DD`. Without a source it holds nothing. */
+/** An allowed spend with its hold and budget. `day` is `YYYY-MM-DD`. Without a source it holds nothing. */
 export interface ReservationTable {
   decision_id: string
   account_id: string
@@ -17,13 +17,13 @@ export interface ReservationTable {
   status: 'reserved' | 'settled' | 'released'
   reserved_at: Date
   resolved_at: Date | null
-  /** What of the units has gone already, where they go in parts. */
+  /** Units already taken, for partial settlements. */
   taken: Generated<bigint>
-  /** The AML windows that it is counted in. */
+  /** AML windows that count the spend. */
   windows: JsonColumn<Json | null> | null
 }
 
-/** What left an account within a 24th of an AML window. */
+/** Outflow of an account within a 24th of an AML window. */
 export interface OutflowSlotTable {
   account_id: string
   rule: 'velocity' | 'structuring'

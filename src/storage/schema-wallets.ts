@@ -1,4 +1,4 @@
-/** The tables of wallets and what they send, as Kysely sees them. */
+/** Tables of wallets and their transfers. */
 import type { Generated } from 'kysely'
 import type { JsonColumn } from './schema.ts'
 
@@ -21,7 +21,7 @@ export interface WalletSignerTable {
   created_at: Date
 }
 
-/** What a signer signs, and the operation that it becomes. `message` is RFC 8785 JSON, `hash` its SHA-256. */
+/** A signable intent and its chain operation. `message` is RFC 8785 JSON, `hash` its SHA-256. */
 export interface IntentTable {
   id: string
   account_id: string
@@ -41,7 +41,7 @@ export interface IntentTable {
   used_at: Date | null
 }
 
-/** A wallet that has something else on the chain than in the books. Smallest units. */
+/** A wallet whose chain balance differs from the ledger. Smallest units. */
 export interface WalletDriftTable {
   account_id: string
   token: string
@@ -51,7 +51,7 @@ export interface WalletDriftTable {
   last_seen_at: Date
 }
 
-/** Money in the books that the chain no longer holds, in smallest units. */
+/** Booked money that the chain no longer holds, in smallest units. */
 export interface WalletShortfallTable {
   account_id: string
   token: string
@@ -61,7 +61,7 @@ export interface WalletShortfallTable {
   updated_at: Date
 }
 
-/** How far a chain's transfers were searched for deposits. */
+/** Search position for deposits on a chain. */
 export interface ChainCursorTable {
   chain: string
   identity: string
@@ -72,7 +72,7 @@ export interface ChainCursorTable {
   verify_since: Date | null
 }
 
-/** A transfer on a chain and how far it came. `destination` is lower case. */
+/** A chain transfer. `destination` is lower case. */
 export interface TransferTable {
   id: string
   account_id: string
@@ -93,7 +93,7 @@ export interface TransferTable {
   mac: string | null
 }
 
-/** A payment that others have signed on their own tokens, carried to the chain. Addresses are lower case. */
+/** A relayed payment that an external payer signed. Addresses are lower case. */
 export interface RelayTable {
   id: string
   account_id: string
@@ -123,7 +123,7 @@ export interface RelayTable {
   updated_at: Date
 }
 
-/** Sandbox: money that the books have and the chain may not have yet. `address` is lower case. */
+/** Sandbox: booked money that is not minted yet. `address` is lower case. */
 export interface OwedMintTable {
   id: string
   account_id: string

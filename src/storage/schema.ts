@@ -1,4 +1,4 @@
-/** The tables as Kysely sees them. The SQL that makes them is in `sql/migrations/`; this file only mirrors it. */
+/** Kysely types of all tables; they mirror the SQL in `sql/migrations/`. */
 import type { ColumnType, Generated } from 'kysely'
 import type { Json } from '../base/json.ts'
 import type { AlarmTables } from './schema-alarms.ts'
@@ -47,10 +47,10 @@ import type {
   WalletTable,
 } from './schema-wallets.ts'
 
-/** jsonb: read parsed, written as its JSON text. */
+/** jsonb: read as a parsed value, written as JSON text. */
 export type JsonColumn<Document = Json> = ColumnType<Document, string, string>
 
-/** Every table of the gateway. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
+/** All tables. Amounts are smallest units of their asset; `…_micros` are millionths of a USD. */
 export interface Schema extends AlarmTables, ComplianceTables, InvestingTables, JournalTables, McpTables {
   account: AccountTable
   session: SessionTable
@@ -106,7 +106,6 @@ export interface Schema extends AlarmTables, ComplianceTables, InvestingTables, 
   docs_feedback: DocsFeedbackTable
 }
 
-/** A person, or a guest. */
 export interface AccountTable {
   id: string
   role: Generated<'user' | 'admin'>
@@ -117,13 +116,13 @@ export interface AccountTable {
   created_at: Date
   locked_at: Generated<Date | null>
   lock_reason: Generated<'second_factor' | 'admin' | 'person' | null>
-  /** The owner's cap over the spends of all keys in a UTC day; null: none. */
+  /** The owner's cap on all keys' spends per UTC day; null for none. */
   agent_daily_max_micros: Generated<bigint | null>
-  /** ISO 3166-1 alpha-2; null while it is not known. */
+  /** ISO 3166-1 alpha-2; null if unknown. */
   country: Generated<string | null>
 }
 
-/** A signed-in session: the row behind a session token. */
+/** The row behind a session token. */
 export interface SessionTable {
   id: string
   account_id: string
@@ -131,18 +130,18 @@ export interface SessionTable {
   expires_at: Date
   revoked_at: Date | null
   method: Generated<'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'>
-  /** When a second factor was last shown on it. */
+  /** Time of the last second factor. */
   stepped_up_at: Generated<Date | null>
 }
 
-/** A key: an agent's, a developer's, or an OAuth grant. `policy_version` rises with every change of its policy. */
+/** A key of an agent, a developer or an OAuth grant. `policy_version` rises with every policy change. */
 export interface AccessKeyTable {
   id: string
   account_id: string
   kind: 'agent' | 'developer' | 'grant'
   name: string
   thumbprint: string | null
-  /** base64url of the 32 bytes of an Ed25519 key. */
+  /** Ed25519 public key, 32 bytes as base64url. */
   public_key: string | null
   /** SHA-256. */
   secret_hash: Uint8Array | null
@@ -155,21 +154,20 @@ export interface AccessKeyTable {
   expires_at: Date | null
 }
 
-/** Nonces of request signatures that were spent. */
+/** Used nonces of request signatures. */
 export interface SignatureNonceTable {
   key_id: string
   nonce: string
   expires_at: Date
 }
 
-/** Open windows of the rate limits. Unlogged: a crash forgets them. */
+/** Open rate-limit windows. Unlogged: a crash resets them. */
 export interface RateWindowTable {
   key: string
   opened_at: Date
   count: number
 }
 
-/** Which rails are switched on. */
 export interface RailControlTable {
   rail: string
   enabled: boolean
@@ -177,7 +175,7 @@ export interface RailControlTable {
   updated_at: Date
 }
 
-/** A database function as it was last applied. Hashes are SHA-256, hex. */
+/** The applied version of a database function. Hashes are hex SHA-256. */
 export interface SchemaFunctionTable {
   name: string
   hash: string
@@ -186,13 +184,13 @@ export interface SchemaFunctionTable {
   applied_at: Date
 }
 
-/** Secrets that the sandbox made for itself. */
+/** Generated sandbox secrets. */
 export interface SandboxSecretTable {
   name: string
   value: string
 }
 
-/** One movement of money, in one or more postings. Append-only; written by the money functions alone. */
+/** One movement of money, in one or more postings. Append-only; written only by the money functions. */
 export interface LedgerTransactionTable {
   id: string
   kind: string
@@ -217,7 +215,7 @@ export interface BalanceTable {
   units: bigint
 }
 
-/** What was decided on a spend, and on which facts. Append-only. */
+/** A decision on a spend, with its facts. Append-only. */
 export interface DecisionTable {
   id: string
   at: Date
@@ -228,19 +226,19 @@ export interface DecisionTable {
   operation: string
   facts: JsonColumn
   verdict: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
-  /** HMAC of the process that took it; null until that has authenticated it. */
+  /** HMAC by the deciding process; null until it is written. */
   mac: Generated<string | null>
   violations: JsonColumn
-  /** What was available, where the verdict is `insufficient_funds`. */
+  /** Available balance for the verdict `insufficient_funds`. */
   available_units: bigint | null
 }
 
-/** A decision's place in the hash chain, and its receipt. Append-only; written by the sealing job alone. */
+/** A decision's position in the hash chain, with its receipt. Append-only; written only by the sealing job. */
 export interface DecisionSealTable {
-  /** From 1, without a gap. */
+  /** Starts at 1, without gaps. */
   sequence: bigint
   decision_id: string
-  /** The hash of the seal before; 64 zeros for the first. */
+  /** Hash of the previous seal; 64 zeros for the first. */
   previous: string
   hash: string
   /** A compact JWS. */
@@ -248,7 +246,7 @@ export interface DecisionSealTable {
   sealed_at: Date
 }
 
-/** What a key used of its budget on a UTC day: the sum and number of its spends that were not released. */
+/** A key's budget usage per UTC day: sum and number of its unreleased spends. */
 export interface BudgetUsageTable {
   key_id: string
   day: string
@@ -256,14 +254,14 @@ export interface BudgetUsageTable {
   count: Generated<number>
 }
 
-/** Whom a key under a cool-down has asked to pay, and since when. `counterparty` is lower case. */
+/** Payees of a key with a cool-down, with the time of first use. `counterparty` is lower case. */
 export interface PayeeTable {
   key_id: string
   counterparty: string
   first_seen_at: Date
 }
 
-/** A call that waits for its owner, or waited. `input` is the call's input as JSON text. */
+/** A call that requires the owner's approval. `input` is JSON text. */
 export interface ApprovalTable {
   id: string
   account_id: string
@@ -281,12 +279,15 @@ export interface ApprovalTable {
   decided_at: Date | null
 }
 
-/** Calls that came with an idempotency key: a spend's by its decision, a purchase's by its payment, any other's by its first answer. Kept for 24 hours. */
+/**
+ * Idempotent calls: a spend refers to its decision, a purchase to its payment, any other call to its first response.
+ * Kept for 24 hours.
+ */
 export interface IdempotencyTable {
   principal: string
   key: string
   fingerprint: string
-  /** What is behind it: a spend decision, or a payment of the caller's own; neither for writes that spend nothing. */
+  /** A spend decision or a payment of the caller; both null for other writes. */
   decision_id: string | null
   payment_id: string | null
   answer: JsonColumn<Json | null> | null

@@ -1,52 +1,48 @@
 /**
- * One attempt to pay, as the parts that take part in it report it. The stock middlewares make a 402 of every trouble, also
- * of those in which money may have moved; so what really happened is written down here, beside them.
+ * Records one payment attempt. The stock middlewares answer 402 for every error, including errors after which money
+ * may have moved, so the real outcome is recorded here.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { SettleResponse, VerifyResponse } from '@x402/core/types'
 
-/** What happened so far. */
 export interface Attempt {
   readonly id: string
-  /** What it costs, in smallest units. */
+  /** Price in smallest units. */
   readonly units: bigint
   readonly deliver: () => Promise<Record<string, unknown>>
-  /** Is told of what this process broadcasts, as soon as it has. */
+  /** Called with the hash as soon as this process has broadcast a transaction. */
   readonly onTransaction: (transaction: string) => void
   delivered: Record<string, unknown> | null
-  /** What delivering threw; nothing is settled then. */
+  /** Error thrown by `deliver`; the payment is not settled in this case. */
   deliveryError: { readonly thrown: unknown } | null
   verification: VerifyResponse | null
-  /** Begun at most once, whoever asks again. */
+  /** Settlement is started at most once, even if the middleware calls it again. */
   settling: Promise<SettleResponse> | null
   settlement: SettleResponse | null
-  /** What this process broadcast, if it did. */
+  /** Hash of the transaction that this process broadcast. */
   transaction: string | null
-  /** Somebody could not be reached, and nothing was broadcast because of it. */
+  /** The chain or the facilitator was unreachable, so nothing was broadcast. */
   isUnreachable: boolean
-  /** A transaction may have been broadcast; nobody knows what became of it. */
+  /** A transaction may have been broadcast with unknown outcome. */
   isUnknown: boolean
 }
 
-/** The attempts that are under way. */
 export interface Attempts {
-  /** Runs work as part of a new attempt. */
   begin(
     parts: Pick<Attempt, 'id' | 'units' | 'deliver' | 'onTransaction'>,
     work: (attempt: Attempt) => Promise<Response>,
   ): Promise<{ readonly attempt: Attempt; readonly response: Response }>
-  /** Runs work as part of an attempt that came in by its id, over the private listener. */
+  /** Runs work for an attempt whose id arrived over the private listener. */
   resume<Result>(id: string, work: () => Promise<Result>): Promise<Result>
-  /** The attempt that the caller is part of. @throws Error outside of any: a bug. */
+  /** The current attempt. @throws Error outside of any attempt, which is a bug. */
   current(): Attempt
 }
 
-/** An empty register of attempts. */
 export function createAttempts(): Attempts {
   const byId = new Map<string, Attempt>()
   const storage = new AsyncLocalStorage<Attempt>()
   const required = (attempt: Attempt | undefined): Attempt => {
-    if (attempt === undefined) throw new Error('not part of any attempt to pay')
+    if (attempt === undefined) throw new Error('called outside of a payment attempt')
     return attempt
   }
   return {

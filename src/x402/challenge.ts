@@ -1,16 +1,15 @@
-/** The challenge of both x402 generations, as JSON texts: what is the same in every challenge is serialized once. */
+/** Builds the 402 challenge of both x402 generations, as JSON texts. Constant parts are serialized once. */
 import { extensionsOf } from './extensions.ts'
 import type { Lock } from './lock.ts'
 import type { ChallengeOutcome } from './sale.ts'
 import { requirementV1, requirementV2, type Terms } from './terms.ts'
 
 /**
- * Makes a challenge. @param reason why there is one, in the terms of x402: what is missing or does not fit.
- * @param lock of the offer; null where nothing can be offered at the moment.
+ * Builds a challenge. @param reason x402 error text. @param lock lock of the offer; null when nothing can be offered.
  */
 export type Challenge = (reason: string, lock: Lock | null) => ChallengeOutcome
 
-/** The challenges of one sale. @param example a query that can be bought. */
+/** @param example a valid query for the resource. */
 export function createChallenge(terms: Terms, example: Readonly<Record<string, string>>): Challenge {
   const acceptsV1 = JSON.stringify([requirementV1(terms)])
   const resource = { url: terms.resource, description: terms.description, mimeType: 'application/json' }

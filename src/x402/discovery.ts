@@ -1,8 +1,8 @@
-/** What is sold, for crawlers that list x402 resources: the document at `/.well-known/x402`. @see https://docs.x402.org/extensions/bazaar */
+/** Discovery document at `/.well-known/x402` for crawlers. @see https://docs.x402.org/extensions/bazaar */
 import { extensionsOf } from './extensions.ts'
 import { requirementV2, type Terms } from './terms.ts'
 
-/** The document of one sale. @param example a query that can be bought. */
+/** @param example a valid query for the resource. */
 export function discoveryOf(terms: Terms, example: Readonly<Record<string, string>>) {
   const { resource, description } = terms
   const { bazaar } = extensionsOf(example)

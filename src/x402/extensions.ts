@@ -1,15 +1,15 @@
 /**
- * What the challenge of version 2 says beside the price: how the resource is called, that clients may name their purchase,
- * and the lock of the offer. @see https://github.com/coinbase/x402/tree/main/specs/extensions
+ * x402 v2 extensions: resource discovery, payment identifiers and quote locks.
+ * @see https://github.com/coinbase/x402/tree/main/specs/extensions
  */
 import { z } from 'zod'
 
-/** A purchase's name, as the client gives it. */
+/** Client-chosen payment identifier. */
 const identifier = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/)
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
 
-/** What of its extensions a payment may bring back. */
+/** Extensions that a payment may echo. */
 export const echoedPaymentExtensions = z.object({
   'payment-identifier': z.object({ info: z.object({ id: identifier.optional() }) }).optional(),
   'quote-lock': z
@@ -18,7 +18,10 @@ export const echoedPaymentExtensions = z.object({
     .catch(undefined),
 })
 
-/** The extensions that every challenge has; the lock comes to them. @param example a query that can be bought. */
+/**
+ * Extensions of every challenge; the quote lock is added per challenge. @param example a valid query for the
+ * resource.
+ */
 export function extensionsOf(example: Readonly<Record<string, string>>) {
   const names = Object.keys(example)
   return {

@@ -1,4 +1,4 @@
-/** Who checks payments and puts them on the chain: this process over its own chain, or a facilitator elsewhere. */
+/** Verifies and settles payments, in this process over its own chain or through a remote facilitator. */
 import { x402Facilitator } from '@x402/core/facilitator'
 import { type FacilitatorClient, HTTPFacilitatorClient } from '@x402/core/server'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types'
@@ -12,21 +12,21 @@ import type { Terms } from './terms.ts'
 import { isConnectionTrouble, isRefusedConnection, withTimeLimit } from './trouble.ts'
 
 const VERIFY_MS = 5_000
-/** How long a settlement is waited for; later than that it is pending. */
+/** A settlement that takes longer is reported as pending. */
 const SETTLE_MS = 3_000
-/** How long its receipt is: the rest is for sending. */
+/** Time limit for the receipt; the rest of SETTLE_MS is for sending. */
 const RECEIPT_MS = 2_500
 
 type Checker = Pick<FacilitatorClient, 'verify' | 'settle'>
 
-/** A facilitator that writes down in the attempt what happened. One for both generations. */
+/** Creates a facilitator for both generations that records the outcome in the current attempt. */
 export function createFacilitator(parts: {
   readonly signer: EvmSigner
   readonly terms: Terms
-  /** Null: in this process. */
+  /** Null settles in this process. */
   readonly url: string | null
   readonly attempts: Attempts
-  /** The mark of the transaction that pays, by the payment's id. */
+  /** Returns the transaction mark for a payment id. */
   readonly markOf: (id: string) => Hex
 }): FacilitatorClient {
   const { signer, terms, url, attempts, markOf } = parts
@@ -48,15 +48,16 @@ export function createFacilitator(parts: {
     },
     settle: (payload, requirements) => {
       const attempt = attempts.current()
-      // The v2 middleware asks a second time where a settlement is pending; waiting twice would double the client's wait.
+      // The v2 middleware calls settle again while a settlement is pending; a second wait would double the client's
+      // wait.
       attempt.settling ??= settleOnce(inner, attempt, payload, requirements)
       return attempt.settling
     },
-    // Said here rather than asked for, so that the gateway starts and challenges while a remote facilitator is down.
+    // Static, so that the gateway starts and serves challenges while a remote facilitator is down.
     getSupported: async () => ({
       kinds: [
         { x402Version: 2, scheme: 'exact', network: network.v2 },
-        // The types know CAIP-2 networks only; in a kind of version 1 the network has its v1 name.
+        // The types allow CAIP-2 networks only; kinds of version 1 use the v1 name.
         { x402Version: 1, scheme: 'exact', network: network.v1 as `${string}:${string}` },
       ],
       extensions: [],
@@ -85,7 +86,7 @@ function inProcess(signer: EvmSigner, { network }: Terms): Checker {
   const watched = toFacilitatorEvmSigner(signer, { confirmationTimeoutMs: RECEIPT_MS })
   const facilitator = new x402Facilitator()
     .register(network.v2, new ExactEvmScheme(watched))
-    // The types know CAIP-2 networks only; what is registered for version 1 is looked up by its v1 name.
+    // The types allow CAIP-2 networks only; version 1 look-ups use the v1 name.
     .registerV1(network.v1 as `${string}:${string}`, new ExactEvmSchemeV1(watched))
   return {
     verify: (payload, requirements) => facilitator.verify(payload, requirements),
@@ -94,11 +95,11 @@ function inProcess(signer: EvmSigner, { network }: Terms): Checker {
 }
 
 /**
- * The schemes make "the payment is invalid" of a lost connection, the one of v1 even after broadcasting; so a loss is written
- * down where it happens. Each payment's transaction bears its mark, by which it is known again.
+ * Records connection errors where they occur, because the schemes report them as invalid payments, v1 even after
+ * broadcasting. Adds the payment's mark to each transaction, which identifies it later.
  */
 function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: string) => Hex): EvmSigner {
-  const reading =
+  const wrapRead =
     <Input, Output>(read: (input: Input) => Promise<Output>) =>
     async (input: Input) => {
       try {
@@ -108,7 +109,7 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: strin
         throw error
       }
     }
-  const writing =
+  const wrapWrite =
     <Input>(write: (input: Input) => Promise<Hex>) =>
     async (input: Input) => {
       const attempt = attempts.current()
@@ -125,14 +126,14 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: strin
     }
   return {
     address: signer.address,
-    readContract: reading((call) => signer.readContract(call)),
-    verifyTypedData: reading((input) => signer.verifyTypedData(input)),
-    getCode: reading((input) => signer.getCode(input)),
-    writeContract: writing((call: ContractCall) => {
+    readContract: wrapRead((call) => signer.readContract(call)),
+    verifyTypedData: wrapRead((input) => signer.verifyTypedData(input)),
+    getCode: wrapRead((input) => signer.getCode(input)),
+    writeContract: wrapWrite((call: ContractCall) => {
       const dataSuffix = concat([call.dataSuffix ?? '0x', markOf(attempts.current().id)])
       return signer.writeContract({ ...call, dataSuffix })
     }),
-    sendTransaction: writing((transaction) => signer.sendTransaction(transaction)),
+    sendTransaction: wrapWrite((transaction) => signer.sendTransaction(transaction)),
     waitForTransactionReceipt: async (input) => {
       try {
         return await signer.waitForTransactionReceipt(input)

@@ -1,21 +1,20 @@
 /**
- * The price and the rate of a challenge, locked: sealed, so that nobody reads what they have not paid for, and bound to the
- * request that they were made for. The client keeps it and gives it back; nothing is stored.
+ * Quote locks: the price and response of a challenge, encrypted and bound to the request. Encryption hides the unpaid
+ * response from the client. The client stores the lock and sends it back; the gateway stores nothing.
  */
 import { z } from 'zod'
 import { seal, unseal } from '../base/seal.ts'
 
-/** How long a lock holds: as long as a quote does. */
+/** Lifetime of a lock, equal to that of a quote. */
 const LOCK_MS = 60_000
 const PURPOSE = 'x402 offer'
 
-/** What a client was offered. @property units of USDC (1 USDC = 1_000_000n). */
+/** @property units of USDC (1 USDC = 1_000_000n). */
 export interface Offer {
   readonly units: bigint
   readonly answer: Record<string, unknown>
 }
 
-/** An offer on its way to the client. */
 export interface Lock {
   readonly token: string
   readonly expiresAt: Date
@@ -27,7 +26,7 @@ const offered = z.object({
   until: z.number(),
 })
 
-/** Locks an offer. @param request what it was made for. */
+/** @param request method, path and input that the offer is bound to. */
 export function lockOffer(dataKey: Uint8Array, request: string, { units, answer }: Offer, now: Date): Lock {
   const until = now.getTime() + LOCK_MS
   const text = JSON.stringify({ units: units.toString(), answer, until })
@@ -35,7 +34,7 @@ export function lockOffer(dataKey: Uint8Array, request: string, { units, answer 
   return { token: Buffer.from(sealed).toString('base64url'), expiresAt: new Date(until) }
 }
 
-/** The offer of a lock, or undefined where it is over, of another request, or none of ours. */
+/** Returns the offer of a lock, or undefined if it is expired, bound to another request or invalid. */
 export function unlockOffer(
   dataKey: Uint8Array,
   request: string,
@@ -52,7 +51,7 @@ function unsealed(dataKey: Uint8Array, request: string, sealed: Uint8Array): str
   try {
     return unseal(dataKey, { purpose: PURPOSE, owner: request }, sealed)
   } catch {
-    // Whoever gives back something else is sold to at the price of the moment.
+    // An invalid lock is ignored; the current price applies.
     return undefined
   }
 }

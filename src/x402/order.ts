@@ -1,4 +1,4 @@
-/** A payment with what it was sent for, and the row that it is kept as. */
+/** An order: a payment and its request. Maps orders to database rows. */
 import { createHash } from 'node:crypto'
 import { Failure } from '../failures/failure.ts'
 import type { StoredPurchase } from '../payments/purchases.ts'
@@ -7,12 +7,11 @@ import type { Chain } from '../providers/chain.ts'
 import type { Payment } from './payment.ts'
 import { receiptHeaders } from './till.ts'
 
-/** The last moment that every store can hold. */
+/** Latest timestamp that every database can store. */
 const LATEST_SECONDS = 253_402_300_799n
 
 /**
- * A payment that was sent for something. @property request what for: its method, path and input. @property purchase the
- * idempotency key that it was sent under; null: none.
+ * @property request method, path and input of the purchase. @property purchase idempotency key of the order, or null.
  */
 export interface Order {
   readonly payment: Payment
@@ -21,23 +20,23 @@ export interface Order {
   readonly purchase: StoredPurchase | null
 }
 
-/** Where it is paid. @property token address of what is paid with. */
-interface Till {
+/** @property token address of the payment token. */
+interface PaymentTarget {
   readonly chain: Pick<Chain, 'name'>
   readonly token: string
 }
 
-/** What was sent before must be the same thing for the same thing. @throws Failure `payment_reused`. */
+/** Requires the same request and signature as the stored payment. @throws Failure `payment_reused`. */
 export function requireSame(order: Order, row: StoredPayment, nonce: string): void {
   const isSigned = row.nonce !== nonce || row.signature_hash === signatureHashOf(order)
   if (row.request === hashOf(order.request) && isSigned) return
-  throw new Failure('payment_reused', 'The payment was used for another request; it pays for one alone.', {
-    hint: 'Ask without a payment, and pay the new challenge.',
+  throw new Failure('payment_reused', 'The payment was already used for a different request.', {
+    hint: 'Send the request without a payment, then pay the new challenge.',
   })
 }
 
-/** What makes its authorization the same one: EIP-3009 spends its nonce once. Lower case. */
-export function keyOf({ chain, token }: Till, { transfer }: Order) {
+/** Identifies an authorization: EIP-3009 allows each nonce once. Lower case. */
+export function keyOf({ chain, token }: PaymentTarget, { transfer }: Order) {
   const { from, nonce } = transfer.authorization
   return {
     chain: chain.name,
@@ -47,7 +46,7 @@ export function keyOf({ chain, token }: Till, { transfer }: Order) {
   }
 }
 
-/** SHA-256 of the signature that pays, hex. */
+/** Hex SHA-256 of the payment signature. */
 export function signatureHashOf({ transfer }: Order): string {
   return hashOf(transfer.signature.toLowerCase())
 }
@@ -56,9 +55,8 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** The row of an order that is about to be taken. */
 export function newPaymentOf(
-  parts: Till & { readonly operation: string },
+  parts: PaymentTarget & { readonly operation: string },
   order: Order,
   { units, answer }: { units: bigint; answer: Record<string, unknown> },
   { id, sinceBlock }: { id: string; sinceBlock: bigint | null },
@@ -84,7 +82,6 @@ export function newPaymentOf(
   }
 }
 
-/** The row as it is once it is written down. */
 export function stored(row: NewPayment, at: Date): StoredPayment {
   return {
     ...row,

@@ -1,7 +1,7 @@
 /**
- * The ledger of payments around the stock middlewares: each signed authorization is taken once, whoever sends it and to
- * whichever instance. It is written down before it is checked; who comes second waits for the first and gets the same
- * answer. What may have been paid is looked up on the chain and never asked for again.
+ * Payment ledger around the stock middlewares: each signed authorization is taken once across all instances. A
+ * payment is stored before it is verified; concurrent duplicates wait for the first and get its result. A payment
+ * that may have been made is looked up on the chain and never requested again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
@@ -29,35 +29,33 @@ import { keyOf, newPaymentOf, type Order, requireSame, signatureHashOf, stored }
 import type { StockMiddlewares } from './stock.ts'
 import { type SettlementAttempt, toSettlementAttempt } from './till.ts'
 
-/** How long somebody who comes second waits for the first, and how often they look. */
+/** Wait limit and poll interval of a duplicate request. */
 const WAIT_MS = 4_000
-const LOOK_MS = 40
-/** When a payment that came to nothing is sent again: soon where nobody saw it broadcast, late where one may still be mined. */
+const POLL_INTERVAL_MS = 40
+/** Delay before a failed payment is resent: short if no transaction was seen, long if one may still be mined. */
 const RESEND_UNSEEN_MS = 3_000
 const RESEND_SEEN_MS = 60_000
-/** When a transaction that was sent is written down; most are settled, and written down with that, before. */
+/** Delay before a sent transaction is recorded; most are settled and recorded earlier. */
 const NOTE_MS = 100
 
-/** What came of an order. */
 export type Outcome =
   | { readonly status: 'paid'; readonly payment: StoredPayment }
   | { readonly status: 'refused'; readonly id: string; readonly reason: string }
   | { readonly status: 'pending'; readonly id: string; readonly transaction: string | null }
 
-/** Takes payments once. */
 export interface PaymentDeduplication {
   /**
-   * Takes a payment for an answer, or tells what came of it, or of the purchase, before.
+   * Takes a payment, or returns the outcome of an earlier attempt with the same payment or purchase.
    * @throws Failure `payment_reused`, `facilitator_unavailable`, `idempotency_key_reused`, `idempotency_in_progress`.
    */
   take(order: Order, offer: { units: bigint; answer: Record<string, unknown> }): Promise<Outcome>
-  /** What came of a payment that was sent before; null where it never was. @throws Failure as `take`. */
+  /** Returns the outcome of an earlier payment, or null. @throws Failure as `take`. */
   recall(order: Order): Promise<Outcome | null>
-  /** What came of whichever payment was sent under an idempotency key. @throws Failure `idempotency_key_reused`. */
+  /** Returns the outcome of the payment under an idempotency key, or null. @throws Failure `idempotency_key_reused`. */
   recallPurchase(purchase: StoredPurchase): Promise<Outcome | null>
 }
 
-/** What it is made of. @property operation what is sold, such as `x402.fx`. @property token address of what is paid with. */
+/** @property operation name of the sold operation, such as `x402.fx`. @property token address of the payment token. */
 export interface OnceParts {
   readonly database: Database
   readonly chain: Chain
@@ -67,19 +65,18 @@ export interface OnceParts {
   readonly operation: string
   readonly token: string
   readonly settings: { readonly dataKey: Uint8Array }
-  /** Another facilitator carries the payments. */
+  /** Payments settle through a remote facilitator. */
   readonly isRemote: boolean
-  /** Whether a payment is its payer's own. */
+  /** True if the payer signed the payment. */
   readonly isSigned: (order: Order) => Promise<boolean>
   readonly attempts: Attempts
   readonly stock: StockMiddlewares
 }
 
-/** The ledger of one paywall. */
 export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplication {
   const { database, chain, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
-  // Those who send the same thing to this process at once share one answer without asking the database.
-  const underWay = new Map<string, Promise<Outcome>>()
+  // Concurrent duplicates in this process share one outcome without querying the database.
+  const inFlight = new Map<string, Promise<Outcome>>()
 
   const take: PaymentDeduplication['take'] = async (order, offer) => {
     const sinceBlock = isRemote ? await chain.blockNumber() : null
@@ -101,7 +98,7 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     if (row === undefined) return null
     const { nonce } = keyOf(parts, order)
     requireSame(order, row, nonce)
-    // Another authorization names the same purchase: it is told of by its payer's signature alone.
+    // A different authorization with the same identifier gets the outcome only with the payer's signature.
     if (bought === undefined && row.nonce !== nonce && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
     return outcomeOf(row, order)
@@ -113,7 +110,7 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
   }
 
   async function outcomeOf(row: StoredPayment, order: Order | null): Promise<Outcome | null> {
-    const ended = await endOf(row)
+    const ended = await waitForOutcome(row)
     if (ended === undefined) return null
     if (ended.state === 'settled') return { status: 'paid', payment: ended }
     if (ended.state === 'failed')
@@ -121,12 +118,14 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     return ended.state === 'pending' ? settleAgain(order, ended) : pendingOf(ended)
   }
 
-  /** The payment once nobody has it in hand; as it is where that takes too long, undefined where it was let go. */
-  async function endOf(row: StoredPayment): Promise<StoredPayment | undefined> {
+  /**
+   * Waits until no instance is processing the payment. Returns it unchanged on timeout, undefined if it was dropped.
+   */
+  async function waitForOutcome(row: StoredPayment): Promise<StoredPayment | undefined> {
     const deadline = clock().getTime() + WAIT_MS
     let seen: StoredPayment | undefined = row
     while (seen?.state === 'taking' && clock().getTime() < deadline) {
-      await sleep(LOOK_MS)
+      await sleep(POLL_INTERVAL_MS)
       seen = await findPayment(database, row.id)
     }
     return seen
@@ -147,7 +146,10 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     return { status: 'refused', id: row.id, reason: taken.reason }
   }
 
-  /** A payment that may have been paid: found paid on the chain, else sent again where that is due. Its authorization pays once. */
+  /**
+   * Resolves a payment that may have been made: checks the chain, then resends it if due. Its authorization pays at
+   * most once.
+   */
   async function settleAgain(order: Order | null, row: StoredPayment): Promise<Outcome> {
     const known = await resolved(row)
     if (known.state === 'settled') return { status: 'paid', payment: known }
@@ -159,44 +161,46 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     const before = new Date(at.getTime() - waitMs)
     if (!(await retakePayment(database, { id: row.id, before, at }))) return pendingOf(known)
     const taken = await run(order, row).catch((err: unknown) => {
-      log.warn({ err, paymentId: row.id }, 'a payment cannot be sent again')
+      log.warn({ err, paymentId: row.id }, 'resending a payment failed')
       return null
     })
-    // An earlier try may still arrive: that this one came to nothing is no end.
+    // An earlier transaction may still be mined, so a failed resend does not end the payment.
     const isOpen = taken === null || taken.status === 'refused'
     return conclude(row, isOpen ? { status: 'pending', transaction: null } : taken)
   }
 
   /**
-   * Whether a payment can be paid although settling it was refused: somebody else may have carried the authorization to the
-   * chain, or the facilitator has sent a transaction and given up on it too early.
+   * True if a refused payment may still be made: another party may have submitted the authorization, or the
+   * facilitator may have sent a transaction and given up too early.
    */
   async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
-    // What a facilitator elsewhere refuses without a transaction it did not settle, whoever else has used the nonce.
+    // A remote facilitator that refuses without a transaction has not settled, even if the nonce was used elsewhere.
     if (isRemote && transaction === null) return false
     const outcome = await evidenceOf(parts, row, transaction).catch(() => null)
     if (outcome === null || outcome.status === 'paid') return true
     if (transaction === null || outcome.status === 'displaced') return false
     const hash: Hex = `0x${transaction.slice(2)}`
-    const receipt = await chain.signer.waitForTransactionReceipt({ hash, timeout: LOOK_MS }).catch(() => null)
+    const receipt = await chain.signer
+      .waitForTransactionReceipt({ hash, timeout: POLL_INTERVAL_MS })
+      .catch(() => null)
     return receipt === null || receipt.status === 'success'
   }
 
   async function resolved(row: StoredPayment): Promise<StoredPayment> {
     const resolution = await resolvePayment(parts, row).catch((err: unknown) => {
-      log.warn({ err, paymentId: row.id }, 'a payment cannot be looked into')
+      log.warn({ err, paymentId: row.id }, 'resolving a payment failed')
       return 'pending'
     })
     return resolution === 'pending' ? row : ((await findPayment(database, row.id)) ?? row)
   }
 
-  /** Once through the stock middleware of its generation. */
+  /** Runs the payment through the stock middleware of its generation. */
   async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<SettlementAttempt> {
-    let noting: NodeJS.Timeout | undefined
+    let recordTimer: NodeJS.Timeout | undefined
     const onTransaction = (transaction: string) => {
-      noting = setTimeout(() => {
+      recordTimer = setTimeout(() => {
         noteTransaction(database, id, transaction).catch((err: unknown) =>
-          log.error({ err, paymentId: id, transaction }, 'a transaction could not be written down'),
+          log.error({ err, paymentId: id, transaction }, 'recording a transaction failed'),
         )
       }, NOTE_MS)
     }
@@ -205,7 +209,7 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
       stock(payment),
     )
     const taken = toSettlementAttempt(attempt, payment, response)
-    if (taken.status === 'paid') clearTimeout(noting)
+    if (taken.status === 'paid') clearTimeout(recordTimer)
     return taken
   }
 
@@ -221,14 +225,11 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     }
     const { receipt } = taken
     const outcome = await evidenceOf(parts, row, transaction).catch((err: unknown) => {
-      log.warn({ err, paymentId: id }, 'the evidence of a payment cannot be read yet')
+      log.warn({ err, paymentId: id }, 'reading the evidence of a payment failed')
       return null
     })
     if (outcome?.status === 'displaced') {
-      log.error(
-        { paymentId: id, transaction },
-        'a payment that was said to be settled did not move its money',
-      )
+      log.error({ paymentId: id, transaction }, 'a payment reported as settled moved no money')
       await failPayment(database, { id, failure: 'invalid_transaction_state', at: clock() })
       return { status: 'refused', id, reason: 'invalid_transaction_state' }
     }
@@ -239,8 +240,8 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     try {
       await settlePayment(database, { id, transaction, receipt, at: clock() })
     } catch (err) {
-      // It is paid, and nothing says so yet but the chain: whoever asks again will be told by it.
-      log.error({ err, paymentId: id }, 'a settled payment could not be written down')
+      // The payment is on the chain but not recorded; the next request finds it there.
+      log.error({ err, paymentId: id }, 'recording a settled payment failed')
       return { status: 'pending', id, transaction }
     }
     return { status: 'paid', payment: { ...row, state: 'settled', transaction_hash: transaction, receipt } }
@@ -251,10 +252,10 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
       const { payer, nonce } = keyOf(parts, order)
       const { principal, key } = order.purchase ?? { principal: '', key: '' }
       const name = `${payer} ${nonce} ${order.request} ${signatureHashOf(order)} ${principal} ${key}`
-      const running = underWay.get(name)
+      const running = inFlight.get(name)
       if (running !== undefined) return running
-      const outcome = take(order, offer).finally(() => underWay.delete(name))
-      underWay.set(name, outcome)
+      const outcome = take(order, offer).finally(() => inFlight.delete(name))
+      inFlight.set(name, outcome)
       return outcome
     },
     recall,

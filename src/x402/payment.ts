@@ -1,4 +1,4 @@
-/** A payment as a client sent it, of either generation, and whether it is the one that was asked for. Never logged. */
+/** Decodes payments of both generations and matches them to the terms. Payments are never logged. */
 import { z } from 'zod'
 import { signedPaymentTypes } from '../base/signed-payment-types.ts'
 import { Failure } from '../failures/failure.ts'
@@ -44,19 +44,19 @@ const envelopeV2 = z.strictObject({
 
 const headers = { 1: 'X-PAYMENT', 2: 'PAYMENT-SIGNATURE' } as const
 
-/** One payment, as far as it was validated: nothing else of what the client sent is passed on. */
+/** The validated parts of a payment; other client data is discarded. */
 export interface Payment {
   readonly generation: Generation
   readonly header: (typeof headers)[Generation]
   readonly scheme: string
   readonly network: string
-  /** The terms that a v2 client says it accepted; v1 clients say none. */
+  /** Terms that a v2 client states as accepted; null for v1. */
   readonly accepted: { readonly amount?: string; readonly asset?: string; readonly payTo?: string } | null
-  /** The signed EIP-3009 transfer; null where the payment is of another kind, which never fits. */
+  /** The signed EIP-3009 transfer; null for other payment schemes, which are never accepted. */
   readonly transfer: z.output<typeof signedTransfer> | null
-  /** What the client calls its purchase. */
+  /** Client-chosen payment identifier. */
   readonly identifier: string | null
-  /** The locked offer that it gives back. */
+  /** Token of the quote lock. */
   readonly lock: string | null
 }
 
@@ -120,13 +120,16 @@ function paymentWith(
 }
 
 function undecodable({ generation, place, form }: SentPayment): Failure {
-  return new Failure('invalid_request', `${place} holds no x402 v${generation} payment.`, {
+  return new Failure('invalid_request', `${place} is not a valid x402 v${generation} payment.`, {
     issues: [{ path: place, message: `must be ${form} with a signed EIP-3009 transfer` }],
-    hint: 'Let an x402 client make the payment from the 402 challenge.',
+    hint: 'Create the payment from the 402 challenge with an x402 client.',
   })
 }
 
-/** Why a payment is not the one that was asked for, in the words of x402, or undefined where it is. Times and the signature are the facilitator's. */
+/**
+ * Returns the x402 error of a payment that does not match the terms, or undefined. The facilitator checks times and
+ * signature.
+ */
 export function paymentMismatch(
   { generation, scheme, network, transfer, accepted }: Payment,
   terms: Terms,
@@ -147,7 +150,10 @@ function isAccepted({ amount, asset, payTo }: NonNullable<Payment['accepted']>, 
   return amount === terms.units.toString() && isSame(asset, terms.asset) && isSame(payTo, terms.payTo)
 }
 
-/** Whether a transfer is signed by its payer, who may be a contract (EIP-1271). @throws where the chain cannot be asked. */
+/**
+ * True if the payer signed the transfer; contract wallets are supported (EIP-1271). @throws when the chain is
+ * unreachable.
+ */
 export function isSignedByPayer(
   { id, signer }: Pick<Chain, 'id' | 'signer'>,
   { network, asset }: Terms,
@@ -177,7 +183,7 @@ function hexOf(text: string): Hex {
   return `0x${text.slice(2)}`
 }
 
-/** The value of a payment's header for the stock middleware of its generation, built from what was validated alone. */
+/** Encodes the validated payment as a header for the stock middleware. */
 export function encodedFor({ generation, network, transfer }: Payment, terms: Terms): string {
   const envelope =
     generation === 1

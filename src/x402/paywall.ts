@@ -1,9 +1,9 @@
 /**
- * x402: strangers pay for one delivery, without an account. The only folder that knows `x402-hono` and `@x402/*`; imports
- * the base, the chain port and the payments domain besides. Both generations are challenged at once, each is served by its
- * stock middleware, and both settle over one facilitator. Around them stands one ledger of payments (`payment-deduplication.ts`): what is sold
- * is made before it is settled, so nobody pays for an error; what may have been paid is never asked for again. Payment
- * headers are never logged.
+ * x402: callers without an account pay for a single response. The only folder that imports `x402-hono` and `@x402/*`;
+ * also imports the base, the chain port and the payments domain. Both generations are challenged at once, served by
+ * their stock middlewares and settled through one facilitator. `payment-deduplication.ts` wraps them: the response is
+ * built before settlement, so a failed request costs nothing, and a payment that may have been made is never
+ * requested again. Payment headers are never logged.
  */
 import type { Clock } from '../base/clock.ts'
 import type { NewId } from '../base/ids.ts'
@@ -28,14 +28,14 @@ import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from '.
 import { mountStockMiddlewares } from './stock.ts'
 import { type TermsInput, termsOf, withPrice } from './terms.ts'
 
-/** A seller with the private listener that its settlements go over. */
+/** A seller with the private listener that its settlements use. */
 export interface Paywall extends ListedSeller {
   close(): Promise<void>
 }
 
 /**
- * What a paywall is made of. @property facilitatorUrl null: payments settle over this process's own chain.
- * @property example a query that can be bought, for whoever lists the resource. @property pollPath where payments are told of.
+ * @property facilitatorUrl null settles payments over this process's own chain. @property example a valid query, for
+ * discovery. @property pollPath route that reports a payment's status.
  */
 export interface PaywallParts extends TermsInput, DecisionObserver {
   readonly operation: string
@@ -50,7 +50,7 @@ export interface PaywallParts extends TermsInput, DecisionObserver {
   readonly log: Log
 }
 
-/** Opens a paywall for one path. @throws Error where the configuration cannot be sold on. */
+/** Creates the paywall of one path. @throws Error when the configuration is not supported. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const { chain, facilitatorUrl, clock, log, dataKey, example, pollPath } = parts
   const terms = termsOf(parts)
@@ -68,7 +68,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   )
   const listener = await servePrivately(facilitator, attempts)
   const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
-  const once = createPaymentDeduplication({
+  const deduplication = createPaymentDeduplication({
     ...parts,
     token: terms.asset,
     settings: { dataKey },
@@ -94,22 +94,27 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       receiptHeader: payment.receipt_header,
     }
   }
-  /** The answer of a payment that was sent before, or else. */
-  const answerBefore = async (order: Order | null, otherwise: () => Promise<ChallengeOutcome>) => {
-    const before = order === null ? null : await once.recall(order)
+  /** Returns the outcome of an earlier payment, or the fallback. */
+  const answerFromEarlierPayment = async (
+    order: Order | null,
+    otherwise: () => Promise<ChallengeOutcome>,
+  ) => {
+    const before = order === null ? null : await deduplication.recall(order)
     return before === null ? otherwise() : answerTo(before)
   }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
     const { deliver, purchase } = sale
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
     const units = locked?.units ?? terms.units
-    const misfit = paymentMismatch(payment, withPrice(terms, units))
+    const mismatch = paymentMismatch(payment, withPrice(terms, units))
     const order = orderOf(payment, request, purchase ?? null)
-    if (order === null || misfit !== undefined)
-      return answerBefore(order, async () => challenge(misfit ?? 'invalid_payload', request, await deliver()))
+    if (order === null || mismatch !== undefined)
+      return answerFromEarlierPayment(order, async () =>
+        challenge(mismatch ?? 'invalid_payload', request, await deliver()),
+      )
     const offer = locked ?? (await offered(units, deliver))
-    if ('thrown' in offer) return answerBefore(order, () => Promise.reject(offer.thrown))
-    const outcome = await once.take(order, offer)
+    if ('thrown' in offer) return answerFromEarlierPayment(order, () => Promise.reject(offer.thrown))
+    const outcome = await deduplication.take(order, offer)
     const { status } = outcome
     const id = status === 'paid' ? outcome.payment.id : outcome.id
     log.info({ paymentId: id, generation: payment.generation, status }, 'x402 payment')
@@ -123,7 +128,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       return challenge(`${sale.paymentPlace} is required`, request, await sale.deliver())
     },
     recall: async (purchase) => {
-      const outcome = await once.recallPurchase(purchase)
+      const outcome = await deduplication.recallPurchase(purchase)
       if (outcome === null || outcome.status === 'refused') return null
       const answer = answerTo(outcome)
       return answer.status === 'paid' ? answer : null
@@ -132,7 +137,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   }
 }
 
-/** What is sold at the moment, or why it cannot be. */
+/** Builds the current offer, or returns the error. */
 async function offered(units: bigint, deliver: SaleRequest['deliver']) {
   try {
     return { units, answer: await deliver() }
@@ -141,19 +146,19 @@ async function offered(units: bigint, deliver: SaleRequest['deliver']) {
   }
 }
 
-/** What a payment is for: method, path and input, whatever the order and the spelling of its members. */
+/** Canonical request: route and input, independent of member order and number spelling. */
 function requestOf({ route, input }: Pick<SaleRequest, 'route' | 'input'>): string {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : []
   const query = members.map(([name, value]) => `${name}=${encodeURIComponent(plainOf(String(value)))}`)
   return `${route}?${query.sort().join('&')}`
 }
 
-/** The same decimal without needless zeros: `100.00` is `100`. */
+/** Removes trailing zeros: `100.00` becomes `100`. */
 function plainOf(text: string): string {
   return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
 }
 
-/** Null where it is a payment of another kind, which never fits. */
+/** Null for other payment schemes, which are never accepted. */
 function orderOf(payment: Payment, request: string, purchase: StoredPurchase | null): Order | null {
   const { transfer } = payment
   return transfer === null ? null : { payment, transfer, request, purchase }
@@ -163,13 +168,13 @@ function settlementPending(
   { id, transaction }: Extract<Outcome, { status: 'pending' }>,
   pollPath: string,
 ): Failure {
-  const where = transaction === null ? 'Whether it was sent is not known' : `It was sent as ${transaction}`
+  const where = transaction === null ? 'No transaction is known yet' : `Its transaction is ${transaction}`
   const location = pollPath.replace('{id}', id)
   return new Failure('settlement_pending', `The payment is not settled yet. ${where}.`, {
     retryAfter: 3,
     paymentId: id,
     ...(transaction === null ? {} : { transaction }),
     location,
-    hint: `Ask GET ${location}, or send the same payment again, after \`retryAfter\` seconds. Do not sign a new one.`,
+    hint: `After \`retryAfter\` seconds, poll GET ${location} or send the same payment again. Do not sign a new one.`,
   })
 }

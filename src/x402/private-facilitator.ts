@@ -1,6 +1,6 @@
 /**
- * The facilitator on a private loopback listener, for the one middleware that takes a facilitator over HTTP only. The port
- * is for this process alone: each call carries a secret that was made at start, compared in constant time.
+ * Serves the facilitator on a private loopback listener for the v1 middleware, which supports HTTP facilitators only.
+ * Each call must carry a secret created at start, compared in constant time.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
@@ -15,19 +15,19 @@ import type { Attempts } from './attempt.ts'
 const ATTEMPT_HEADER = 'x-attempt'
 
 const call = z.object({
-  // Only our own middleware can call: it sends what it has validated, and the facilitator checks every field it uses.
+  // Only our own middleware can call this; it sends validated data, and the facilitator checks every field it uses.
   paymentPayload: z.custom<PaymentPayload>((value) => typeof value === 'object' && value !== null),
   paymentRequirements: z.custom<PaymentRequirements>((value) => typeof value === 'object' && value !== null),
 })
 
-/** Where the facilitator listens, and the headers that each call needs. */
+/** @property headers required headers of each call. */
 export interface PrivateFacilitator {
   readonly url: `http://${string}`
   headers(): Record<string, string>
   close(): Promise<void>
 }
 
-/** Serves a facilitator on an ephemeral port of 127.0.0.1. */
+/** Listens on an ephemeral port of 127.0.0.1. */
 export async function servePrivately(
   facilitator: FacilitatorClient,
   attempts: Attempts,
@@ -48,7 +48,7 @@ export async function servePrivately(
     const settle = () => facilitator.settle(paymentPayload, paymentRequirements)
     return c.json(await attempts.resume(c.req.header(ATTEMPT_HEADER) ?? '', settle))
   })
-  // What went wrong is written down in the attempt; the middleware needs only to learn that something did.
+  // The attempt records the details; the middleware only needs an error status.
   app.onError((_error, c) => c.json({ error: 'facilitator failed' }, 502))
 
   const { server, port } = await listen(app)

@@ -1,6 +1,6 @@
 /**
- * The stock middlewares of both generations, each on an app of its own that sees one static path and one payment header:
- * no Host, no browser, no path that fails to decode can change what they do.
+ * Mounts the stock middlewares, each on its own app with one static path and one payment header, so that the client's
+ * Host, User-Agent or path cannot influence them.
  */
 import type { FacilitatorClient } from '@x402/core/server'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
@@ -13,10 +13,10 @@ import { encodedFor, type Payment } from './payment.ts'
 import type { PrivateFacilitator } from './private-facilitator.ts'
 import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
 
-/** Runs a payment through the middleware of its generation: verify, deliver, settle. */
+/** Runs a payment through its generation's middleware: verify, deliver, settle. */
 export type StockMiddlewares = (payment: Payment) => Promise<Response>
 
-/** Mounts both middlewares around the delivery of whatever attempt is under way. */
+/** Mounts both middlewares around the delivery of the current attempt. */
 export function mountStockMiddlewares(parts: {
   readonly terms: Terms
   readonly facilitator: FacilitatorClient
@@ -68,7 +68,7 @@ function middlewareV2({
 }) {
   const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
   const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
-  // A locked offer keeps its price, whatever the price of the moment is.
+  // The attempt's price may come from a quote lock.
   const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
   const accepts = { scheme, network, payTo, maxTimeoutSeconds, price }
   const { resource, description } = terms
@@ -76,7 +76,7 @@ function middlewareV2({
   return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)
 }
 
-/** The middlewares settle after this, and only where it answers below 400. */
+/** The middlewares settle only if this responds with a status below 400. */
 function deliverOf(attempts: Attempts): Handler {
   return async (c) => {
     const attempt = attempts.current()

@@ -1,18 +1,18 @@
-/** What a payment must fit, in the words of both generations of x402. They differ in names only; the signed data are the same. */
+/** Payment terms in the form of both x402 generations, which differ only in names. */
 import { getAddress } from 'viem'
 import { decimalOf, type Money } from '../money/money.ts'
 import type { Address, Chain } from '../providers/chain.ts'
 
-/** How long a client may take between the challenge and the settlement, in seconds. */
+/** Maximum time between challenge and settlement, in seconds. */
 const TIMEOUT_SECONDS = 300
 
-/** The chains that can be paid on: names of the v1 network, and the EIP-712 domain of Circle's USDC there. */
+/** Supported chains: network names and the EIP-712 domain of Circle's USDC. */
 const networks = {
   'base-sepolia': { v1: 'base-sepolia', v2: 'eip155:84532', domain: { name: 'USDC', version: '2' } },
   base: { v1: 'base', v2: 'eip155:8453', domain: { name: 'USD Coin', version: '2' } },
 } as const
 
-/** What is sold, for how much, to whom it is paid. @property units of USDC (1 USDC = 1_000_000n). */
+/** @property units of USDC (1 USDC = 1_000_000n). */
 export interface Terms {
   readonly network: (typeof networks)[keyof typeof networks]
   readonly asset: Address
@@ -21,12 +21,12 @@ export interface Terms {
   /** The price as a decimal string. */
   readonly price: string
   readonly path: string
-  /** The absolute URL of what is sold, from the configured origin: a Host header must not choose it. */
+  /** Absolute URL of the resource, from the configured origin; the Host header must not influence it. */
   readonly resource: `${string}://${string}`
   readonly description: string
 }
 
-/** What terms are made of. @property origin the configured public origin, such as `http://127.0.0.1:8787`. */
+/** @property origin configured public origin, such as `http://127.0.0.1:8787`. */
 export interface TermsInput {
   readonly chain: Pick<Chain, 'name' | 'tokens'>
   readonly payTo: string
@@ -40,10 +40,11 @@ function isKnownNetwork(name: string): name is keyof typeof networks {
   return Object.hasOwn(networks, name)
 }
 
-/** The terms of a sale. @throws Error where the chain cannot be paid on or the price is not in USDC: a wrong configuration. */
+/** @throws Error when the chain is not supported or the price is not in USDC. */
 export function termsOf({ chain, payTo, price, origin, path, description }: TermsInput): Terms {
-  if (!isKnownNetwork(chain.name)) throw new Error(`x402 payments are not known on the chain ${chain.name}`)
-  if (price.asset !== 'USDC') throw new Error(`x402 prices are in USDC, not in ${price.asset}`)
+  if (!isKnownNetwork(chain.name))
+    throw new Error(`x402 payments are not supported on the chain ${chain.name}`)
+  if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
   return {
     network: networks[chain.name],
@@ -57,12 +58,11 @@ export function termsOf({ chain, payTo, price, origin, path, description }: Term
   }
 }
 
-/** The same terms at another price. */
 export function withPrice(terms: Terms, units: bigint): Terms {
   return { ...terms, units, price: decimalOf({ asset: 'USDC', units }) }
 }
 
-/** The requirement as v1 clients read it. @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md */
+/** @see https://github.com/coinbase/x402/blob/main/specs/x402-specification-v1.md */
 export function requirementV1({ network, asset, payTo, units, resource, description }: Terms) {
   return {
     scheme: 'exact',
@@ -79,7 +79,7 @@ export function requirementV1({ network, asset, payTo, units, resource, descript
   }
 }
 
-/** The requirement as v2 clients read it, and give it back. @see https://github.com/coinbase/x402/tree/main/specs */
+/** v2 clients send this requirement back. @see https://github.com/coinbase/x402/tree/main/specs */
 export function requirementV2({ network, asset, payTo, units }: Terms) {
   return {
     scheme: 'exact',

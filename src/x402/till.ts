@@ -1,12 +1,12 @@
-/** Reads what became of one run through a stock middleware. The ledger of payments goes around it: `payment-deduplication.ts`. */
+/** Derives the settlement result from one run through a stock middleware. `payment-deduplication.ts` wraps it. */
 import { Failure } from '../failures/failure.ts'
 import type { Attempt } from './attempt.ts'
 import type { Payment } from './payment.ts'
 
-/** What became of it. `pending`: it may have been taken, so it must never be asked for again. */
+/** `pending` payments may have been made, so they must never be requested again. */
 export type SettlementAttempt =
   | { readonly status: 'paid'; readonly transaction: string | null; readonly receipt: string }
-  /** @property isSent the facilitator was asked to settle it. @property transaction that it names all the same. */
+  /** @property isSent the facilitator was called to settle. @property transaction hash it reported despite refusing. */
   | {
       readonly status: 'refused'
       readonly reason: string
@@ -15,13 +15,13 @@ export type SettlementAttempt =
     }
   | { readonly status: 'pending'; readonly transaction: string | null }
 
-/** Failures to settle after which nobody knows whether a transaction is on its way. */
-const openEnds: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected_settle_error'])
+/** Settlement errors after which a transaction may still be pending. */
+const uncertainReasons: ReadonlySet<string> = new Set(['settlement_pending', 'unexpected_settle_error'])
 
-/** The headers that receipts go in, by generation. */
+/** Receipt headers, by generation. */
 export const receiptHeaders = { 1: 'X-PAYMENT-RESPONSE', 2: 'PAYMENT-RESPONSE' } as const
 
-/** @throws Failure `facilitator_unavailable` where certainly nothing was sent, and whatever delivering threw. */
+/** @throws Failure `facilitator_unavailable` when certainly nothing was sent, and errors of `deliver`. */
 export function toSettlementAttempt(
   attempt: Attempt,
   { generation }: Pick<Payment, 'generation'>,
@@ -34,7 +34,7 @@ export function toSettlementAttempt(
     if (receipt !== null) return { status: 'paid', transaction: settlement.transaction || null, receipt }
   }
   const transaction = settlement?.transaction || attempt.transaction
-  const isOpen = settlement?.success === true || openEnds.has(settlement?.errorReason ?? '')
+  const isOpen = settlement?.success === true || uncertainReasons.has(settlement?.errorReason ?? '')
   if (attempt.isUnknown || isOpen) return { status: 'pending', transaction }
   if (attempt.isUnreachable) throw facilitatorUnavailable()
   const reason = settlement?.errorReason ?? verification?.invalidReason

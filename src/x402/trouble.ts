@@ -1,7 +1,7 @@
-/** What an error says about whether the other side can have acted on a request. */
+/** Classifies connection errors by whether the remote side may have acted on the request. */
 import { Failure } from '../failures/failure.ts'
 
-/** Nothing arrived: there was nobody to talk to. */
+/** The request was not delivered. */
 const refusals: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -10,7 +10,7 @@ const refusals: ReadonlySet<string> = new Set([
   'ENETUNREACH',
 ])
 
-/** The connection was lost or too slow: it may have arrived. */
+/** The connection was lost or timed out; the request may have been delivered. */
 const losses: ReadonlySet<string> = new Set([
   'HttpRequestError',
   'TimeoutError',
@@ -27,18 +27,18 @@ const losses: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-/** Whether a request certainly did not reach the other side. */
+/** True if the request certainly was not delivered. */
 export function isRefusedConnection(error: unknown): boolean {
   return marksOf(error).some((mark) => refusals.has(mark))
 }
 
-/** Whether the other side could not be reached, or not in time, whatever it then did. */
+/** True for any connection error, whether or not the request was delivered. */
 export function isConnectionTrouble(error: unknown): boolean {
   if (error instanceof Failure) return true
   return marksOf(error).some((mark) => refusals.has(mark) || losses.has(mark))
 }
 
-/** Names and codes of an error and of everything that caused it. */
+/** Names and codes of an error and its causes. */
 function marksOf(error: unknown): string[] {
   const marks: string[] = []
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
@@ -48,7 +48,7 @@ function marksOf(error: unknown): string[] {
   return marks
 }
 
-/** The result, or an error named `TimeoutError` after a time. What was begun goes on. */
+/** Rejects with a `TimeoutError` after the time limit. The work itself continues. */
 export async function withTimeLimit<Result>(timeoutMs: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {

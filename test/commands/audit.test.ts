@@ -19,7 +19,7 @@ describe('bursar audit', () => {
     [['audit', 'export'], /Usage/],
     [['audit', 'verify', 'more'], /Usage/],
     [['audit', 'verify', '--out', 'x'], /Usage/],
-    [['audit', 'verify'], /DATA_DIR=memory keeps nothing/],
+    [['audit', 'verify'], /DATA_DIR=memory stores nothing/],
     [['audit', 'verify', '--from-export', file('absent')], /absent: it cannot be read/],
     [['audit', 'verify', '--from-export', '.npmrc'], /\.npmrc: it is not an export of decisions/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
@@ -31,7 +31,7 @@ describe('bursar audit', () => {
 
   it('creates no database', async () => {
     const { code, err } = await bursar(['audit', 'verify'], { DATA_DIR: file('nowhere') })
-    expect([code, err]).toEqual([1, expect.stringContaining('There is no database in')])
+    expect([code, err]).toEqual([1, expect.stringContaining('No database found in')])
     expect(() => statSync(file('nowhere'))).toThrow()
   })
 
@@ -39,7 +39,7 @@ describe('bursar audit', () => {
     const env = { DATA_DIR: file('fresh') }
     await bursar(['migrate'], env)
     const { code, err } = await bursar(['audit', 'verify'], env)
-    expect([code, err]).toEqual([1, expect.stringMatching(/public keys cannot be had.*--jwks FILE/)])
+    expect([code, err]).toEqual([1, expect.stringMatching(/public keys are unavailable.*--jwks FILE/)])
     const known = { ...env, DATA_KEY: 'a data key of thirty-two letters' }
     expect(await bursar(['audit', 'verify'], known)).toMatchObject({
       code: 0,

@@ -45,7 +45,7 @@ describe('bursar', () => {
   it('rejects an unknown command', async () => {
     const { code, out, err } = await bursar(['pay'])
     expect([code, out]).toEqual([2, ''])
-    expect(err).toBe('bursar: there is no command "pay". Try "bursar help".\n')
+    expect(err).toBe('bursar: unknown command "pay". Try "bursar help".\n')
   })
 
   it.each([
@@ -99,20 +99,20 @@ describe('bursar agent new', () => {
 
 describe('bursar agent sign and call', () => {
   it.each([
-    ['does not exist', 'absent.json', null, 'there is no such file'],
-    ['is empty', 'empty.json', '', 'it is not a key file'],
-    ['is not JSON', 'text.json', 'hello', 'it is not a key file'],
+    ['does not exist', 'absent.json', null, 'the file does not exist'],
+    ['is empty', 'empty.json', '', 'not a key file'],
+    ['is not JSON', 'text.json', 'hello', 'not a key file'],
     [
       'has only a public part',
       'public.json',
       '{"keyId":"x","publicKey":{"kty":"OKP","crv":"Ed25519","x":"x"}}',
-      'it is not a key file',
+      'not a key file',
     ],
     [
       'has another key type',
       'rsa.json',
       '{"keyId":"x","privateKey":{"kty":"RSA"},"publicKey":{"kty":"RSA"}}',
-      'it is not a key file',
+      'not a key file',
     ],
   ])('rejects a key file that %s, without its content', async (_name, name, content, why) => {
     if (content !== null) writeFileSync(file(name), content)
@@ -126,7 +126,7 @@ describe('bursar agent sign and call', () => {
     ])
     expect([code, out]).toEqual([1, ''])
     expect(err).toBe(
-      `bursar: ${file(name)}: ${why}. Make one with "bursar agent new --name NAME --out FILE".\n`,
+      `bursar: ${file(name)}: ${why}. Create one with "bursar agent new --name NAME --out FILE".\n`,
     )
   })
 
@@ -137,7 +137,7 @@ describe('bursar agent sign and call', () => {
     expect(await call('http://127.0.0.1:9/api')).toMatchObject({
       code: 1,
       out: '',
-      err: expect.stringMatching(/^bursar: The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: .+\n$/),
+      err: expect.stringMatching(/^bursar: The gateway at http:\/\/127\.0\.0\.1:9 is unreachable: .+\n$/),
     })
     for (const url of ['wallets', 'ftp://127.0.0.1/', '127.0.0.1:8787/api'])
       expect(await call(url)).toMatchObject({

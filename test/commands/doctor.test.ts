@@ -76,7 +76,7 @@ describe('bursar doctor', () => {
   it('reports a sandbox without problems, as text and as JSON', async () => {
     const { code, out, err } = await bursar(['doctor'])
     expect([code, err]).toEqual([0, ''])
-    expect(out).toMatch(/All is well\.\n$/)
+    expect(out).toMatch(/All checks passed\.\n$/)
     expect(out).toMatch(/^✓ configuration: sandbox mode\n✓ node: Node \d+/)
     // A pipe is not a terminal.
     expect(out).not.toContain('\u001b')
@@ -254,7 +254,7 @@ describe('bursar doctor', () => {
       expect(code).toBe(0)
       expect(of('database')).toMatchObject({
         status: 'ok',
-        detail: expect.stringContaining(`process ${gateway.process.pid} has it open`),
+        detail: expect.stringContaining(`process id ${gateway.process.pid} has it open`),
       })
       expect(of('port')).toMatchObject({ status: 'ok', detail: expect.stringContaining('is ready') })
       expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200)
@@ -263,7 +263,7 @@ describe('bursar doctor', () => {
     }
     const stopped = await examined(env)
     expect(stopped.of('database')).toMatchObject({
-      detail: expect.stringContaining('every migration and function is there'),
+      detail: expect.stringContaining('all migrations and functions are applied'),
     })
     // The directory lock was released.
     await (await startGateway(env)).stop()

@@ -20,7 +20,7 @@ describe('bursar serve', () => {
     ['an invalid limit', { RATE_FX: 'many' }, [/RATE_FX must be count\/seconds/]],
     ['an invalid limit, with a running chain', { RATE_FX: 'many', CHAIN: 'anvil' }, [/RATE_FX must be/]],
     ['an invalid proxy', { TRUSTED_PROXIES: '10.0.0.0/' }, [/TRUSTED_PROXIES: "10\.0\.0\.0\/"/]],
-    ['an unreachable database', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database cannot be reached/]],
+    ['an unreachable database', { DATABASE_URL: 'postgres://127.0.0.1:9/x' }, [/database is unreachable/]],
     ['an unreachable chain', { CHAIN_RPC_URL: 'http://127.0.0.1:9' }, [/127\.0\.0\.1:9/]],
     ['a chain that cannot be started', { CHAIN: 'anvil', ANVIL_BIN: '/nowhere/anvil' }, [/\/nowhere\/anvil/]],
   ])('exits with one clear message for %s', async (_name, env, why) => {

@@ -152,7 +152,7 @@ describe('the configuration', () => {
     const client = { OIDC_MY_IDP_ISSUER: 'https://id.example', OIDC_MY_IDP_CLIENT_ID: 'a' }
     const named = { ...production, IDENTITY_PROVIDERS: 'my-idp', ...client }
     expect(errorsOf(named)).toEqual([
-      'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET belong together',
+      'OIDC_MY_IDP_CLIENT_SECRET: missing; OIDC_MY_IDP_ISSUER, OIDC_MY_IDP_CLIENT_ID, OIDC_MY_IDP_CLIENT_SECRET must be set together',
     ])
     expect(readConfig({ ...named, OIDC_MY_IDP_CLIENT_SECRET: 'b' }).identityProviders).toEqual([
       { name: 'my-idp', issuer: 'https://id.example', clientId: 'a', clientSecret: 'b', scope: null },
@@ -165,7 +165,7 @@ describe('the configuration', () => {
       'TWILIO_FROM',
     ])
     expect(errorsOf({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
-      'SMTP_FROM: missing, and SMTP_URL needs it',
+      'SMTP_FROM: missing; SMTP_URL requires it',
     ])
   })
 
@@ -199,7 +199,7 @@ describe('the configuration', () => {
     expect(errorsOf({ MODE }).map((line) => line.split(':')[0])).toEqual(Object.keys(needed))
     expect(errorsOf(production)).toEqual([])
     const { SESSION_SECRET: _, ...rest } = production
-    expect(errorsOf(rest)).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+    expect(errorsOf(rest)).toEqual(['SESSION_SECRET: missing; it has no default in production'])
   })
 
   it('names everything that contradicts production', () => {
@@ -229,11 +229,11 @@ describe('the configuration', () => {
       const { SESSION_SECRET: _, ...rest } = production
       expect(readConfig({ ...rest, SESSION_SECRET_FILE: path }).sessionSecret).toBe('f'.repeat(40))
       expect(errorsOf({ ...production, SESSION_SECRET_FILE: path })).toEqual([
-        'SESSION_SECRET_FILE: SESSION_SECRET is set as well; one of them must go',
+        'SESSION_SECRET_FILE: SESSION_SECRET is set too; remove one of them',
       ])
       const [gone, ...others] = errorsOf({ ...rest, SESSION_SECRET_FILE: join(directory, 'gone') })
       expect(gone).toMatch(/^SESSION_SECRET_FILE: ENOENT/)
-      expect(others).toEqual(['SESSION_SECRET: missing, and production has no default for it'])
+      expect(others).toEqual(['SESSION_SECRET: missing; it has no default in production'])
     } finally {
       rmSync(directory, { recursive: true })
     }

@@ -86,7 +86,7 @@ describe.skipIf(testServerUrl === undefined)('two gateways with different clocks
   const at = (offSeconds: number) => new Date(Date.now() + offSeconds * 1000)
 
   it('log that their clocks are off', () => {
-    for (const { output } of both()) expect(output()).toMatch(/clock is not that of the database/)
+    for (const { output } of both()) expect(output()).toMatch(/clock differs from the database/)
   })
 
   it('accept a signature of now, and reject one beyond the tolerance', async () => {

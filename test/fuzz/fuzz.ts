@@ -69,7 +69,7 @@ export async function runFuzz(
           : [`drift: ${status} ${JSON.stringify(body)}`]),
         ...(gateway.process.exitCode === null ? [] : ['the process has ended']),
         ...(after > MAX_MEMORY_MB ? [`the process holds ${after} MB`] : []),
-        ...linesOf(gateway.output(), /unexpected error|unhandled|ERR_|cannot be/i),
+        ...linesOf(gateway.output(), /unexpected error|unhandled|ERR_|cannot be| failed/i),
       ]
     } finally {
       await gateway.stop()

@@ -69,7 +69,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway on a server', () => {
       }
       const second = await startGateway(env)
       await second.stop()
-      expect(second.output()).toContain('another gateway on this database has a chain of its own')
+      expect(second.output()).toContain('another gateway on this database also runs its own local chain')
       expect(second.output()).not.toContain('DeprecationWarning')
     } finally {
       await first.stop()

@@ -11,7 +11,7 @@ import { onBothEngines } from '../engines.ts'
 import { noon } from '../kernel/scene.ts'
 import { codeScene, differentCode, failuresOf, inSeconds, limitsOf, newMailbox } from './code-scene.ts'
 
-const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
+const refused = { code: 'unauthenticated', message: 'The code is wrong, already used or expired.' }
 
 /** The members of an assertion that the stand-in for passkeys reads. */
 const credential = {

@@ -122,7 +122,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     const client = await connect2025({ elicitation: { url: {} } }, answer, completed)
     expect(resultOf(await client.callTool(pay('3', 'approved-2025')))).toMatchObject({ status: 'confirmed' })
     await deciding
-    await visit.page.getByText('Approved and done').waitFor()
+    await visit.page.getByText('Approved and completed').waitFor()
     expect(await visit.page.locator('#operation').textContent()).toBe('wallets.transfer')
     expect(await visit.page.locator('#call').textContent()).toContain(payee)
     expect(completed).toEqual([expect.stringMatching(/^appr_/)])
@@ -148,7 +148,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     const old = await connect2025({ elicitation: { url: {} } }, reject)
     const rejected = { code: 'approval_required', reason: 'rejected' }
     expect(resultOf(await old.callTool(pay('3', 'rejected-2025')))).toMatchObject(rejected)
-    await visit.page.getByText('Rejected: nothing was done').waitFor()
+    await visit.page.getByText('Rejected. The call was not made').waitFor()
     const modern = await connect2026(reject)
     expect(resultOf(await modern.callTool(pay('3', 'rejected-2026')))).toMatchObject(rejected)
     await old.close()

@@ -76,8 +76,8 @@ describe.skipIf(executable === undefined)('the consent page in Chromium', () => 
     expect(await page.getByLabel('Send stablecoins').isChecked()).toBe(false)
     await page.getByLabel('Send stablecoins').check()
     await page.getByRole('button', { name: 'Everyday' }).click()
-    await page.getByLabel('At most at a time').fill('4')
-    await page.getByLabel('Ask me first above').fill('2')
+    await page.getByLabel('Limit per payment').fill('4')
+    await page.getByLabel('Ask for approval above').fill('2')
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     return new URL((await back).url()).searchParams
   }

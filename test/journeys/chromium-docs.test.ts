@@ -62,7 +62,7 @@ describe.skipIf(executable === undefined)('the documentation in Chromium', () =>
       if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).origin)
     })
     await page.goto('/docs')
-    await page.getByRole('heading', { name: 'How to come in' }).waitFor()
+    await page.getByRole('heading', { name: 'Authentication' }).waitFor()
     const described = z
       .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
       .parse(await (await fetch(`${gateway.origin}/api/openapi.json`)).json())

@@ -80,7 +80,7 @@ describe.skipIf(executable === undefined)('authentication without passkeys in Ch
     await page.goto('/sign-in/google?code=planted&state=planted')
     await page.getByText('This sign-in was not started here.').waitFor()
     expect(new URL(page.url()).search).toBe('')
-    await page.getByRole('link', { name: 'Back to all ways in' }).click()
+    await page.getByRole('link', { name: 'All sign-in methods' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
   })
 })

@@ -37,7 +37,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByLabel('Your name').fill('Ada <b>Lovelace</b>')
     await page.getByRole('button', { name: 'Create account with a passkey' }).click()
     await page.getByRole('heading', { name: 'Signed in as Ada <b>Lovelace</b>' }).waitFor()
-    await page.getByText('Your account is made').waitFor()
+    await page.getByText('Your account is created').waitFor()
     await page.getByText('never used').waitFor()
     expect(await focused(page)).toBe('account-title')
 
@@ -57,19 +57,19 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
 
     // The same device again: its authenticator reports that it already holds a passkey.
     await page.getByRole('button', { name: 'Add a passkey' }).click()
-    await page.getByText('This device already holds a passkey of this account.').waitFor()
+    await page.getByText('This device already has a passkey for this account.').waitFor()
 
     // Another device: its passkey is added, and can be removed; the first one owns the wallet.
     await unplug()
     await addAuthenticator()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
-    await page.getByText('The passkey is added.').waitFor()
+    await page.getByText('Passkey added.').waitFor()
     expect(await page.getByRole('listitem').count()).toBe(2)
     await page
       .getByRole('button', { name: /^Remove the passkey/ })
       .first()
       .click()
-    await page.getByText('The passkey is removed.').waitFor()
+    await page.getByText('Passkey removed.').waitFor()
     expect(await page.getByRole('listitem').count()).toBe(1)
     expect(complaints).toEqual([])
 
@@ -83,7 +83,7 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.goto('/sign-in')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('No passkey was used').waitFor()
-    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await page.getByRole('heading', { name: 'Signed in as Guest' }).waitFor()
     await page.getByText('None yet.').waitFor()
     expect(complaints).toEqual([])
@@ -100,7 +100,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.keyboard.type('Grace')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Signed in as Grace' }).waitFor()
-    expect(await page.getByRole('status').textContent()).toBe('Your account is made, and you are signed in.')
+    expect(await page.getByRole('status').textContent()).toBe(
+      'Your account is created, and you are signed in.',
+    )
   })
 
   it('requires the second factor of an account that has one, and continues', async () => {
@@ -133,9 +135,9 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     // Each code is accepted once: wait for the next one.
     const next = new Date(now.getTime() + 30_000)
-    await page.getByLabel('Code of your authenticator app').fill(totpOf(secret, next))
+    await page.getByLabel('Code from your authenticator app').fill(totpOf(secret, next))
     await page.getByRole('button', { name: 'Confirm' }).click()
-    await page.getByText('The passkey is added.').waitFor()
+    await page.getByText('Passkey added.').waitFor()
     expect(await page.getByRole('listitem').count()).toBe(2)
   })
 
@@ -143,12 +145,12 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
     const { page, addAuthenticator } = await newVisit(browser, gateway.origin)
     await addAuthenticator()
     await page.goto('/sign-in')
-    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await signedInAs(page, 'Guest')
     await page.context().clearCookies()
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.getByRole('heading', { name: 'Sign in to Bursar' }).waitFor()
-    await page.getByText('You are not signed in any more.').waitFor()
+    await page.getByText('You are no longer signed in.').waitFor()
     expect(await focused(page)).toBe('sign-in-title')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('No passkey was used').waitFor()
@@ -157,23 +159,23 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
   it('removes the cookie of an ended session, and says that it has ended', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
-    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await signedInAs(page, 'Guest')
     const cookies = await page.context().cookies()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out.').waitFor()
     await page.context().addCookies(cookies)
     await page.reload()
-    await page.getByText('The session has ended. Please sign in again.').waitFor()
+    await page.getByText('The session has expired or was revoked. Please sign in again.').waitFor()
     expect(await page.context().cookies()).toEqual([])
-    await page.getByRole('button', { name: 'Try it as a guest' }).click()
+    await page.getByRole('button', { name: 'Continue as a guest' }).click()
     await signedInAs(page, 'Guest')
   })
 
   it('explains that the gateway is unreachable, and keeps the focus', async () => {
     const { page } = await newVisit(browser, gateway.origin)
     await page.goto('/sign-in')
-    const guest = page.getByRole('button', { name: 'Try it as a guest' })
+    const guest = page.getByRole('button', { name: 'Continue as a guest' })
     await page.route('**/api/auth/guest', (route) => route.abort())
     await guest.click()
     await page.getByText('Bursar cannot be reached. Check your connection').waitFor()
@@ -183,14 +185,16 @@ describe.skipIf(executable === undefined)('the sign-in page in Chromium', () => 
       route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }),
     )
     await guest.click()
-    await page.getByText('Bursar is not answering properly (status 502). Try again in a moment.').waitFor()
+    await page
+      .getByText('Bursar returned an unexpected response (status 502). Try again in a moment.')
+      .waitFor()
   })
 
   it('puts no form input into the URL when its script does not run', async () => {
     const context = await browser.newContext({ baseURL: gateway.origin, javaScriptEnabled: false })
     const page = await context.newPage()
     await page.goto('/sign-in')
-    expect(await page.locator('noscript').textContent()).toContain('This page needs JavaScript')
+    expect(await page.locator('noscript').textContent()).toContain('This page requires JavaScript')
     await page.getByText('Create an account').click()
     await page.getByLabel('Your name').fill('Ada Lovelace')
     const sent = page.waitForRequest((request) => request.method() === 'POST')

@@ -109,11 +109,11 @@ describe.skipIf(testServerUrl === undefined)('a writer in the database', () => {
   it('cannot start a gateway with another DATA_KEY, and the doctor reports why', async () => {
     const other = { ...env, DATA_KEY: 'another data key, which is as long' }
     await expect(startGateway(other)).rejects.toThrow(
-      /DATA_KEY is not the one that this database was made with/,
+      /DATA_KEY differs from the key that this database was created with/,
     )
     const { out, code } = await bursar(['doctor'], other)
     expect(code).toBe(1)
-    expect(out).toMatch(/DATA_KEY is not the one that this database was made with/)
+    expect(out).toMatch(/DATA_KEY differs from the key that this database was created with/)
     const same = await startGateway(env)
     expect(await same.stop()).toBe(0)
   })

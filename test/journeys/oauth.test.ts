@@ -202,10 +202,8 @@ describe('an MCP client over OAuth', () => {
       expect([scope, box(scope)]).toEqual([scope, expect.not.stringContaining('checked')])
     const seen = consentPage.slice(consentPage.indexOf('It may see'), consentPage.indexOf('It may change'))
     expect(seen).not.toContain('write')
-    expect(consentPage).toMatch(
-      /The name is its own claim: nobody has checked it\.[\s\S]+It lasts a year at most/,
-    )
-    expect(consentPage).toMatch(/Careful: \$5 at a time, \$20 a day, asked above \$2/)
+    expect(consentPage).toMatch(/The name is not verified\.[\s\S]+Access lasts up to a year/)
+    expect(consentPage).toMatch(/Careful: \$5 per payment, \$20 per day, approval above \$2/)
   })
 
   it('gets the ticked scopes, spends within the policy, and waits for approval above it', async () => {

@@ -161,7 +161,7 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
     const again = await signIn('grace@example.com')
     await enrollMfa(again)
     const notices = mail.mails.filter(({ to }) => to.includes('grace@example.com')).map(({ text }) => text)
-    expect(notices.filter((text) => /Setting up a second factor was begun/.test(text))).toHaveLength(1)
+    expect(notices.filter((text) => /Enrollment of a second factor was started/.test(text))).toHaveLength(1)
     expect(notices.filter((text) => /A second factor was activated/.test(text))).toHaveLength(1)
   })
 

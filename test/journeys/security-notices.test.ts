@@ -25,7 +25,7 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     const [first, second] = ['ada@example.com', 'ada@elsewhere.example']
     const person = await signInByEmail(gateway().origin, first)
     const noticesBefore = await noticesTo(first)
-    expect(noticesBefore.filter((text) => /was (added|activated|begun)/.test(text))).toEqual([])
+    expect(noticesBefore.filter((text) => /was (added|activated|started)/.test(text))).toEqual([])
 
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
     const { body: registration } = await person.send('POST', '/api/auth/webauthn', { action: 'register' })
@@ -38,7 +38,7 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     const signature = await key.signTypedData(typed.parse(signing.typedData))
     const added = await person.send('POST', '/api/wallets/signers', { address: key.address, signature })
     expect(added.status).toBe(200)
-    expect((await noticesTo(first))[0]).toMatch(/^A key that signs for the wallet was added/)
+    expect((await noticesTo(first))[0]).toMatch(/^A wallet signing key was added/)
 
     const { body: started } = await requestJson(gateway().origin, 'POST', '/api/auth/otp/start', {
       body: { channel: 'email', destination: second },
@@ -47,13 +47,13 @@ overBothEngines('a change to an account', {}, ({ gateway, now, pass }) => {
     const link = { challengeId: started.challengeId, code, link: true }
     expect((await person.send('POST', '/api/auth/otp/verify', link)).status).toBe(200)
     for (const destination of [first, second])
-      expect((await noticesTo(destination))[0]).toMatch(/^An address .* was added/)
+      expect((await noticesTo(destination))[0]).toMatch(/^A sign-in address was added/)
 
     await enrollMfa(person)
     for (const destination of [first, second])
       expect((await noticesTo(destination)).slice(0, 2)).toEqual([
         expect.stringMatching(/^A second factor was activated/),
-        expect.stringMatching(/^Setting up a second factor was begun/),
+        expect.stringMatching(/^Enrollment of a second factor was started/),
       ])
   })
 

@@ -177,7 +177,7 @@ describe('bursar mcp without its gateway', () => {
   it('names the gateway that cannot be reached', async () => {
     await expect(connect('http://127.0.0.1:9', scene.keyFile)).rejects.toMatchObject({
       code: -32000,
-      message: expect.stringMatching(/The gateway at http:\/\/127\.0\.0\.1:9 cannot be reached: \S+/),
+      message: expect.stringMatching(/The gateway at http:\/\/127\.0\.0\.1:9 is unreachable: \S+/),
     })
   })
 

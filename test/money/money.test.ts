@@ -71,7 +71,7 @@ describe('money', () => {
     fc.assert(
       fc.property(assets, wholes, digits(1, 20), (asset, whole, more) => {
         const text = `${whole}.${'0'.repeat(assetDecimals[asset])}${more}`
-        expect(amountMismatch(text, asset)).toContain('never rounded')
+        expect(amountMismatch(text, asset)).toContain('not rounded')
         expect(() => moneyOf(asset, text)).toThrow(RangeError)
       }),
     )

@@ -13,11 +13,11 @@ const call = (key: string, { fingerprint = 'same', at = noon } = {}) => ({
 const inProgress = {
   code: 'idempotency_in_progress',
   message: 'The first call with this idempotency key is still running.',
-  members: { retryAfter: 1, hint: 'Repeat the same request after a second to get its answer.' },
+  members: { retryAfter: 1, hint: 'Repeat the same request after a second to get its response.' },
 }
 const reused = {
   code: 'idempotency_key_reused',
-  message: 'This idempotency key was used with another request.',
+  message: 'This idempotency key was used with a different request.',
   members: { hint: 'Use a new idempotency key for a new request.' },
 }
 

@@ -67,7 +67,7 @@ onBothEngines('the queue of spends', (database) => {
 
   it('rejects the whole batch when the database is lost, and continues with the next', async () => {
     const scene = await open()
-    const lost = new Failure('provider_unavailable', 'The database cannot be reached or is too busy.')
+    const lost = new Failure('provider_unavailable', 'The database is unreachable or overloaded.')
     const { reserve, sizes } = watched((name) => (name === 'spend_reserve_batch' ? lost : undefined))
     const results = await Promise.allSettled([1, 2, 3].map(() => reserve(spendOf(scene, 1n))))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])

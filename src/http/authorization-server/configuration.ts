@@ -1,4 +1,4 @@
-/** How the authorization server behaves, in the words of its library. OAuth 2.1: codes with PKCE, for one resource. */
+/** Configuration of `oidc-provider` for the authorization server: OAuth 2.1 codes with PKCE, for one resource. */
 import type {
   AdapterFactory,
   Configuration,
@@ -12,8 +12,8 @@ import { redirectUriError } from './redirect-uris.ts'
 
 const DAY = 24 * 60 * 60
 
-/** Seconds. A refresh token that is used is replaced, and lives on. */
-const lives = {
+/** Lifetimes in seconds. Using a refresh token rotates it and restarts its lifetime. */
+const lifetimes = {
   AuthorizationCode: 60,
   AccessToken: 10 * 60,
   RefreshToken: 30 * DAY,
@@ -22,7 +22,7 @@ const lives = {
   Grant: 365 * DAY,
 } as const
 
-/** The configuration. @property isLive whether the key of a grant can still be used. */
+/** @param input `isLive` is true while the key of a grant can be used. */
 export function oauthConfiguration({
   origin,
   consentPath,
@@ -42,20 +42,20 @@ export function oauthConfiguration({
 }): Configuration {
   const resource = resourceOf(origin)
   const policy = interactionPolicy.base()
-  // The owner is asked every time: who they are is told by our own session, and what is granted becomes a new key.
+  // Consent is required every time: our own session identifies the owner, and each grant becomes a new key.
   policy
     .get('login')
     ?.checks.add(
       new interactionPolicy.Check(
         'always',
-        'The owner is asked.',
+        'Consent is always required.',
         ({ oidc }) => oidc.result?.login === undefined,
       ),
     )
   return {
     adapter: storage,
     clientDefaults: {
-      // Agents run on their user's machine: loopback at any port, or a scheme of their own.
+      // Agents run on their user's machine and use loopback at any port, or a custom URI scheme.
       application_type: 'native',
       id_token_signed_response_alg: 'EdDSA',
       token_endpoint_auth_method: 'none',
@@ -66,8 +66,8 @@ export function oauthConfiguration({
       properties: ['redirect_uris'],
       validator: (_context, _name, uris) => {
         for (const uri of Array.isArray(uris) ? uris : []) {
-          const misfit = typeof uri === 'string' ? redirectUriError(uri) : undefined
-          if (misfit !== undefined) throw new errors.InvalidClientMetadata(`redirect_uris ${misfit}`)
+          const problem = typeof uri === 'string' ? redirectUriError(uri) : undefined
+          if (problem !== undefined) throw new errors.InvalidClientMetadata(`redirect_uris ${problem}`)
         }
       },
     },
@@ -76,14 +76,14 @@ export function oauthConfiguration({
     responseTypes: ['code'],
     scopes: ['offline_access', ...Object.keys(scopes)],
     claims: { openid: ['sub'] },
-    // Nobody is signed in by us: `openid` is known, so that clients may ask for it, and granted to none.
+    // `openid` is accepted because clients request it, but it is never granted and not advertised.
     discovery: { scopes_supported: ['offline_access', ...Object.keys(scopes)] },
     jwks: { keys: [{ ...signingKey, kty: 'OKP' }] },
     cookies: { keys: [cookieKey] },
     pkce: { required: () => true },
-    ttl: lives,
+    ttl: lifetimes,
     rotateRefreshToken: true,
-    // A client that may refresh gets a token for it whether or not it knew to ask.
+    // Clients registered for refresh_token get one without requesting offline_access.
     issueRefreshToken: async (_context, client) => client.grantTypeAllowed('refresh_token'),
     clientBasedCORS: () => true,
     routes: {
@@ -97,7 +97,7 @@ export function oauthConfiguration({
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
-      // A token is sent as a bearer alone: one that is bound to a key would be taken without its proof.
+      // Access tokens are accepted as bearer tokens only; a key-bound token would be accepted without its proof.
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       registration: { enabled: true },
@@ -111,13 +111,13 @@ export function oauthConfiguration({
         enabled: true,
         defaultResource: () => resource,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_context, asked) => {
-          if (asked !== resource) throw new errors.InvalidTarget()
+        getResourceServerInfo: (_context, requested) => {
+          if (requested !== resource) throw new errors.InvalidTarget()
           return {
             scope: Object.keys(scopes).join(' '),
             audience: resource,
             accessTokenFormat: 'jwt',
-            accessTokenTTL: lives.AccessToken,
+            accessTokenTTL: lifetimes.AccessToken,
             jwt: { sign: { alg: 'EdDSA' } },
           }
         },
@@ -125,7 +125,7 @@ export function oauthConfiguration({
     },
     interactions: { policy, url: (_context, { uid }) => `${consentPath}/${uid}` },
     findAccount: async (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
-    // The id of a grant is that of its key; a grant whose key is gone gives nothing out any more.
+    // A grant has the id of its key; a grant whose key was revoked issues no more tokens.
     async extraTokenClaims(_context, token) {
       const { grantId = '' } = { grantId: undefined, ...token }
       if (!(await isLive(grantId))) throw new errors.InvalidGrant('the grant was revoked')
@@ -134,7 +134,7 @@ export function oauthConfiguration({
     fetch: fetchPublic,
     async renderError(context, { error, error_description: description = error }) {
       context.type = 'text'
-      context.body = `This authorization cannot go on: ${description}.\n`
+      context.body = `This authorization failed: ${description}.\n`
     },
   }
 }

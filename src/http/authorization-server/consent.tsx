@@ -1,4 +1,4 @@
-/** Where the owner decides on an OAuth client: which scopes it gets, and what it may spend. A yes becomes a key. */
+/** OAuth consent: the owner chooses scopes and a spend policy for a client. Approval creates a key. */
 import type { Provider } from 'oidc-provider'
 import { z } from 'zod'
 import { parseJson } from '../../base/json.ts'
@@ -22,14 +22,13 @@ import { ConsentPage, EndedPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
 import type { HttpContext } from '../request.ts'
 
-/** Where the library's grants are kept. */
 const GRANT_MODEL = 'oauth Grant'
 
-/** Where clients that registered are kept, and how long after somebody let them in: as long as a grant lasts. */
+/** Approved clients are kept as long as a grant lasts. */
 const CLIENT_MODEL = 'oauth Client'
 const CLIENT_SECONDS = 365 * 24 * 60 * 60
 
-/** Who saw the page: somebody else may have signed in since. */
+/** Account the page was rendered for; a different person may have signed in since. */
 const accountId = z.string().optional()
 
 const decision = z.discriminatedUnion('decision', [
@@ -52,7 +51,7 @@ interface Parts {
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
-/** Shows the page, or takes the decision. */
+/** Renders the page on GET and processes the decision on POST. */
 export async function answerConsent(c: HttpContext, parts: Parts): Promise<Response> {
   const interaction = await interactionOf(c, parts.provider)
   switch (c.req.method) {
@@ -63,11 +62,11 @@ export async function answerConsent(c: HttpContext, parts: Parts): Promise<Respo
       return decide(c, parts, interaction)
     default:
       c.set('allow', 'GET, POST')
-      throw new Failure('method_not_allowed', `${c.req.method} is not possible here; GET, POST is.`)
+      throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use GET or POST.`)
   }
 }
 
-/** The authorization that this very browser has begun; null where it has ended, or is another's. */
+/** Returns this browser's pending authorization; null if it has expired or belongs to another browser. */
 async function interactionOf(c: HttpContext, provider: Provider): Promise<Interaction | null> {
   const { incoming, outgoing } = nodePairOf(c)
   const details = await provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {
@@ -96,14 +95,14 @@ async function show(
       redirectUri={String(redirectUri)}
       person={principal.account.displayName}
       accountId={principal.account.id}
-      scopes={askedScopes(interaction)}
+      scopes={requestedScopesOf(interaction)}
       isSandbox={mode === 'sandbox'}
     />,
   )
 }
 
-/** What the client asked for; everything where it asked for nothing in particular. */
-function askedScopes({ params }: Interaction): readonly Scope[] {
+/** The requested scopes; all scopes if the client requested none of ours. */
+function requestedScopesOf({ params }: Interaction): readonly Scope[] {
   const named = String(params.scope ?? '')
     .split(' ')
     .filter(isScope)
@@ -116,33 +115,33 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const context = { principal, settings: services.settings, now: c.get('now') }
   const { account } = personOf(context)
   if (interaction === null)
-    throw new Failure('not_found', 'This authorization has ended. Start again from the application.')
-  const decided = decision.safeParse(bodyOf(c))
-  if (!decided.success) throw badRequest(decided.error)
-  if ((decided.data.accountId ?? account.id) !== account.id)
-    throw new Failure('conflict', 'Somebody else has signed in since this page was opened.', {
-      hint: 'Reload the page, and look at whose account it is.',
+    throw new Failure('not_found', 'This authorization has expired. Start again from the application.')
+  const parsed = decision.safeParse(bodyOf(c))
+  if (!parsed.success) throw badRequest(parsed.error)
+  if ((parsed.data.accountId ?? account.id) !== account.id)
+    throw new Failure('conflict', 'A different account is now signed in than when this page was opened.', {
+      hint: 'Reload the page and check the account.',
     })
-  const asked = askedScopes(interaction)
+  const requested = requestedScopesOf(interaction)
   const scopes =
-    decided.data.decision === 'approve' ? decided.data.scopes.filter((scope) => asked.includes(scope)) : []
-  if (decided.data.decision === 'approve') {
-    if (scopes.length === 0) throw nothingAllowed()
+    parsed.data.decision === 'approve' ? parsed.data.scopes.filter((scope) => requested.includes(scope)) : []
+  if (parsed.data.decision === 'approve') {
+    if (scopes.length === 0) throw noScopesSelected()
     requireStepUp(context)
   }
-  const id = await keyOfDecision(services, interaction, {
+  const id = await claimDecisionKey(services, interaction, {
     accountId: account.id,
-    fingerprint: fingerprintOf('oauth.consent', decided.data),
+    fingerprint: fingerprintOf('oauth.consent', parsed.data),
     now: context.now,
   })
   const { incoming, outgoing } = nodePairOf(c)
-  if (decided.data.decision === 'deny') {
-    const result = { error: 'access_denied', error_description: 'The owner said no.' }
+  if (parsed.data.decision === 'deny') {
+    const result = { error: 'access_denied', error_description: 'The owner denied access.' }
     return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
   }
   const clientId = String(interaction.params.client_id)
   const client = await provider.Client.find(clientId)
-  const policy = decided.data.policy ?? null
+  const policy = parsed.data.policy ?? null
   const key = {
     id,
     kind: 'grant',
@@ -168,24 +167,24 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
       after: keyState(key),
       at: context.now,
     })
-    // A client's own document may have been waited for since the session was read.
+    // Fetching the client's metadata may have taken time since the session was read.
     await requireStanding(transaction, principal)
   })
-  // The id of the grant is that of the key: whoever has the one has the other.
+  // Grant and key share one id, so each can be found from the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })
   grant.jti = id
   const resource = resourceOf(services.settings.origin)
-  const refused = asked.filter((scope) => !scopes.includes(scope))
+  const refused = requested.filter((scope) => !scopes.includes(scope))
   grant.addResourceScope(resource, scopes.join(' '))
-  // Said, so that it is not asked again.
+  // Recorded as rejected, so that the library does not ask for them again.
   grant.rejectResourceScope(resource, refused.join(' '))
-  // The library also takes them for scopes of its own, which give nothing here.
-  grant.rejectOIDCScope(['openid', ...asked].join(' '))
+  // The library also treats them as OpenID scopes, which are not granted.
+  grant.rejectOIDCScope(['openid', ...requested].join(' '))
   grant.addOIDCScope('offline_access')
   await grant.save()
   await extendRecord(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
-  if (decided.data.keepEarlier !== true)
-    await endEarlier(services, { accountId: account.id, clientId, id, at: context.now })
+  if (parsed.data.keepEarlier !== true)
+    await revokeEarlierGrants(services, { accountId: account.id, clientId, id, at: context.now })
   const result = {
     login: { accountId: account.id, remember: false },
     consent: { grantId: id },
@@ -193,8 +192,8 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   return c.json({ redirectTo: await provider.interactionResult(incoming, outgoing, result) })
 }
 
-/** Ends what the client was granted before: an owner who allows less now means less. */
-async function endEarlier(
+/** Revokes the client's earlier grants, so that a narrower grant replaces a wider one. */
+async function revokeEarlierGrants(
   { database, journal }: Pick<Services, 'database' | 'journal'>,
   { accountId, clientId, id, at }: { accountId: string; clientId: string; id: string; at: Date },
 ): Promise<void> {
@@ -212,10 +211,10 @@ async function endEarlier(
 const first = z.object({ accountId: z.string(), fingerprint: z.string(), keyId: z.string() })
 
 /**
- * The id of the key that a decision makes: a request is answered once, and the same answer again is that one.
- * @throws Failure `conflict` where another answer, or another person's, came first.
+ * Returns the key id of a decision. Each authorization is decided once; repeating the same decision returns the same
+ * key. @throws Failure `conflict` when a different decision, or another account's, came first.
  */
-async function keyOfDecision(
+async function claimDecisionKey(
   { database, newId }: Services,
   { uid, exp }: Interaction,
   { now, ...answer }: { accountId: string; fingerprint: string; now: Date },
@@ -228,27 +227,27 @@ async function keyOfDecision(
   }
   const { accountId, fingerprint, keyId } = first.parse(await insertIfAbsent(database, record))
   if (accountId === answer.accountId && fingerprint === answer.fingerprint) return keyId
-  throw new Failure('conflict', 'This authorization was answered already.', {
-    hint: 'Start again from the application. A key that it was given is among your agents’ keys.',
+  throw new Failure('conflict', 'This authorization was already decided.', {
+    hint: 'Start again from the application. If a key was created, it is listed among your agent keys.',
   })
 }
 
-function nothingAllowed(): Failure {
-  const message = 'allow at least one of those that were asked for'
+function noScopesSelected(): Failure {
+  const message = 'must contain at least one of the requested scopes'
   return new Failure('invalid_request', `scopes: ${message}`, {
     issues: [{ path: 'scopes', message }],
-    hint: 'Or deny.',
+    hint: 'Select at least one scope, or deny the request.',
   })
 }
 
-/** The client's name as it can be shown: it says itself what it is called. */
+/** The client's self-declared name, made safe for display. */
 function nameOf(client: { readonly clientName?: string | undefined } | undefined): string {
   return visibleText(client?.clientName ?? '')
 }
 
 function bodyOf(c: HttpContext): unknown {
   if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-    throw new Failure('unsupported_media_type', 'The decision is JSON.')
+    throw new Failure('unsupported_media_type', 'The decision must be sent as JSON.')
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(c.get('body')))
   } catch {
@@ -257,13 +256,13 @@ function bodyOf(c: HttpContext): unknown {
 }
 
 function badRequest({ issues }: z.ZodError): Failure {
-  const told = issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  const [first] = told
+  const problems = issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  const [first] = problems
   return new Failure(
     'invalid_request',
-    first ? `${first.path}: ${first.message}` : 'The decision is wrong.',
+    first ? `${first.path}: ${first.message}` : 'The decision is not valid.',
     {
-      issues: told,
+      issues: problems,
     },
   )
 }

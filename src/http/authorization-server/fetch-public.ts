@@ -1,16 +1,19 @@
 /**
- * Asks hosts of the public internet alone: a client that names a document of its own must not make us ask our neighbours.
- * The address is judged where the connection is made, so that a name cannot change its mind in between.
+ * Fetches client metadata documents from public internet hosts only, so that a client cannot make the gateway request
+ * internal services (SSRF). The address is checked at connection time, which defeats DNS rebinding.
  */
 import { request } from 'node:https'
 import { BlockList, isIP } from 'node:net'
 import { createResolver } from './resolve-client-host.ts'
 
 const TIMEOUT_MS = 3_000
-/** What a client's metadata may weigh. @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/ */
-const LARGEST_BYTES = 64 * 1024
+/**
+ * Size limit of a client metadata document.
+ * @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/
+ */
+const MAX_DOCUMENT_BYTES = 64 * 1024
 
-/** Addresses that are not of the public internet. @see https://www.iana.org/assignments/iana-ipv4-special-registry/ */
+/** Address ranges outside the public internet. @see https://www.iana.org/assignments/iana-ipv4-special-registry/ */
 const notPublic = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -29,7 +32,7 @@ for (const [network, bits] of [
 ] as const)
   notPublic.addSubnet(network, bits, 'ipv4')
 
-/** Whether an address is one of the public internet. Of IPv6, global unicast without its special parts. */
+/** True for public internet addresses. IPv6: global unicast without its special-purpose ranges. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !notPublic.check(address, 'ipv4')
@@ -39,7 +42,7 @@ export function isPublicAddress(address: string): boolean {
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 const specialUnicast = new BlockList()
-// Tunnels that hold an IPv4 address, and documentation.
+// Tunnels that embed an IPv4 address, and documentation ranges.
 for (const [network, bits] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -47,49 +50,52 @@ for (const [network, bits] of [
 ] as const)
   specialUnicast.addSubnet(network, bits, 'ipv6')
 
-/** Fetches by GET over https; follows no redirect. @throws Error for anything else, and where it takes too long or too much. */
+/**
+ * Sends a GET over https without following redirects. @throws Error for other URLs, on a timeout, and when the
+ * document is too large.
+ */
 export async function fetchPublic(input: string | URL | Request): Promise<Response> {
   const url = new URL(input instanceof Request ? input.url : input)
   if (url.protocol !== 'https:' || isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0)
-    throw new Error('only https and a host name are asked')
+    throw new Error('only https URLs with a host name are fetched')
   return new Promise((resolve, reject) => {
-    const asking = request(
+    const outgoing = request(
       url,
       {
         headers: { accept: 'application/json' },
         lookup: lookupPublic,
-        // For the whole of it: whoever sends a byte now and then is not waited for either.
+        // Limits the whole exchange, so a server that trickles bytes is cut off too.
         signal: AbortSignal.timeout(TIMEOUT_MS),
         agent: false,
       },
-      (answer) => {
+      (response) => {
         const chunks: Buffer[] = []
         let size = 0
-        answer.on('data', (chunk: Buffer) => {
+        response.on('data', (chunk: Buffer) => {
           size += chunk.length
-          if (size > LARGEST_BYTES) asking.destroy(new Error('the document is too large'))
+          if (size > MAX_DOCUMENT_BYTES) outgoing.destroy(new Error('the document is too large'))
           else chunks.push(chunk)
         })
-        answer.on('end', () => {
-          const headers = { 'content-type': answer.headers['content-type'] ?? '' }
-          resolve(new Response(Buffer.concat(chunks), { status: answer.statusCode ?? 502, headers }))
+        response.on('end', () => {
+          const headers = { 'content-type': response.headers['content-type'] ?? '' }
+          resolve(new Response(Buffer.concat(chunks), { status: response.statusCode ?? 502, headers }))
         })
-        answer.on('error', reject)
+        response.on('error', reject)
       },
     )
-    asking.on('error', reject).end()
+    outgoing.on('error', reject).end()
   })
 }
 
-const resolveStranger = createResolver()
+const resolveHost = createResolver()
 
 const lookupPublic: NonNullable<Parameters<typeof request>[1]['lookup']> = (host, options, done) => {
-  resolveStranger(host).then(
+  resolveHost(host).then(
     (addresses) => {
       const [first] = addresses
       if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address)))
         return done(new Error(`${host} is not on the public internet`), '', 0)
-      // Node asks for one address or for all, as it likes.
+      // Node requests one address or all of them.
       if (options.all === true) done(null, addresses)
       else done(null, first.address, first.family)
     },

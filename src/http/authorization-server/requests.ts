@@ -1,4 +1,4 @@
-/** What a request to the authorization server says before the library reads it. */
+/** Normalizes requests to the authorization server before the library parses them. */
 import { z } from 'zod'
 import { isStorable, parseJson } from '../../base/json.ts'
 import { namesOfOrigin } from '../../base/origins.ts'
@@ -8,7 +8,7 @@ import { authenticateAccessToken, isAccessToken, resourceOf } from '../../identi
 import type { Services } from '../../kernel/context.ts'
 import { type HttpContext, rawTargetOf } from '../request.ts'
 
-/** The error of OAuth for a text that nothing can hold: U+0000 or half a surrogate pair; undefined: there is none. */
+/** Returns the OAuth error for text that the database cannot store (U+0000 or an unpaired surrogate), or undefined. */
 export function unstorableError(c: HttpContext): 'invalid_request' | 'invalid_client_metadata' | undefined {
   const [, query = ''] = rawTargetOf(c).split('?', 2)
   const text = Buffer.from(c.get('body')).toString('utf8')
@@ -28,7 +28,7 @@ function isStorableJson(text: string): boolean {
   try {
     JSON.parse(text)
   } catch {
-    // What is no JSON is told so by the library.
+    // The library rejects invalid JSON itself.
     return true
   }
   try {
@@ -39,28 +39,30 @@ function isStorableJson(text: string): boolean {
   }
 }
 
-/** A request as the library takes it, or what the client is told instead. */
-type Taken =
+type NormalizedRequest =
   | { readonly target: string; readonly body: Uint8Array }
   | { readonly error: 'invalid_target'; readonly error_description: string }
 
-/** What is known of clients and grants. @property scopeOf what a client registered to ask for; undefined: anything. */
-interface Known {
+/** Look-ups of stored clients and grants. @property scopeOf scopes that a client registered; undefined means any. */
+interface GrantLookups {
   readonly refreshTokenOf: (grantId: string) => Promise<string | undefined>
   readonly scopeOf: (clientId: string) => Promise<string | undefined>
 }
 
-/** What a request means where the library would read something else in it. */
+/**
+ * Rewrites a request where the library would interpret it differently: resource aliases, default scopes, registration
+ * defaults and revocation of access tokens.
+ */
 export async function normalizeForProvider(
   c: HttpContext,
   services: Pick<Services, 'database' | 'settings'>,
-  { refreshTokenOf, scopeOf }: Known,
-): Promise<Taken> {
+  { refreshTokenOf, scopeOf }: GrantLookups,
+): Promise<NormalizedRequest> {
   const body = c.get('body')
   const target = rawTargetOf(c)
   const [path = '', query = ''] = target.split('?', 2)
   const form = () => new URLSearchParams(Buffer.from(body).toString('utf8'))
-  const of = (text: string) => Buffer.from(text)
+  const encode = (text: string) => Buffer.from(text)
   const { origin } = services.settings
   switch (`${c.req.method} ${path.slice(path.lastIndexOf('/') + 1)}`) {
     case 'GET authorize':
@@ -69,59 +71,68 @@ export async function normalizeForProvider(
         body,
       }
     case 'POST authorize':
-      return { target, body: of((await withScopes(withResource(form(), origin), scopeOf)).toString()) }
+      return { target, body: encode((await withScopes(withResource(form(), origin), scopeOf)).toString()) }
     case 'POST register':
-      return { target, body: of(asRegistration(Buffer.from(body).toString('utf8'))) }
+      return { target, body: encode(normalizeRegistration(Buffer.from(body).toString('utf8'))) }
     case 'POST revoke':
-      return { target, body: of((await asRevocation(form(), c, services, refreshTokenOf)).toString()) }
+      return {
+        target,
+        body: encode((await normalizeRevocation(form(), c, services, refreshTokenOf)).toString()),
+      }
     case 'POST token': {
-      // The library would look at it when the code or the refresh token is used up already.
+      // The library checks the resource only after it has consumed the code or refresh token.
       const resource = resourceOf(origin)
-      const asked = withResource(form(), origin)
-      if (asked.getAll('resource').every((one) => one === resource))
-        return { target, body: asked.has('resource') ? of(asked.toString()) : body }
-      return { error: 'invalid_target', error_description: `resource: is not ${resource}` }
+      const parameters = withResource(form(), origin)
+      if (parameters.getAll('resource').every((one) => one === resource))
+        return { target, body: parameters.has('resource') ? encode(parameters.toString()) : body }
+      return { error: 'invalid_target', error_description: `resource must be ${resource}` }
     }
     default:
       return { target, body }
   }
 }
 
-/** The resource by the one name that tokens have it by, whatever name of this machine the client knows it by. */
-function withResource(asked: URLSearchParams, origin: string): URLSearchParams {
+/** Replaces any known alias of the resource by its canonical name, which tokens carry. */
+function withResource(parameters: URLSearchParams, origin: string): URLSearchParams {
   const names = namesOfOrigin(origin).map(resourceOf)
-  const resources = asked.getAll('resource')
-  asked.delete('resource')
-  for (const one of resources) asked.append('resource', names.includes(one) ? resourceOf(origin) : one)
-  return asked
+  const resources = parameters.getAll('resource')
+  parameters.delete('resource')
+  for (const one of resources) parameters.append('resource', names.includes(one) ? resourceOf(origin) : one)
+  return parameters
 }
 
-/** Who asks for nothing that we know is offered everything: the owner picks. What is asked for is said, so that it is no new question. */
-async function withScopes(asked: URLSearchParams, scopeOf: Known['scopeOf']): Promise<URLSearchParams> {
-  const named = asked.getAll('scope')
-  // Two of them are an error, which the library tells.
-  if (named.length > 1) return asked
-  const words = wordsOf(named[0] ?? '')
-  if (words.some(isScope)) return asked
-  const registered = wordsOf((await scopeOf(asked.get('client_id') ?? '')) ?? '').filter(isScope)
+/**
+ * Offers all scopes to a client that requests none we support; the owner selects among them. The scopes are written
+ * into the request, so that the consent covers them.
+ */
+async function withScopes(
+  parameters: URLSearchParams,
+  scopeOf: GrantLookups['scopeOf'],
+): Promise<URLSearchParams> {
+  const named = parameters.getAll('scope')
+  // The library rejects a repeated scope parameter.
+  if (named.length > 1) return parameters
+  const requested = splitScope(named[0] ?? '')
+  if (requested.some(isScope)) return parameters
+  const registered = splitScope((await scopeOf(parameters.get('client_id') ?? '')) ?? '').filter(isScope)
   const offered = registered.length > 0 ? registered : Object.keys(scopes)
-  asked.set('scope', [...words, ...offered].join(' '))
-  return asked
+  parameters.set('scope', [...requested, ...offered].join(' '))
+  return parameters
 }
 
-function wordsOf(scope: string): string[] {
+function splitScope(scope: string): string[] {
   return scope.split(' ').filter((word) => word !== '')
 }
 
 /**
- * A client that names no method of authentication gets none, and so no secret; one that means to ask for nothing of ours
- * may ask for anything. What is no object is told so by the library.
+ * Defaults to no client authentication, so no secret is issued, and drops a registered scope that names none of ours,
+ * so the client may request any. The library rejects bodies that are not objects.
  */
-function asRegistration(text: string): string {
+function normalizeRegistration(text: string): string {
   const parsed = z.looseObject({ scope: z.unknown() }).safeParse(jsonOf(text)).data
   if (parsed === undefined) return text
   const { scope, ...metadata } = parsed
-  const isOurs = typeof scope !== 'string' || wordsOf(scope).some(isScope)
+  const isOurs = typeof scope !== 'string' || splitScope(scope).some(isScope)
   return JSON.stringify({
     token_endpoint_auth_method: 'none',
     ...metadata,
@@ -138,21 +149,21 @@ function jsonOf(text: string): unknown {
 }
 
 /**
- * A revocation. The library revokes what it stores, and access tokens it does not: in place of one stands the grant's refresh
- * token, so that the client is checked as for any other, and the key ends with it. One that is over already stands for nothing.
- * @see https://www.rfc-editor.org/rfc/rfc7009#section-2.2
+ * Rewrites a revocation. The library revokes only tokens it stores, and access tokens are not stored: an access token
+ * is replaced by its grant's refresh token, so the client is checked as usual and the key is revoked with it. An
+ * expired access token becomes an unknown token. @see https://www.rfc-editor.org/rfc/rfc7009#section-2.2
  */
-async function asRevocation(
+async function normalizeRevocation(
   form: URLSearchParams,
   c: HttpContext,
   { database, settings }: Pick<Services, 'database' | 'settings'>,
-  refreshTokenOf: Known['refreshTokenOf'],
+  refreshTokenOf: GrantLookups['refreshTokenOf'],
 ): Promise<URLSearchParams> {
   const token = form.get('token') ?? ''
   if (!isAccessToken(token)) return form
   const principal = await authenticateAccessToken({ database, settings }, token, c.get('now')).catch(
     (error: unknown) => {
-      if (error instanceof Failure && over.has(error.code)) return null
+      if (error instanceof Failure && invalidTokenCodes.has(error.code)) return null
       throw error
     },
   )
@@ -163,5 +174,5 @@ async function asRevocation(
   return form
 }
 
-/** What an access token that can be used no more is told. */
-const over: ReadonlySet<string> = new Set(['unauthenticated', 'unknown_key'])
+/** Failure codes of access tokens that are no longer valid. */
+const invalidTokenCodes: ReadonlySet<string> = new Set(['unauthenticated', 'unknown_key'])

@@ -1,13 +1,13 @@
 /**
- * Look-ups of strangers' host names, apart from our own: `dns.lookup` runs on the threads that every provider call needs, and a
- * name server that is silent holds one of them for as long as it likes. These run on c-ares, for a limited time, a few at once.
- * The hosts file is not read: it names our neighbours.
+ * Resolves untrusted host names with c-ares, under a time limit and a concurrency limit. `dns.lookup` would occupy
+ * the thread pool that provider calls need for as long as a silent name server takes. The hosts file is not read,
+ * because it names internal hosts.
  */
 
 import type { LookupAddress } from 'node:dns'
 import { promises } from 'node:dns'
 
-/** The limits of look-ups. @property servers in place of the system's, for tests. */
+/** @property servers replaces the system's name servers in tests. */
 export interface ResolverOptions {
   readonly timeoutMs?: number
   readonly maxAtOnce?: number
@@ -15,8 +15,8 @@ export interface ResolverOptions {
 }
 
 /**
- * Makes a function that resolves a host name to all of its addresses.
- * @throws Error where the name has a single label, has no address, takes too long, or too many look-ups run already.
+ * Creates a function that resolves a host name to all of its addresses. @throws Error when the name has a single
+ * label or no address, when it takes too long, or when too many look-ups are running.
  */
 export function createResolver({
   timeoutMs = 1_500,
@@ -25,12 +25,12 @@ export function createResolver({
 }: ResolverOptions = {}): (host: string) => Promise<LookupAddress[]> {
   let running = 0
   return async (host) => {
-    // A single label is a name of this machine or its network.
+    // Single-label names belong to this machine or its network.
     if (!host.replace(/\.$/, '').includes('.')) throw new Error(`${host} is not on the public internet`)
-    if (running >= maxAtOnce) throw new Error('too many host names are looked up at the moment')
+    if (running >= maxAtOnce) throw new Error('too many host names are being resolved')
     const resolver = new promises.Resolver({ timeout: timeoutMs, tries: 1 })
     if (servers !== undefined) resolver.setServers(servers)
-    // The resolver's own time limit takes up to twice as long.
+    // The resolver's own timeout can take up to twice as long.
     const timer = setTimeout(() => resolver.cancel(), timeoutMs)
     running += 1
     try {

@@ -1,23 +1,22 @@
-/** Hands a request that has passed the way in to a server that knows Node's requests alone, such as `oidc-provider`. */
+/** Passes an authenticated request to a server that needs Node's request and response, such as `oidc-provider`. */
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type HttpContext, rawTargetOf } from '../request.ts'
 import { setSecurityHeaders } from '../security-headers.ts'
 
-/** A listener as `node:http` has it, done when it has answered. */
+/** A `node:http` listener whose promise resolves once it has responded. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Node's own pair of a request. @throws Error where the app does not run on a Node server. */
+/** Returns Node's request and response. @throws Error when the app does not run on a Node server. */
 export function nodePairOf(c: HttpContext): { incoming: IncomingMessage; outgoing: ServerResponse } {
   const { incoming, outgoing } = c.env
-  if (incoming === undefined || outgoing === undefined)
-    throw new Error('this path needs a server of node:http')
+  if (incoming === undefined || outgoing === undefined) throw new Error('this path needs a node:http server')
   return { incoming, outgoing }
 }
 
 /**
- * Lets a listener answer. @param base the URL that it is served at: what it says of itself is made of it, whatever Host says.
- * @param target what is asked of it, where that is not the request's own path.
+ * @param base public URL of the listener; it builds its own URLs from it, whatever the Host header says.
+ * @param target request target, if different from the request's own.
  */
 export async function handleWithNodeResponse(
   c: HttpContext,
@@ -26,19 +25,19 @@ export async function handleWithNodeResponse(
   target = rawTargetOf(c),
 ): Promise<Response> {
   const { incoming, outgoing } = nodePairOf(c)
-  // Afterwards is too late: the answer has left.
+  // The listener sends the response itself, so headers must be set first.
   outgoing.setHeader('X-Request-Id', c.get('requestId'))
   setSecurityHeaders(c, (name, value) => void outgoing.setHeader(name, value), {
     origin: base.origin,
     isBefore: true,
   })
   outgoing.setHeader('Cache-Control', 'no-store')
-  await listener(readAgain(c, incoming, { base, target }), outgoing)
+  await listener(rebuildRequest(c, incoming, { base, target }), outgoing)
   return RESPONSE_ALREADY_SENT.clone()
 }
 
-/** The request with its body, which the way in has read, and with the path below the base. */
-function readAgain(
+/** Rebuilds the Node request, because its body has been read and its path must be relative to the base. */
+function rebuildRequest(
   c: HttpContext,
   incoming: IncomingMessage,
   { base, target }: { base: URL; target: string },
@@ -54,7 +53,7 @@ function readAgain(
     httpVersionMinor: incoming.httpVersionMinor,
     headers: {
       ...incoming.headers,
-      // The body may be another one than arrived.
+      // The body may have been rewritten.
       ...(incoming.headers['content-length'] === undefined
         ? {}
         : { 'content-length': String(body.byteLength) }),
@@ -63,7 +62,7 @@ function readAgain(
       'x-forwarded-proto': base.protocol.slice(0, -1),
     },
     rawHeaders: incoming.rawHeaders,
-    // All of it is here: else Node takes it for cut off, and the connection with it.
+    // Marks the message as complete; otherwise Node treats it as aborted and closes the connection.
     complete: true,
   })
   request.push(body)

@@ -1,20 +1,18 @@
 /**
- * What an OpenID provider keeps between requests, in the database: several gateways on one database are one provider. Knows
- * nothing of a particular provider.
- * @see https://github.com/panva/node-oidc-provider/blob/v9.x/example/my_adapter.js
+ * Database storage for OpenID providers, so that several gateways on one database act as one provider. Independent of
+ * any particular provider. @see https://github.com/panva/node-oidc-provider/blob/v9.x/example/my_adapter.js
  */
 import { sql } from 'kysely'
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../base/clock.ts'
 import type { Connection } from '../../storage/database.ts'
 
-/** A record as it lies there. */
 interface Row {
   readonly payload: unknown
   readonly consumed_at: Date | null
 }
 
-/** The storage of a provider, by the names that its library gives its models. */
+/** Creates the adapter factory; model names are those of the library. */
 export function createOpenIdStorage({
   database,
   clock,
@@ -25,7 +23,7 @@ export function createOpenIdStorage({
   return (model) => storageOf(model, database, clock)
 }
 
-/** Keeps a record where there is none of its id yet. @returns the first one's payload, whoever came with it. */
+/** Inserts a record unless its id exists. @returns the payload that is stored, whichever process wrote it. */
 export async function insertIfAbsent(
   { kysely }: Connection,
   { model, id, payload, expiresAt }: { model: string; id: string; payload: object; expiresAt: Date },
@@ -47,7 +45,7 @@ export async function insertIfAbsent(
   return payloadOf(await found.where('model', '=', model).where('id', '=', id).executeTakeFirst())
 }
 
-/** The id of a record of a grant that is neither over nor used up; undefined: it has none. */
+/** Returns the id of a grant's unexpired, unconsumed record, or undefined. */
 export async function recordOfGrant(
   { database, clock }: { database: Connection; clock: Clock },
   { model, grantId }: { model: string; grantId: string },
@@ -63,7 +61,7 @@ export async function recordOfGrant(
   return row?.id
 }
 
-/** Keeps a record for longer than it was written for. */
+/** Extends the lifetime of a record. */
 export async function extendRecord(
   { database, clock }: { database: Connection; clock: Clock },
   { model, id, seconds }: { model: string; id: string; seconds: number },
@@ -76,7 +74,7 @@ export async function extendRecord(
     .execute()
 }
 
-/** The ids of the grants that an account has given a client. */
+/** Lists the ids of the grants between an account and a client. */
 export async function grantsOf(
   { kysely }: Connection,
   { model, accountId, clientId }: { model: string; accountId: string; clientId: string },
@@ -92,7 +90,7 @@ export async function grantsOf(
 }
 
 function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter {
-  /** Records that have not ended. */
+  /** Selects unexpired records. */
   const live = () =>
     kysely
       .selectFrom('openid_record')
@@ -119,7 +117,7 @@ function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter
     async findByUid(uid) {
       return payloadOf(await live().where('uid', '=', uid).executeTakeFirst())
     },
-    // Of the device flow, which is not offered.
+    // Used by the device flow only, which is disabled.
     async findByUserCode() {
       return undefined
     },
@@ -133,7 +131,7 @@ function storageOf(model: string, { kysely }: Connection, clock: Clock): Adapter
         .returning('id')
         .executeTakeFirst()
       if (consumed !== undefined) return
-      // The library looks first and consumes then: of two at the same moment the row decides.
+      // The library checks before it consumes; the conditional update decides concurrent requests.
       const { errors } = await import('oidc-provider')
       throw new errors.InvalidGrant(`${model} already consumed`)
     },

@@ -12,7 +12,7 @@ import { guide } from './guide.ts'
 import { problemExamples, problemSchema } from './problem.ts'
 import { WEBHOOK_TAG, webhookPaths, webhookSecurity } from './webhooks.ts'
 
-/** Describes every route that this deployment serves. */
+/** Builds the document for this deployment's routes. */
 export function openApiDocument(
   catalogue: readonly CatalogueEntry[],
   services: Pick<Services, 'settings' | 'identityProviders'>,
@@ -93,7 +93,7 @@ function operationOf(
         ? {
             402: {
               description:
-                'Payment required: an x402 challenge, v1 as this body and v2 as the PAYMENT-REQUIRED header',
+                'Payment required: an x402 challenge, v1 in this body and v2 in the PAYMENT-REQUIRED header',
               content: { 'application/json': { schema: challengeSchema } },
             },
           }
@@ -103,7 +103,7 @@ function operationOf(
   }
 }
 
-/** What any call of a tool can fail with, its own failures first. */
+/** Lists the failures of a tool, its own first. */
 function failuresOf(tool: Tool): FailureCode[] {
   const own: FailureCode[] = [...tool.failures, 'invalid_request', 'internal']
   const isMutation = mutatingMethods.has(tool.route.split(' ')[0] ?? '')
@@ -121,7 +121,10 @@ function failuresOf(tool: Tool): FailureCode[] {
   return [...new Set(own)]
 }
 
-/** Whether a repeated call is told its stored answer: a session is handed out once. */
+/**
+ * True if a repeated call replays the stored response. Tools that open a session do not, because a session token is
+ * returned once.
+ */
 function takesIdempotencyKey(tool: Tool): boolean {
   return mutatingMethods.has(tool.route.split(' ')[0] ?? '') && tool.opensSession !== true
 }
@@ -151,7 +154,7 @@ function failureResponses(codes: readonly FailureCode[]) {
   )
 }
 
-/** What the example of an input has for one of its parameters. */
+/** Picks the parameter's value from the input example. */
 function exampleIn(example: unknown, name: string): { example?: unknown } {
   if (typeof example !== 'object' || example === null) return {}
   const found = Object.entries(example).find(([member]) => member === name)
@@ -173,7 +176,7 @@ function propertiesOf(schema: JsonSchema): Record<string, unknown> {
   return typeof properties === 'object' && properties !== null ? { ...properties } : {}
 }
 
-/** What of an input travels in the body: all but what is in the path. */
+/** The input schema without the members that are in the path. */
 function bodyOf(input: JsonSchema, inPath: readonly string[]): JsonSchema {
   if (inPath.length === 0) return input
   const { required: _, ...rest } = input
@@ -198,7 +201,8 @@ const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'Repeating a request with the same key and body answers the stored result; kept 24 hours.',
+  description:
+    'A repeated request with the same key and body returns the stored response. Kept for 24 hours.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }
 
@@ -228,11 +232,11 @@ const challengeSchema = {
   required: ['x402Version', 'accepts'],
   properties: {
     x402Version: { type: 'integer', const: 1 },
-    error: { type: 'string', description: 'Why there is a challenge.' },
+    error: { type: 'string', description: 'Reason for the challenge.' },
     accepts: {
       type: 'array',
       items: { type: 'object' },
-      description: 'Ways to pay, as x402 v1 spells them.',
+      description: 'Payment options in x402 v1 form.',
     },
   },
 }

@@ -1,10 +1,10 @@
-/** An example of what a JSON Schema describes: for readers, made of the schema itself, so that it never tells of what was once. */
+/** Generates examples from JSON Schemas, so that documentation examples cannot drift from the schema. */
 import type { JsonSchema } from '../../kernel/catalogue.ts'
 
-/** A TypeID's suffix. */
+/** TypeID suffix used in every example id. */
 const SUFFIX = '01kag5x0n0e8tr7v3m2c4q6w8y'
 
-/** Texts to try where a pattern, a format or a length must fit, the likeliest first. */
+/** Sample strings to try against a pattern, format or length, most likely first. */
 const candidates = [
   '12.50',
   '2026-11-20T12:00:00.000Z',
@@ -25,7 +25,7 @@ const candidates = [
   'Example text',
 ]
 
-/** What members of these names hold, where their schema leaves it open; the first that fits. */
+/** Sample values by member name, used where the schema allows any string. The first match wins. */
 const named: readonly (readonly [name: RegExp, value: string])[] = [
   [/(At|since|asOf|now|steppedUpUntil|timestamp)$/, '2026-11-20T12:00:00.000Z'],
   [/(date|day)$/i, '2026-11-20'],
@@ -71,7 +71,7 @@ const named: readonly (readonly [name: RegExp, value: string])[] = [
   [/name$/i, 'Ada Lovelace'],
 ]
 
-/** A policy, wherever one is shown. */
+/** Example spend policy. */
 const policy = {
   currency: 'USD',
   perTransaction: { max: '50' },
@@ -79,33 +79,38 @@ const policy = {
   categories: { allow: ['transfer'] },
 }
 
-/** Members that are null when all is well. */
+/** Members that are null in a successful response. */
 const rare = /cursor$|reason$|^failure$|^problem$|^answer$|refusal/i
 
-/** An example of what a tool answers. @param asked the example of what it is asked: what both name has the same value. */
-export function answerExample(output: JsonSchema, asked: unknown): unknown {
+/**
+ * Generates an example response. @param asked example of the request; members with the same name get the same value.
+ */
+export function answerExample(output: JsonSchema, request: unknown): unknown {
   const answer = exampleOf(output)
-  if (!isSchema(answer) || !isSchema(asked) || !isSchema(output.properties)) return answer
+  if (!isSchema(answer) || !isSchema(request) || !isSchema(output.properties)) return answer
   const { properties } = output
   return Object.fromEntries(
     Object.entries(answer).map(([name, value]) => {
-      const [same, schema] = [asked[name], properties[name]]
+      const [same, schema] = [request[name], properties[name]]
       const isText = typeof same === 'string' && typeof value === 'string'
-      return [name, isText && isSchema(schema) && isTaken(same, schema) ? same : value]
+      return [name, isText && isSchema(schema) && isAccepted(same, schema) ? same : value]
     }),
   )
 }
 
-/** Whether a schema of one text takes this one. */
-function isTaken(text: string, schema: JsonSchema): boolean {
+/** True if the schema accepts the text. */
+function isAccepted(text: string, schema: JsonSchema): boolean {
   const variants = [schema.anyOf, schema.oneOf].find(Array.isArray)?.filter(isSchema)
-  if (variants !== undefined) return variants.some((variant) => isTaken(text, variant))
+  if (variants !== undefined) return variants.some((variant) => isAccepted(text, variant))
   if ('const' in schema) return schema.const === text
   if (Array.isArray(schema.enum)) return schema.enum.includes(text)
   return schema.type === 'string' && fits(text, schema)
 }
 
-/** An example of a schema. @param name of the member that it is for. @param root where `$ref` points into. */
+/**
+ * Generates an example value. @param name member that the schema belongs to. @param root document that `$ref` points
+ * into.
+ */
 export function exampleOf(schema: JsonSchema, name = '', root: JsonSchema = schema): unknown {
   const { $ref, examples, const: constant, enum: choices, anyOf, oneOf, allOf, type } = schema
   if (typeof $ref === 'string') return exampleOf(targetOf($ref, root), name, root)
@@ -116,8 +121,8 @@ export function exampleOf(schema: JsonSchema, name = '', root: JsonSchema = sche
   if (rare.test(name) && isNullable(schema)) return null
   const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isSchema)
   if (variants !== undefined) {
-    const told = variants.find((variant) => variant.type !== 'null') ?? variants[0] ?? {}
-    return exampleOf({ description: schema.description, ...told }, name, root)
+    const chosen = variants.find((variant) => variant.type !== 'null') ?? variants[0] ?? {}
+    return exampleOf({ description: schema.description, ...chosen }, name, root)
   }
   const [kind] = Array.isArray(type) ? type.filter((one) => one !== 'null') : [type]
   if (kind === 'object')
@@ -155,7 +160,7 @@ function listOf({ items, prefixItems, minItems }: JsonSchema, name: string, root
   return Array.from({ length: typeof minItems === 'number' ? Math.max(minItems, 1) : 1 }, () => one)
 }
 
-/** The first text that fits: what the description names, what the member's name means, then anything. */
+/** Picks the first fitting text: from the description, then from the member name, then from the candidates. */
 function textOf(schema: JsonSchema, name: string): string {
   const described = typeof schema.description === 'string' ? schema.description : ''
   const prefix = /`([a-z]{2,8}_)…`/.exec(described)?.[1]

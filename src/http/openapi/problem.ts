@@ -1,8 +1,8 @@
-/** Problems as the OpenAPI document describes them: the one schema, and an example for each code. */
+/** Problem schema and examples for the OpenAPI document. */
 import { Failure, type FailureCode, failureCodes, failures } from '../../failures/failure.ts'
 import { failureGuide } from '../../failures/failure-guide.ts'
 
-/** RFC 9457 problem details, with the members of section 12. */
+/** RFC 9457 problem details with our extension members (spec section 12). */
 export const problemSchema = {
   type: 'object',
   description: 'RFC 9457 problem details.',
@@ -45,12 +45,11 @@ export const problemSchema = {
   },
 }
 
-/** An example of each code, by the code. */
 export const problemExamples = Object.fromEntries(
   failureCodes.map((code) => [code, { summary: failures[code].title, value: problemExample(code) }]),
 )
 
-/** A problem of a code, with every member that such a problem may carry. */
+/** Example problem for a code, with every member that it can carry. */
 export function problemExample(code: FailureCode): Record<string, unknown> {
   const { example, members } = failureGuide[code]
   return {

@@ -1,24 +1,23 @@
-/** The webhook routes in the OpenAPI document: what providers send us, known by their signature alone. */
+/** Webhook routes in the OpenAPI document. Webhooks are authenticated by the provider's signature alone. */
 import type { FailureCode } from '../../failures/failure.ts'
 
-/** Their tag. */
 export const WEBHOOK_TAG = 'Webhooks'
 
 const received = {
   type: 'object',
   required: ['received', 'eventId'],
   properties: {
-    received: { type: 'boolean', const: true, description: 'Always true: it was kept.' },
-    eventId: { type: ['string', 'null'], description: 'The provider’s id of the event.' },
+    received: { type: 'boolean', const: true, description: 'Always true: the event is stored.' },
+    eventId: { type: ['string', 'null'], description: 'The provider’s event id.' },
   },
 }
 const decided = {
   type: 'object',
   required: ['result', 'token'],
   properties: {
-    result: { type: 'string', description: '`APPROVED`, or why the purchase is declined.' },
-    token: { type: 'string', description: 'The processor’s token of the purchase.' },
-    approved_amount: { type: 'integer', description: 'Cents, where a part was approved.' },
+    result: { type: 'string', description: '`APPROVED`, or the reason for the decline.' },
+    token: { type: 'string', description: 'The processor’s token for the purchase.' },
+    approved_amount: { type: 'integer', description: 'Approved amount in cents, for a partial approval.' },
   },
 }
 
@@ -27,7 +26,7 @@ const routes = [
     path: '/api/webhooks/lithic',
     name: 'webhooks.lithic',
     security: 'lithicSignature',
-    summary: 'Decide on a card purchase at the moment of it, or learn what became of one.',
+    summary: 'Authorize a card purchase in real time, or record a card transaction update.',
     answer: { anyOf: [decided, received] },
     example: { event_type: 'card_authorization.approval_request', token: 'a9c6…', amount: 1250 },
     answered: { result: 'APPROVED', token: 'a9c6…' },
@@ -36,7 +35,7 @@ const routes = [
     path: '/api/webhooks/bridge',
     name: 'webhooks.bridge',
     security: 'bridgeSignature',
-    summary: 'Learn that a deposit or a payout has changed its state.',
+    summary: 'Record a status change of a deposit or payout.',
     answer: received,
     example: { event_id: 'wh_1', event_category: 'virtual_account.activity', event_object_id: 'va_1' },
     answered: { received: true, eventId: 'wh_1' },
@@ -45,21 +44,21 @@ const routes = [
     path: '/api/webhooks/sumsub',
     name: 'webhooks.sumsub',
     security: 'sumsubSignature',
-    summary: 'Learn that an identity review may have changed.',
+    summary: 'Refresh an identity review that may have changed.',
     answer: received,
     example: { type: 'applicantReviewed', applicantId: '5cb5…' },
     answered: { received: true, eventId: '5cb5…' },
   },
 ] as const
 
-/** How their senders are known. */
+/** Security schemes of the webhook senders. */
 export const webhookSecurity = {
   lithicSignature: header('webhook-signature', 'Standard Webhooks: HMAC-SHA-256 of id, timestamp and body.'),
   bridgeSignature: header('x-webhook-signature', '`t=<ms>,v0=<base64>`: RSA-SHA-256 over a digest of both.'),
   sumsubSignature: header('x-payload-digest', 'HMAC of the body; x-payload-digest-alg names the hash.'),
 }
 
-/** Their paths. @param failureResponses the responses of failures, by their codes. */
+/** @param failureResponses builds the responses for failure codes. */
 export function webhookPaths(
   failureResponses: (codes: FailureCode[]) => Record<string, unknown>,
 ): Record<string, unknown> {

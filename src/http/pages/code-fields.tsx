@@ -1,4 +1,4 @@
-/** The fields of codes that are sent: where one goes, and the code itself. */
+/** Form fields for requesting and entering one-time codes. */
 import type { Channel } from '../../providers/messages.ts'
 
 const choices: Readonly<Record<Channel, string>> = { email: 'E-mail', sms: 'Phone' }
@@ -6,9 +6,8 @@ const labels: Readonly<Record<Channel, string>> = { email: 'E-mail address', sms
 const types: Readonly<Record<Channel, string>> = { email: 'email', sms: 'tel' }
 
 /**
- * Where a code goes: what is asked for is what the deployment can reach.
- * @param id of the field; what belongs to it is named after it.
- * @param whose what precedes the label where the page asks for more than one address.
+ * Address fields for the channels that the deployment supports. @param id of the input; related ids derive from it.
+ * @param whose label prefix on pages with several addresses.
  */
 export function DestinationFields({
   channels,
@@ -40,7 +39,7 @@ export function DestinationFields({
       />
       {hasHint && (
         <p id={`${id}-hint`} class="hint">
-          Phone numbers with their country, such as +49 30 901820. Whoever takes a number over reads its
+          Include the country code, such as +49 30 901820. Someone who takes over a number can read its
           messages: a passkey is safer.
         </p>
       )}
@@ -61,7 +60,6 @@ function ChannelChoice({ channels }: { readonly channels: readonly Channel[] }) 
   )
 }
 
-/** The code that was sent. */
 export function CodeField({
   id,
   label,
@@ -85,7 +83,7 @@ export function CodeField({
       />
       {isSandbox && (
         <p class="hint">
-          This is a sandbox: nothing is sent. <a href="/sandbox/outbox">The outbox shows the code.</a>
+          The sandbox sends no messages. <a href="/sandbox/outbox">The outbox shows the code.</a>
         </p>
       )}
     </>

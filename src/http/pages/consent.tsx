@@ -1,4 +1,7 @@
-/** The consent page: who asks, for what, and how much it may spend. Scopes that change anything are never ticked beforehand. */
+/**
+ * Consent page: the client, its requested scopes and its spending limits. Scopes that change data or spend money are
+ * never preselected.
+ */
 import {
   moneyScopes,
   policyPresets,
@@ -9,7 +12,7 @@ import {
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 
-/** What is asked. @property clientName as the client calls itself; nobody has checked it. */
+/** @property clientName self-declared by the client and unverified. */
 export interface ConsentProps {
   readonly clientName: string
   readonly clientId: string
@@ -23,7 +26,6 @@ export interface ConsentProps {
 const money: ReadonlySet<string> = new Set(moneyScopes)
 const read: ReadonlySet<string> = new Set(readScopes)
 
-/** Asks the owner. */
 export function ConsentPage(props: ConsentProps) {
   const { clientName, clientId, redirectUri, person, accountId, scopes, isSandbox } = props
   const reading = scopes.filter((one) => read.has(one))
@@ -33,24 +35,22 @@ export function ConsentPage(props: ConsentProps) {
     <Shell title="Allow access" script="consent">
       <h1 tabindex={-1}>Allow “{clientName === '' ? hostOf(clientId) : clientName}”?</h1>
       <p>
-        It asks to act for <strong>{person}</strong>
-        {isSandbox ? ', in this sandbox, where no money is real.' : '.'}
+        It requests access to the account of <strong>{person}</strong>
+        {isSandbox ? ' in this sandbox, where no money is real.' : '.'}
       </p>
       <dl>
-        <dt>Answers go to</dt>
+        <dt>Redirects to</dt>
         <dd id="redirect">{whereOf(redirectUri)}</dd>
-        <dt>Known as</dt>
+        <dt>Client id</dt>
         <dd class="hint">{clientId}</dd>
         <dt>Your account</dt>
         <dd class="hint">{accountId}</dd>
       </dl>
-      <p class="hint">
-        The name is its own claim: nobody has checked it. Say no unless you have just started this yourself.
-      </p>
+      <p class="hint">The name is not verified. Allow access only if you have just started this yourself.</p>
       <form id="consent" method="post" data-account={accountId}>
         <fieldset>
           <legend>It may see</legend>
-          {reading.length === 0 && <p class="hint">Nothing was asked for.</p>}
+          {reading.length === 0 && <p class="hint">Nothing requested.</p>}
           {reading.map((scope) => (
             <ScopeBox scope={scope} isTicked={true} />
           ))}
@@ -73,7 +73,7 @@ export function ConsentPage(props: ConsentProps) {
           </fieldset>
         )}
         <label class="choice">
-          <input type="checkbox" name="keep-earlier" /> Also keep what this application was allowed before
+          <input type="checkbox" name="keep-earlier" /> Keep earlier access of this application
         </label>
         <button type="submit" class="primary">
           Allow
@@ -84,18 +84,18 @@ export function ConsentPage(props: ConsentProps) {
       </form>
       <StepUpForms />
       <p class="hint">
-        It lasts a year at most, and you can pause or end it at any time among your agents’ keys.
+        Access lasts up to a year. You can pause or revoke it at any time among your agent keys.
       </p>
     </Shell>
   )
 }
 
-/** Says that there is nothing to decide any more. */
+/** Page for an authorization that was decided, has expired or belongs to another browser. */
 export function EndedPage() {
   return (
     <Shell title="Nothing to allow" script="consent">
-      <h1 tabindex={-1}>This request has ended</h1>
-      <p>It was answered, took longer than ten minutes, or was begun in another browser.</p>
+      <h1 tabindex={-1}>This request has expired</h1>
+      <p>It was already decided, took longer than ten minutes, or was started in another browser.</p>
       <p>Start again from the application that sent you here.</p>
     </Shell>
   )
@@ -113,7 +113,7 @@ function PolicyFields() {
   const [first] = policyPresets
   return (
     <div id="policy">
-      <p>How much, in US dollars:</p>
+      <p>Spending limits in US dollars:</p>
       <div class="others">
         {policyPresets.map(({ name, title, perTransaction, daily, approvalAbove }) => (
           <button
@@ -123,16 +123,16 @@ function PolicyFields() {
             data-daily={daily}
             data-approval-above={approvalAbove ?? ''}
           >
-            {title}: ${perTransaction} at a time, ${daily} a day,{' '}
-            {approvalAbove === null ? 'never asked' : `asked above $${approvalAbove}`}
+            {title}: ${perTransaction} per payment, ${daily} per day,{' '}
+            {approvalAbove === null ? 'no approval' : `approval above $${approvalAbove}`}
           </button>
         ))}
       </div>
-      <AmountField id="per-transaction" label="At most at a time" value={first?.perTransaction} />
-      <AmountField id="daily" label="At most a day (UTC)" value={first?.daily} />
+      <AmountField id="per-transaction" label="Limit per payment" value={first?.perTransaction} />
+      <AmountField id="daily" label="Limit per day (UTC)" value={first?.daily} />
       <AmountField
         id="approval-above"
-        label="Ask me first above (leave empty: never)"
+        label="Ask for approval above (empty: never)"
         value={first?.approvalAbove ?? ''}
         isOptional={true}
       />
@@ -166,7 +166,7 @@ function AmountField({
   )
 }
 
-/** The host on the web; elsewhere the scheme says whose application it is. */
+/** The host of a web URI; otherwise the scheme, which identifies the application. */
 function whereOf(uri: string): string {
   if (/^https?:/i.test(uri) || !URL.canParse(uri)) return hostOf(uri)
   const { protocol, host } = new URL(uri)

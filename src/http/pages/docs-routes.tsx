@@ -1,4 +1,4 @@
-/** Where the documentation is. `/errors/{code}` is what every problem's `type` says. */
+/** Routes of the documentation pages. `/errors/{code}` is the `type` of every problem. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -12,20 +12,19 @@ import { apiPageHeaders, pageHeaders } from './headers.ts'
 
 const swagger = pathToFileURL(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
-/** Swagger UI as its package has it; it changes with the program alone. */
+/** Swagger UI files from its package; they change only with a release of the gateway. */
 const bundled = [
   ['swagger-ui.css', 'text/css', new URL('swagger-ui.css', swagger)],
   ['swagger-ui.js', 'text/javascript', new URL('swagger-ui-bundle.js', swagger)],
 ] as const
 
-/** Adds the documentation's pages and what they load. */
 export function routeDocs(app: Hono<Env>): void {
   app.get('/docs', (c) => page(c, <ApiPage />, apiPageHeaders))
   app.get('/errors', (c) => page(c, <ErrorsPage />, pageHeaders))
   app.get('/errors/:code', (c) => {
     const code = c.req.param('code')
     if (!isFailureCode(code))
-      throw new Failure('not_found', 'There is no error of this code.', { hint: 'GET /errors lists them.' })
+      throw new Failure('not_found', 'No error has this code.', { hint: 'GET /errors lists them.' })
     return page(c, <ErrorPage code={code} />, pageHeaders)
   })
   app.get('/assets/docs.css', (c) => file(c, docsStyle, 'text/css', 'no-cache'))

@@ -1,4 +1,4 @@
-/** The documentation's stylesheet: like the other pages', but wide, and nothing is loaded from elsewhere. */
+/** Stylesheet of the documentation pages. Loads nothing from other origins. */
 export const docsStyle = `
 :root {
   color-scheme: light dark;

@@ -1,16 +1,16 @@
-/** The pages of the documentation: the API with every operation, and what each refusal means. Generated, never written by hand. */
+/** Documentation pages, generated from the OpenAPI document and the failure table. */
 import { type FailureCode, failureCodes, failures } from '../../failures/failure.ts'
 import { failureGuide } from '../../failures/failure-guide.ts'
 import { problemExample } from '../openapi/problem.ts'
 import { Document } from './shell.tsx'
 
-/** The API: how to come in, and every operation, shown by Swagger UI. */
+/** The OpenAPI document in Swagger UI. */
 export function ApiPage() {
   return (
     <Shell title="API" page="docs" isApi={true}>
       <div id="api">
         <noscript>
-          This page needs its script. The description itself is at{' '}
+          This page requires JavaScript. The OpenAPI document is at{' '}
           <a href="/api/openapi.json">/api/openapi.json</a>.
         </noscript>
       </div>
@@ -18,16 +18,14 @@ export function ApiPage() {
   )
 }
 
-/** Every code, by status. */
 export function ErrorsPage() {
   return (
     <Shell title="Errors" page="errors">
       <h1>Errors</h1>
       <p>
-        Every refusal is <code>application/problem+json</code> (RFC 9457): <code>detail</code> says what
-        happened with the values, <code>hint</code> what to do, <code>code</code> is a promise, and{' '}
-        <code>type</code> leads to a page below. A request that may be repeated is repeated with the same{' '}
-        <code>Idempotency-Key</code>.
+        Every error is <code>application/problem+json</code> (RFC 9457): <code>detail</code> says what
+        happened, <code>hint</code> says what to do, <code>code</code> is stable, and <code>type</code> links
+        to a page below. Retry a retryable request with the same <code>Idempotency-Key</code>.
       </p>
       <table>
         <thead>
@@ -35,7 +33,7 @@ export function ErrorsPage() {
             <th scope="col">Status</th>
             <th scope="col">Code</th>
             <th scope="col">Title</th>
-            <th scope="col">Repeat?</th>
+            <th scope="col">Retry?</th>
           </tr>
         </thead>
         <tbody>
@@ -57,7 +55,6 @@ export function ErrorsPage() {
   )
 }
 
-/** One code. */
 export function ErrorPage({ code }: { readonly code: FailureCode }) {
   const { status, title, retry } = failures[code]
   const { meaning, remedy, members } = failureGuide[code]
@@ -71,7 +68,7 @@ export function ErrorPage({ code }: { readonly code: FailureCode }) {
       <p>{meaning}</p>
       <h2>What to do</h2>
       <p>{remedy}</p>
-      <h2>Does it help to repeat the request?</h2>
+      <h2>Can the request be retried?</h2>
       <p>{retry ? yes : no}</p>
       <h2>Members</h2>
       <p>
@@ -91,8 +88,8 @@ export function ErrorPage({ code }: { readonly code: FailureCode }) {
 }
 
 const yes =
-  'Yes, unchanged and with the same Idempotency-Key: after Retry-After where the answer has one, else as soon as what it waits for has come.'
-const no = 'No: the same request is refused again until something has changed.'
+  'Yes, unchanged and with the same Idempotency-Key: after Retry-After if the response has it, otherwise once the cause is resolved.'
+const no = 'No: the same request fails again until its cause is resolved.'
 
 const swaggerUi = (
   <>
@@ -123,7 +120,7 @@ function Shell({
         </header>
         <main class={isApi ? 'wide' : ''}>{children}</main>
         <footer id="feedback" data-page={page}>
-          Was this page of use?{' '}
+          Was this page helpful?{' '}
           <button type="button" value="up">
             Yes
           </button>{' '}

@@ -1,4 +1,7 @@
-/** What a page may do: run and ask nothing but ours, and be framed by nobody. Its address may hold a provider's code. */
+/**
+ * Headers of our pages: scripts and requests of this origin only, and no framing. No referrer, because the URL can
+ * contain a provider's code.
+ */
 export const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -6,7 +9,7 @@ export const pageHeaders = {
   'Cache-Control': 'no-store',
 }
 
-/** The same for the API's page, whose stylesheet has its icons in itself. */
+/** Headers of the API page, whose stylesheet embeds its icons as data URLs. */
 export const apiPageHeaders = {
   ...pageHeaders,
   'Content-Security-Policy': `${pageHeaders['Content-Security-Policy']}; img-src data:`,

@@ -1,8 +1,11 @@
-/** The way back into an account that is locked or in the wrong hands. */
+/** Recovery forms for a locked or compromised account. */
 import { CodeField, DestinationFields } from './code-fields.tsx'
 import type { Offer } from './ways-in.tsx'
 
-/** By a code, where codes can be sent, or by a passkey alone. @param isOpen for whoever comes with a locked account. */
+/**
+ * Offers recovery by code, if the deployment can send codes, and by passkey. @param isOpen expands the section when
+ * the account is locked.
+ */
 export function RecoveryForms({
   channels,
   isSandbox,
@@ -11,7 +14,7 @@ export function RecoveryForms({
   return (
     <details id="recovery" open={isOpen}>
       <summary>Locked out?</summary>
-      <p class="hint">Getting an account back unlocks it and ends all its sessions.</p>
+      <p class="hint">Recovery unlocks the account and signs out all its sessions.</p>
       {channels.length > 0 && (
         <>
           <form id="recovery-start" method="post">
@@ -19,10 +22,10 @@ export function RecoveryForms({
             <button type="submit">Send a recovery code</button>
           </form>
           <form id="recovery-complete" method="post" hidden>
-            <CodeField id="recovery-code" label="Code of the message" isSandbox={isSandbox} />
+            <CodeField id="recovery-code" label="Code from the message" isSandbox={isSandbox} />
             <button type="submit">Recover with the code</button>
           </form>
-          <p class="hint">For an account that has no address, only passkeys:</p>
+          <p class="hint">For an account without an address:</p>
         </>
       )}
       <form id="recovery-passkey" method="post">

@@ -1,6 +1,6 @@
 /**
- * Pages for people, rendered here and alive by a script of our own: nothing on them comes from elsewhere. May import what
- * the transport may; what the script in `client/` does, it does over the same routes as anybody.
+ * Server-rendered pages with our own scripts; nothing is loaded from other origins. The scripts in `client/` use the
+ * same API routes as every client. May import what the transport may.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ import { pageHeaders } from './headers.ts'
 import { CallbackPage, SignInPage } from './sign-in.tsx'
 import { style } from './style.ts'
 
-/** The modules of the script, and the WebAuthn library that it uses. */
+/** Script modules; the WebAuthn library is served beside them. */
 const modules = [
   'sign-in',
   'api',
@@ -33,7 +33,7 @@ const modules = [
   'consent',
   'approval',
 ] as const
-/** Where the build has put them. */
+/** Build output of the script modules. */
 const client = new URL('.build/src/http/pages/client/', projectRoot())
 
 const library = new URL(
@@ -45,28 +45,32 @@ const scripts: ReadonlyMap<string, URL> = new Map([
   ...modules.map((name) => [`${name}.js`, new URL(`${name}.js`, client)] as const),
 ])
 
-/** The refusals of a session that is over, for now or for good. */
-const ended: ReadonlySet<FailureCode> = new Set(['unauthenticated', 'account_locked'])
+/** Failure codes of a session that is no longer valid. */
+const invalidSessionCodes: ReadonlySet<FailureCode> = new Set(['unauthenticated', 'account_locked'])
 
-/** Adds the pages and what they load. */
 export function routePages(
   app: Hono<Env>,
   { settings, identityProviders, messages }: Pick<Services, 'settings' | 'identityProviders' | 'messages'>,
 ): void {
   const providers = [...identityProviders.keys()]
   app.get('/sign-in', (c) => {
-    const elsewhere = domainOf(c, settings.webOrigins)
-    if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
+    if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     const { principal, refusal } = c.get('caller')
-    const told = refusal !== null && ended.has(refusal.code) ? refusal : null
-    // A session that does not hold must not get in the way of a new one.
-    if (told !== null) c.header('Set-Cookie', sessionCookie(settings.origin, null, c.get('now')))
+    const sessionFailure = refusal !== null && invalidSessionCodes.has(refusal.code) ? refusal : null
+    // Clears the invalid cookie, so that it cannot block a new sign-in.
+    if (sessionFailure !== null) c.header('Set-Cookie', sessionCookie(settings.origin, null, c.get('now')))
     return c.html(
       `<!doctype html>${(
         (
           <SignInPage
             isSignedIn={principal.kind === 'session'}
-            refusal={told && { detail: told.message, isLocked: told.code === 'account_locked' }}
+            refusal={
+              sessionFailure && {
+                detail: sessionFailure.message,
+                isLocked: sessionFailure.code === 'account_locked',
+              }
+            }
             isSandbox={settings.mode === 'sandbox'}
             channels={messages.channels}
             providers={providers}
@@ -81,16 +85,16 @@ export function routePages(
   app.get('/sign-in/:provider', (c) => {
     const provider = c.req.param('provider')
     if (!identityProviders.has(provider))
-      throw new Failure('not_found', 'There is no identity provider of this name.', {
-        hint: 'GET /sign-in shows every way in.',
+      throw new Failure('not_found', 'No identity provider has this name.', {
+        hint: 'GET /sign-in lists the sign-in methods.',
       })
-    const elsewhere = domainOf(c, settings.webOrigins)
-    if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
+    if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     return c.html(`<!doctype html>${(<CallbackPage provider={provider} />).toString()}`, 200, pageHeaders)
   })
   app.get('/approvals/:id', (c) => {
-    const elsewhere = domainOf(c, settings.webOrigins)
-    if (elsewhere !== null) return c.redirect(elsewhere, 302)
+    const webOriginUrl = findWebOriginRedirect(c, settings.webOrigins)
+    if (webOriginUrl !== null) return c.redirect(webOriginUrl, 302)
     if (c.get('caller').principal.kind !== 'session')
       return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
     return c.html(`<!doctype html>${(<ApprovalPage />).toString()}`, 200, pageHeaders)
@@ -105,10 +109,10 @@ function asset(c: HttpContext, text: string, type: string): Response {
 }
 
 /**
- * Where a page must be shown for passkeys to work: they belong to a domain, and a loopback address is none. Whoever came
- * through a proxy stays, because the Host that we see may be the proxy's own doing.
+ * Redirects loopback addresses to the web origin, because passkeys are bound to a domain. Requests through a proxy
+ * stay, because the proxy may have set the Host header.
  */
-function domainOf(c: HttpContext, [first = '']: readonly string[]): string | null {
+function findWebOriginRedirect(c: HttpContext, [first = '']: readonly string[]): string | null {
   const { hostname, port, pathname, search } = new URL(c.req.url)
   const domain = new URL(first)
   const isLoopback = hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)

@@ -1,6 +1,6 @@
-/** What every page has: its head, and what the pages share where a person decides something. */
+/** Document head and layout shared by all pages. */
 
-/** A whole document. @property style sheet and @property script module, by name; what they need comes before them. */
+/** @property style stylesheet name. @property script module name. @property before elements that must precede both. */
 export function Document({
   title,
   style,
@@ -30,7 +30,10 @@ export function Document({
   )
 }
 
-/** A page that needs its script. @property page its name, where the script has several. @property news said at once. */
+/**
+ * Layout of a page that requires its script. @property page variant for scripts that serve several pages.
+ * @property news initial status text.
+ */
 export function Shell({
   title,
   script,
@@ -53,7 +56,7 @@ export function Shell({
       <body data-page={page} data-provider={provider}>
         <main>
           <noscript>
-            <p class="error">This page needs JavaScript: nothing on it works without.</p>
+            <p class="error">This page requires JavaScript.</p>
           </noscript>
           {children}
           <p id="status" role="status" aria-live="polite" data-kind={news === '' ? undefined : 'error'}>

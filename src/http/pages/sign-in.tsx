@@ -1,13 +1,10 @@
-/** The sign-in page, and the one that an identity provider sends people back to. */
+/** The sign-in page and the callback page of identity providers. */
 import { RecoveryForms } from './recovery.tsx'
 import { Shell } from './shell.tsx'
 import { StepUpForms } from './step-up.tsx'
 import { nameOf, type Offer, WaysIn } from './ways-in.tsx'
 
-/**
- * What a visit finds.
- * @property refusal why the session that the browser has shown does not hold; null where it does, or none was shown.
- */
+/** @property refusal why the browser's session was rejected; null if it is valid or absent. */
 export interface SignInProps extends Offer {
   readonly isSignedIn: boolean
   readonly refusal: { readonly detail: string; readonly isLocked: boolean } | null
@@ -15,7 +12,7 @@ export interface SignInProps extends Offer {
 
 const webAuthn = <script src="/assets/webauthn.js" defer />
 
-/** Every way in, and what a person who is in does with it. */
+/** All sign-in methods, and the account section after sign-in. */
 export function SignInPage({ isSignedIn, refusal, ...offer }: SignInProps) {
   return (
     <Shell
@@ -40,13 +37,13 @@ export function SignInPage({ isSignedIn, refusal, ...offer }: SignInProps) {
   )
 }
 
-/** Where a provider sends people back to: the script exchanges what came along. */
+/** Redirect target of identity providers; the script exchanges the code. */
 export function CallbackPage({ provider }: { readonly provider: string }) {
   return (
     <Shell title="Signing in" script="sign-in" page="callback" before={webAuthn} provider={provider}>
       <h1 tabindex={-1}>Signing in with {nameOf(provider)}</h1>
       <p>
-        <a href="/sign-in">Back to all ways in</a>
+        <a href="/sign-in">All sign-in methods</a>
       </p>
     </Shell>
   )
@@ -54,7 +51,7 @@ export function CallbackPage({ provider }: { readonly provider: string }) {
 
 function newsOf(refusal: SignInProps['refusal']): string {
   if (refusal === null) return ''
-  return `${refusal.detail} ${refusal.isLocked ? 'Use “Locked out?” to get it back.' : 'Please sign in again.'}`
+  return `${refusal.detail} ${refusal.isLocked ? 'Use “Locked out?” to recover it.' : 'Please sign in again.'}`
 }
 
 function AccountSection() {

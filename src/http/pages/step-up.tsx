@@ -1,12 +1,11 @@
-/** Where a second factor is shown. */
+/** Step-up forms: an authenticator code or a recovery code. */
 
-/** A code of the authenticator app, or one of the recovery codes that were written down. */
 export function StepUpForms() {
   return (
     <section id="step-up" hidden aria-labelledby="step-up-title">
-      <h2 id="step-up-title">Confirm that it is you</h2>
+      <h2 id="step-up-title">Confirm your identity</h2>
       <form id="step-up-app" method="post">
-        <label for="step-up-code">Code of your authenticator app</label>
+        <label for="step-up-code">Code from your authenticator app</label>
         <input
           id="step-up-code"
           name="code"

@@ -1,4 +1,4 @@
-/** The pages' stylesheet. Colours follow the reader's scheme; nothing is loaded from elsewhere. */
+/** Stylesheet of the pages. Follows the reader's colour scheme and loads nothing from other origins. */
 export const style = `
 :root {
   color-scheme: light dark;

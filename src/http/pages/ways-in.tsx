@@ -1,17 +1,15 @@
-/** Every way in: passkeys, codes, identity providers and guests, as far as a deployment offers them. */
+/** Sign-in methods that the deployment offers: passkeys, codes, identity providers and guests. */
 import type { Channel } from '../../providers/messages.ts'
 import { CodeField, DestinationFields } from './code-fields.tsx'
 
-/** What a deployment offers. */
 export interface Offer {
   readonly isSandbox: boolean
   readonly channels: readonly Channel[]
-  /** Identity providers by the name in their route. */
+  /** Identity providers, by the name in their route. */
   readonly providers: readonly string[]
   readonly guests: boolean
 }
 
-/** The ways in that there are. */
 export function WaysIn({ channels, isSandbox, providers, guests }: Offer) {
   return (
     <>
@@ -22,7 +20,7 @@ export function WaysIn({ channels, isSandbox, providers, guests }: Offer) {
   )
 }
 
-/** What people call a provider. */
+/** Display name of a provider. */
 export function nameOf(provider: string): string {
   return provider.charAt(0).toUpperCase() + provider.slice(1)
 }
@@ -73,7 +71,7 @@ function OtherWays({ providers, guests }: Pick<Offer, 'providers' | 'guests'>) {
       ))}
       {guests && (
         <form id="guest" method="post">
-          <button type="submit">Try it as a guest</button>
+          <button type="submit">Continue as a guest</button>
         </form>
       )}
     </div>

@@ -1,10 +1,10 @@
-/** How the sandbox's identity provider behaves, in the words of its library. */
+/** Configuration of `oidc-provider` for the sandbox's identity provider. */
 import type { AdapterFactory, Configuration, interactionPolicy as Policy } from 'oidc-provider'
 import type { SandboxClient, SandboxOpenIdSecrets } from './client.ts'
 import { signInErrorPage } from './sign-in-page.ts'
 
-/** Seconds. */
-const lives = {
+/** Lifetimes in seconds. */
+const lifetimes = {
   AuthorizationCode: 60,
   AccessToken: 10 * 60,
   IdToken: 10 * 60,
@@ -13,7 +13,6 @@ const lives = {
   Grant: 10 * 60,
 } as const
 
-/** The configuration of the provider at an issuer. */
 export function sandboxProviderConfiguration({
   issuer,
   clients,
@@ -28,13 +27,13 @@ export function sandboxProviderConfiguration({
   interactionPolicy: typeof Policy
 }): Configuration {
   const policy = interactionPolicy.base()
-  // Everybody is asked who they are, every time: a tester wants to be somebody else now and then.
+  // Sign-in is required every time, so that testers can switch identities.
   policy
     .get('login')
     ?.checks.add(
       new interactionPolicy.Check(
         'always',
-        'Everybody is asked.',
+        'Sign-in is always required.',
         ({ oidc }) => oidc.result?.login === undefined,
       ),
     )
@@ -55,15 +54,15 @@ export function sandboxProviderConfiguration({
     responseTypes: ['code'],
     scopes: ['openid'],
     claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'] },
-    // The originals tell the name in the ID token too.
+    // Google and Apple include the name in the ID token.
     conformIdTokenClaims: false,
     jwks: { keys: [{ ...signingKey, kty: 'OKP' }] },
     cookies: { keys: [cookieKey] },
     pkce: { required: () => true },
-    ttl: lives,
+    ttl: lifetimes,
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false } },
     interactions: { policy, url: (_context, { uid }) => `${issuer.pathname}/interaction/${uid}` },
-    // Consent goes without saying.
+    // Consent is granted implicitly.
     async loadExistingGrant({ oidc }) {
       const { client, session, provider } = oidc
       if (client === undefined || session?.accountId === undefined) return undefined
@@ -78,8 +77,8 @@ export function sandboxProviderConfiguration({
       const { name, email } = person
       return { accountId, claims: () => ({ sub: accountId, name, email, email_verified: true }) }
     },
-    // Nobody may make it ask anything of anybody.
-    fetch: () => Promise.reject(new Error('the sandbox identity provider asks nobody')),
+    // Outgoing requests are disabled.
+    fetch: () => Promise.reject(new Error('the sandbox identity provider sends no requests')),
     async renderError(context, { error, error_description: description = error }) {
       context.type = 'html'
       context.body = String(await signInErrorPage(`${description}.`))

@@ -1,4 +1,4 @@
-/** The sign-in of the sandbox's identity provider: a form instead of a proof. */
+/** The sign-in form of the sandbox's identity provider. It requires no proof of identity. */
 import { createHash } from 'node:crypto'
 import type { Adapter, Provider } from 'oidc-provider'
 import { z } from 'zod'
@@ -26,16 +26,16 @@ interface InteractionParts {
   readonly clients: readonly SandboxClient[]
 }
 
-/** Shows the form, or takes it. */
+/** Renders the form on GET and processes it on POST. */
 export async function interact(c: HttpContext, parts: InteractionParts): Promise<Response> {
   const { incoming, outgoing } = nodePairOf(c)
-  guard(c, parts.clients)
+  setPageHeaders(c, parts.clients)
   const details = await parts.provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'SessionNotFound') return null
     throw error
   })
   if (details === null || !c.req.path.endsWith(`/${details.uid}`))
-    return c.html(signInErrorPage('This sign-in has ended. Go back and start again.'), 400)
+    return c.html(signInErrorPage('This sign-in has expired. Go back and start again.'), 400)
   const application = String(details.params.client_id)
   switch (c.req.method) {
     case 'GET':
@@ -45,7 +45,7 @@ export async function interact(c: HttpContext, parts: InteractionParts): Promise
       return submit(c, { ...parts, application })
     default:
       c.set('allow', 'GET, POST')
-      throw new Failure('method_not_allowed', `${c.req.method} is not possible here; GET, POST is.`)
+      throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use GET or POST.`)
   }
 }
 
@@ -61,7 +61,7 @@ async function submit(
   }
   const parsed = form.safeParse(given)
   if (!parsed.success)
-    return c.html(signInPage({ application, trouble: 'That is no e-mail address, or no name.' }), 400)
+    return c.html(signInPage({ application, trouble: 'The e-mail address or name is not valid.' }), 400)
   const { email, name } = parsed.data
   const accountId = subjectOf(application, email)
   const person = { accountId, email, name: name === '' ? (email.split('@')[0] ?? email) : name }
@@ -70,13 +70,13 @@ async function submit(
   return c.redirect(await provider.interactionResult(incoming, outgoing, result), 303)
 }
 
-/** Google and Apple know the same person by different names; so do their stand-ins, although they are one provider. */
+/** Derives a subject per client, because Google and Apple issue different subjects for the same person. */
 function subjectOf(clientId: string, email: string): string {
   return createHash('sha256').update(`${clientId} ${email.toLowerCase()}`).digest('base64url')
 }
 
-/** Browsers hold a form to where it may lead, the redirects behind it included. */
-function guard(c: HttpContext, clients: readonly SandboxClient[]): void {
+/** Browsers apply form-action to redirects after the form post too. */
+function setPageHeaders(c: HttpContext, clients: readonly SandboxClient[]): void {
   const origins = [...new Set(clients.map(({ redirectUri }) => new URL(redirectUri).origin))]
   c.header(
     'Content-Security-Policy',

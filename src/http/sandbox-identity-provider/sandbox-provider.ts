@@ -1,6 +1,6 @@
 /**
- * The sandbox's identity provider: an OpenID provider that the gateway serves, where anybody may be anybody. Its protocol is
- * the original's: codes are good once, PKCE is required, redirect URIs are exact. Nothing of it exists in production.
+ * The sandbox's identity provider: an OpenID provider served by the gateway, where any identity can be entered. It
+ * follows the real protocol: single-use codes, required PKCE, exact redirect URIs. It does not exist in production.
  */
 import type { Provider } from 'oidc-provider'
 import type { Clock } from '../../base/clock.ts'
@@ -13,11 +13,10 @@ import type { SandboxClient, SandboxOpenIdSecrets } from './client.ts'
 import { sandboxProviderConfiguration } from './configuration.ts'
 import { interact } from './interaction.ts'
 
-/** What it is made of. */
 export interface SandboxProviderParts {
   /**
-   * Below the origin that clients use. A browser that came from a page at localhost is sent to the same process at
-   * 127.0.0.1, keeps this provider's cookies there, and is sent back; the gateway itself asks where it listens.
+   * Below the public origin. A browser on a localhost page is redirected to the same process at 127.0.0.1, keeps this
+   * provider's cookies there, and is redirected back. The gateway itself calls the address it listens on.
    */
   readonly issuer: URL
   readonly clients: readonly SandboxClient[]
@@ -27,25 +26,24 @@ export interface SandboxProviderParts {
   readonly log: Log
 }
 
-/** A provider that is there, and its listener. */
-interface Opened {
+interface LoadedProvider {
   readonly provider: Provider
   readonly listener: NodeListener
 }
 
-/** Answers everything below its issuer. The library is loaded by the first request. */
+/** Serves all routes below the issuer. The library is loaded by the first request. */
 export function createSandboxProvider(parts: SandboxProviderParts): (c: HttpContext) => Promise<Response> {
   const { issuer } = parts
   const storage = createOpenIdStorage(parts)
-  let opened: Promise<Opened> | undefined
-  const open = async (): Promise<Opened> => {
+  let loaded: Promise<LoadedProvider> | undefined
+  const load = async (): Promise<LoadedProvider> => {
     const [{ Provider, interactionPolicy }, secrets] = await Promise.all([
       import('oidc-provider'),
       parts.secrets(),
     ])
     const configuration = sandboxProviderConfiguration({ ...parts, storage, secrets, interactionPolicy })
     const provider = new Provider(issuer.href, configuration)
-    // The host and scheme that it is told are ours: answerByNode puts them there.
+    // handleWithNodeResponse sets the forwarded host and scheme, so they can be trusted.
     provider.proxy = true
     provider.on('server_error', (_context, err) =>
       parts.log.error({ err }, 'the sandbox identity provider failed'),
@@ -53,9 +51,9 @@ export function createSandboxProvider(parts: SandboxProviderParts): (c: HttpCont
     return { provider, listener: provider.callback() }
   }
   return async (c) => {
-    opened ??= open()
-    const { provider, listener } = await opened.catch((error: unknown) => {
-      opened = undefined
+    loaded ??= load()
+    const { provider, listener } = await loaded.catch((error: unknown) => {
+      loaded = undefined
       throw error
     })
     const people = storage('SandboxPerson')

@@ -1,13 +1,13 @@
-/** The pages of the sandbox's identity provider: plain HTML that works without a script. */
+/** Pages of the sandbox's identity provider: plain HTML that works without scripts. */
 import { html } from 'hono/html'
 
 type Page = ReturnType<typeof html>
 
-/** Asks who signs in. @param application who asked for it. @param trouble what was wrong with the last answer. */
+/** Sign-in form. @param application client id. @param trouble error of the last submission. */
 export function signInPage({ application, trouble }: { application: string; trouble: string | null }): Page {
   return page(
     'Sign in',
-    html`<p>Be anybody you like: <strong>${application}</strong> is told the name, and for each e-mail address the same person.</p>
+    html`<p>Use any identity: <strong>${application}</strong> receives the name, and the same e-mail address is always the same person.</p>
       ${trouble === null ? '' : html`<p role="alert">${trouble}</p>`}
       <form method="post">
         <label>E-mail <input name="email" type="email" autocomplete="email" maxlength="254" required autofocus></label>
@@ -18,9 +18,8 @@ export function signInPage({ application, trouble }: { application: string; trou
   )
 }
 
-/** Says that a sign-in cannot go on. */
 export function signInErrorPage(trouble: string): Page {
-  return page('Not possible', html`<p role="alert">${trouble}</p>`)
+  return page('Sign-in failed', html`<p role="alert">${trouble}</p>`)
 }
 
 function page(title: string, content: Page): Page {

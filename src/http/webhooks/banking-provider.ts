@@ -1,4 +1,4 @@
-/** The banking provider's webhook: what came in through virtual accounts, and what became of payouts. */
+/** The banking provider's webhook: deposits to virtual accounts and payout updates. */
 import { applyBankingEvent } from '../../banking/apply-event.ts'
 import type { Services } from '../../kernel/context.ts'
 import type { Mint } from '../../providers/chain.ts'
@@ -6,7 +6,7 @@ import type { Connection } from '../../storage/database.ts'
 import { oweMints, payMints } from '../../wallets/reconcile/owed-mints.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 
-/** The handler of POST /api/webhooks/bridge. */
+/** Handles POST /api/webhooks/bridge. */
 export function bankingWebhook(services: Services): (c: HttpContext) => Promise<Response> {
   const { bankingProvider, log, newId } = services
   return async (c) => {
@@ -20,10 +20,10 @@ export function bankingWebhook(services: Services): (c: HttpContext) => Promise<
         oweMints({ database, newId }, { accountId, mints: [mint], at: now }),
     }
     const owed = await applyBankingEvent(parts, event, now)
-    // The deposit is ours now, whatever the chain does: what it does not take, a job makes up for.
+    // The deposit is booked even if minting fails; a job retries the mint.
     if (owed !== null)
       await payMints(services, owed).catch((err: unknown) =>
-        log.warn({ err, eventId: event.eventId }, 'a deposit is not on the chain yet'),
+        log.warn({ err, eventId: event.eventId }, 'minting a deposit failed; a job will retry'),
       )
     return c.json({ received: true, eventId: event.eventId })
   }

@@ -1,4 +1,4 @@
-/** The card processor's webhook: asks us to decide on purchases, and tells us what became of them. */
+/** The card processor's webhook: real-time authorization requests and transaction updates. */
 import { applyTransaction } from '../../cards/apply-transaction.ts'
 import { authorizeCard } from '../../cards/authorize.ts'
 import { storeOutOfOrderMessage } from '../../cards/out-of-order-messages.ts'
@@ -8,7 +8,7 @@ import { readCoverage } from '../../wallets/reconcile/read-coverage.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
 import { noteWebhook } from './note.ts'
 
-/** The handler of POST /api/webhooks/lithic. */
+/** Handles POST /api/webhooks/lithic. */
 export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
   const { cardProcessor, database, metrics } = services
   const authorizing = {

@@ -1,4 +1,7 @@
-/** The identity reviewer's webhook: something may have changed. What it is, is asked of the reviewer; the body is not believed. */
+/**
+ * The identity reviewer's webhook: signals a possible change. The result is fetched from the reviewer; the body is
+ * untrusted.
+ */
 import { createHash } from 'node:crypto'
 import { followUp } from '../../compliance/kyc.ts'
 import { findApplicationBy } from '../../compliance/kyc-store.ts'
@@ -8,7 +11,7 @@ import { isNoted, noteWebhook } from './note.ts'
 
 const PROVIDER = 'sumsub'
 
-/** The handler of POST /api/webhooks/sumsub. */
+/** Handles POST /api/webhooks/sumsub. */
 export function identityWebhook(services: Services): (c: HttpContext) => Promise<Response> {
   const { identityReview, database, settings } = services
   return async (c) => {
@@ -21,7 +24,7 @@ export function identityWebhook(services: Services): (c: HttpContext) => Promise
       const keeping = { database, dataKey: settings.dataKey }
       const application = reference === null ? undefined : await findApplicationBy(keeping, { reference })
       if (application?.status === 'pending') await followUp(services, application, now)
-      // Only once it was followed up: what fails is sent again, and must not be taken for a repetition.
+      // Recorded only after processing, so that a redelivery after a failure is not treated as a duplicate.
       await noteWebhook(database, { provider: PROVIDER, id, type, at: now })
     }
     return c.json({ received: true, eventId: id })

@@ -1,7 +1,7 @@
-/** The record of webhooks: of those without an effect, and of those that are known by it when they come again. */
+/** Records webhooks that have no other effect, and webhooks that are deduplicated by their id. */
 import type { Connection } from '../../storage/database.ts'
 
-/** Remembers a webhook, once. */
+/** Records a webhook; repeated calls have no effect. */
 export async function noteWebhook(
   database: Connection,
   { provider, id, type, at }: { provider: string; id: string; type: string; at: Date },
@@ -13,7 +13,6 @@ export async function noteWebhook(
     .execute()
 }
 
-/** Whether a webhook is remembered. */
 export async function isNoted(
   database: Connection,
   { provider, id }: { provider: string; id: string },

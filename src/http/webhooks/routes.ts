@@ -1,6 +1,6 @@
 /**
- * Webhooks: what providers tell us. Each is known by its signature alone; no caller's limit counts them. What a webhook says
- * is done before it is answered: an answer is the provider's proof that we have it.
+ * Provider webhooks, authenticated by signature and exempt from rate limits. A webhook is processed before the
+ * response, because a 2xx response confirms delivery to the provider.
  */
 import type { Hono } from 'hono'
 import type { Services } from '../../kernel/context.ts'
@@ -9,10 +9,9 @@ import { bankingWebhook } from './banking-provider.ts'
 import { cardWebhook } from './card-processor.ts'
 import { identityWebhook } from './identity-review.ts'
 
-/** Everything below this path is a provider's. */
+/** Path prefix of all provider webhooks. */
 export const WEBHOOKS = '/api/webhooks/'
 
-/** Adds the webhooks to the app. */
 export function routeWebhooks(app: Hono<Env>, services: Services): void {
   app.post(`${WEBHOOKS}lithic`, cardWebhook(services))
   app.post(`${WEBHOOKS}bridge`, bankingWebhook(services))

@@ -1,11 +1,11 @@
-/** What sending a code is counted against. @see https://www.twilio.com/docs/verify/preventing-toll-fraud */
+/** Rate budgets for sending codes. @see https://www.twilio.com/docs/verify/preventing-toll-fraud */
 import type { RateBudget } from '../../providers/rate-limiter.ts'
 import type { Destination } from './destinations.ts'
 import type { CodeKind } from './one-time-codes.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The destination's own budgets. Recovery has its own, so that nobody keeps a person out by asking for sign-in codes. */
+/** Budgets per destination. Recovery has separate budgets, so that sign-in code requests cannot block a recovery. */
 export function destinationBudgets(kind: CodeKind, { hash }: Destination): RateBudget[] {
   return kind === 'otp'
     ? [
@@ -18,7 +18,7 @@ export function destinationBudgets(kind: CodeKind, { hash }: Destination): RateB
       ]
 }
 
-/** The day's caps on all messages together, for each UTC day anew. */
+/** Caps on all messages per UTC day. */
 export function dailyBudgets({ callingCode }: Destination, now: Date): RateBudget[] {
   const day = now.toISOString().slice(0, 10)
   const endsAt = new Date(Date.parse(day) + DAY_MS)

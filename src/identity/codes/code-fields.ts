@@ -1,40 +1,39 @@
-/** What clients send and get around one-time codes. */
+/** Schemas of one-time code requests and responses. */
 import { z } from 'zod'
 import { Failure } from '../../failures/failure.ts'
 import { type Channel, channels, type Messages } from '../../providers/messages.ts'
 
-/** Asking for a code. */
 export const codeRequest = z.strictObject({
-  channel: z.enum(channels).describe('How the code travels.'),
+  channel: z.enum(channels).describe('Channel that delivers the code.'),
   destination: z
     .string()
     .min(1)
     .max(320)
-    .describe('An e-mail address, or a phone number with its country, such as +4915112345678.'),
+    .describe('An e-mail address, or a phone number with country code, such as +4915112345678.'),
 })
 
-/** The answer to {@link codeRequest}, whoever is behind the destination. */
+/** Response to {@link codeRequest}; identical for known and unknown destinations. */
 export const codeSent = z.strictObject({
-  challengeId: z.string().describe('Send it back with the code.'),
-  expiresAt: z.string().describe('When the code ends, ISO 8601 UTC.'),
-  resendAfter: z.int().describe('Whole seconds until another code can be asked for.'),
+  challengeId: z.string().describe('Challenge id, to send with the code.'),
+  expiresAt: z.string().describe('Expiry of the code, ISO 8601 UTC.'),
+  resendAfter: z.int().describe('Whole seconds until another code can be requested.'),
 })
 
-/** Showing a code. */
 export const codeVerification = z.strictObject({
-  challengeId: z.string().min(1).max(64).describe('As it was answered when the code was asked for.'),
+  challengeId: z.string().min(1).max(64).describe('Challenge id from the code request.'),
   code: z
     .string()
     .regex(/^\d{6}$/, 'must be six digits')
-    .describe('The six digits of the newest message.'),
+    .describe('Six-digit code from the newest message.'),
 })
 
-/** @throws Failure `invalid_request` on `channel` where this deployment cannot send by it. */
+/** @throws Failure `invalid_request` on `channel` when this deployment does not support it. */
 export function requireChannel(
   { channels: offered }: Pick<Messages, 'channels'>,
   channel: Channel | 'guest',
 ): void {
   if (channel !== 'guest' && offered.includes(channel)) return
-  const message = offered.length === 0 ? 'no channel is offered here' : `must be ${offered.join(' or ')} here`
+  const message =
+    offered.length === 0 ? 'this deployment offers no channel' : `must be ${offered.join(' or ')} here`
   throw new Failure('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
 }

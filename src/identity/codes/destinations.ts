@@ -1,28 +1,28 @@
 /**
- * Destinations: where a one-time code goes. What a person types is brought to one form; the database keeps its keyed hash
- * and the address under seal, so that reading the database reveals no address.
+ * Destinations of one-time codes. Input is normalized; the database stores a keyed hash and the encrypted address, so
+ * that it reveals no address.
  */
 import { z } from 'zod'
 import { keyedHash, seal, unseal } from '../../base/seal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Channel } from '../../providers/messages.ts'
 
-/** An e-mail address or phone number in its one form. */
+/** A normalized e-mail address or phone number. */
 export interface Destination {
   readonly channel: Channel
-  /** Lower case, or E.164. Never logged, stored only by {@link sealAddress}. */
+  /** Lower case, or E.164. Never logged; stored only by {@link sealAddress}. */
   readonly address: string
-  /** What it is known by. */
+  /** Keyed hash that identifies the destination. */
   readonly hash: string
   /** Country calling code of a phone number, such as `49`. */
   readonly callingCode: string | null
-  /** Enough of it for its owner to recognise, such as `a•••@example.com`. */
+  /** Masked form that its owner recognizes, such as `a•••@example.com`. */
   readonly masked: string
 }
 
 const email = z.string().trim().toLowerCase().max(254).pipe(z.email())
 
-/** The destination that a person typed. @throws Failure `invalid_request` on `destination`. */
+/** Normalizes user input. @throws Failure `invalid_request` on `destination`. */
 export async function destinationOf(
   { dataKey }: { readonly dataKey: Uint8Array },
   { channel, destination }: { channel: Channel; destination: string },
@@ -32,12 +32,12 @@ export async function destinationOf(
     throw invalid(
       channel === 'email'
         ? 'must be an e-mail address'
-        : 'must be the number of a phone with its country, such as +4915112345678',
+        : 'must be a phone number with country code, such as +4915112345678',
     )
   return { channel, ...found, hash: keyedHash(dataKey, 'destination', `${channel}:${found.address}`) }
 }
 
-/** The address under seal, base64url. Bound to the destination's hash. */
+/** Encrypts the address, base64url. Bound to the destination's hash. */
 export function sealAddress(
   { dataKey }: { readonly dataKey: Uint8Array },
   { hash, address }: Pick<Destination, 'hash' | 'address'>,
@@ -45,7 +45,7 @@ export function sealAddress(
   return Buffer.from(seal(dataKey, { purpose: 'address', owner: hash }, address)).toString('base64url')
 }
 
-/** Opens {@link sealAddress}. @param sealed the bytes of the seal. */
+/** Decrypts an address from {@link sealAddress}. @param sealed raw bytes. */
 export function unsealAddress(
   { dataKey }: { readonly dataKey: Uint8Array },
   { hash, sealed }: { hash: string; sealed: Uint8Array },
@@ -63,7 +63,7 @@ function mailbox(text: string) {
   }
 }
 
-/** Kinds of numbers that cost whoever sends to them, or that nobody reads messages on. */
+/** Number types that cost the sender, or that cannot receive messages. */
 const tolled: ReadonlySet<string> = new Set([
   'PREMIUM_RATE',
   'SHARED_COST',
@@ -73,11 +73,11 @@ const tolled: ReadonlySet<string> = new Set([
   'PAGER',
 ])
 
-/** Without a leading + the country would be a guess. */
+/** Requires a leading +, because the country would be a guess otherwise. */
 async function phone(text: string) {
   const given = text.trim()
   if (!given.startsWith('+')) return undefined
-  // Loaded with the first phone number: 150 KB of numbering plans, which know what a number is for.
+  // Loaded on first use: 150 KB of numbering plans, with number types.
   const { parsePhoneNumberFromString } = await import('libphonenumber-js/max')
   const number = parsePhoneNumberFromString(given, { extract: false })
   if (number === undefined || !number.isValid() || number.ext !== undefined) return undefined
@@ -89,6 +89,6 @@ async function phone(text: string) {
 function invalid(message: string): Failure {
   return new Failure('invalid_request', `destination: ${message}`, {
     issues: [{ path: 'destination', message }],
-    hint: 'Correct the members named in "issues" and send the request again.',
+    hint: 'Correct the members listed in "issues", then send the request again.',
   })
 }

@@ -1,11 +1,11 @@
-/** Which account a destination signs in. */
+/** Maps destinations to accounts. */
 import type { Account } from '../../base/principal.ts'
 import type { Channel } from '../../providers/messages.ts'
 import type { Connection } from '../../storage/database.ts'
 import { findAccount } from '../store.ts'
 import { unsealAddress } from './destinations.ts'
 
-/** The id of the account that a destination signs in. @param hash the destination's keyed hash. */
+/** @param hash the destination's keyed hash. */
 export async function findOwnerId(database: Connection, hash: string): Promise<string | undefined> {
   const row = await database.kysely
     .selectFrom('login_destination')
@@ -15,13 +15,13 @@ export async function findOwnerId(database: Connection, hash: string): Promise<s
   return row?.account_id
 }
 
-/** The account that a destination signs in. @param hash the destination's keyed hash. */
+/** @param hash the destination's keyed hash. */
 export async function findOwner(database: Connection, hash: string): Promise<Account | undefined> {
   const id = await findOwnerId(database, hash)
   return id === undefined ? undefined : findAccount(database, id)
 }
 
-/** Gives a destination to an account. @returns false where it belongs to one already. */
+/** Assigns a destination to an account. @returns false if it already belongs to one. */
 export async function claimDestination(
   database: Connection,
   {
@@ -47,7 +47,7 @@ export async function claimDestination(
   return row !== undefined
 }
 
-/** The addresses of an account, opened: for messages to its owner alone. */
+/** Decrypts an account's addresses, only for messages to its owner. */
 export async function addressesOf(
   { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
   accountId: string,
@@ -64,12 +64,10 @@ export async function addressesOf(
   }))
 }
 
-/** Whether an account has an address to send codes to. */
 export async function hasSignInAddress(database: Connection, accountId: string): Promise<boolean> {
   return (await destinationChannels(database, accountId)).length > 0
 }
 
-/** The channels that codes can reach an account by. */
 export async function destinationChannels(database: Connection, accountId: string): Promise<Channel[]> {
   const rows = await database.kysely
     .selectFrom('login_destination')

@@ -1,7 +1,7 @@
 /**
- * One-time codes: six digits that show who reads a destination. Only the newest counts, for ten minutes, five tries and one
- * use. What is stored is an HMAC bound to the challenge, so that no table of a million codes fits two of them.
- * @see https://pages.nist.gov/800-63-4/sp800-63b.html#ooba
+ * One-time codes: six digits that prove control of a destination. Only the newest code counts, for ten minutes, five
+ * attempts and one use. The stored value is an HMAC bound to the challenge, so a precomputed table of all codes
+ * cannot match it. @see https://pages.nist.gov/800-63-4/sp800-63b.html#ooba
  */
 import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -13,30 +13,28 @@ import type { Connection, Statement } from '../../storage/database.ts'
 import { closeChallenges, countChallengeAttempt, openChallenge, takeChallenge } from '../challenges.ts'
 import { type Destination, sealAddress } from './destinations.ts'
 
-/** What a code is good for: to sign in, or to recover an account. */
 export type CodeKind = 'otp' | 'recovery'
 
-/** The settings behind codes. */
 export interface CodeSettings {
   readonly dataKey: Uint8Array
 }
 
-/** What showing the right code proves. */
+/** Proof from a correct code. */
 export interface VerifiedDestination {
   readonly hash: string
   readonly channel: Channel
-  /** Masked, to be shown. */
+  /** Masked form for display. */
   readonly masked: string
-  /** The account that the code was opened for; null: the one that the destination signs in. */
+  /** Account of the code; null for the destination's own account. */
   readonly accountId: string | null
   /** See {@link sealAddress}. */
   readonly sealedAddress: string
 }
 
-/** The life of a code, in seconds. */
+/** Lifetime of a code in seconds. */
 export const CODE_SECONDS = 10 * 60
 const CODE_DIGITS = 6
-const MOST_TRIES = 5
+const MAX_ATTEMPTS = 5
 
 const facts = z.object({
   codeHash: z.string(),
@@ -45,13 +43,13 @@ const facts = z.object({
   sealedAddress: z.string(),
 })
 
-// Two starts at once would each close what was there and open one more.
+// Serializes concurrent starts, which would otherwise leave two open codes.
 const lockSubject: Statement = {
   name: 'identity_lock_code_subject',
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
 }
 
-/** Opens a code for a destination and closes its older ones. Runs in a transaction; sends nothing. */
+/** Creates a code for a destination and closes its older ones. Call it in a transaction; sends nothing. */
 export async function openCode(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: CodeSettings },
   {
@@ -76,15 +74,15 @@ export async function openCode(
 }
 
 /**
- * Tries a code. A wrong one counts against the code alone: anybody can try codes for any address, and must not be able to
- * lock its account. The right one stays open until {@link spendCode}.
- * @throws Failure `unauthenticated`, committed.
+ * Verifies a code. Failures count against the code only, because callers can try codes for any address and must not
+ * be able to lock its account. A correct code stays open until {@link spendCode}. @throws Failure `unauthenticated`,
+ * committed.
  */
 export async function tryCode(
   { database, settings }: { database: Connection; settings: CodeSettings },
   { kind, challengeId, code, now }: { kind: CodeKind; challengeId: string; code: string; now: Date },
 ): Promise<VerifiedDestination> {
-  const challenge = await countChallengeAttempt(database, { kind, id: challengeId, now, most: MOST_TRIES })
+  const challenge = await countChallengeAttempt(database, { kind, id: challengeId, now, most: MAX_ATTEMPTS })
   if (challenge === undefined) throw codeRefused()
   const { codeHash, ...destination } = facts.parse(challenge.facts)
   const given = codeHashOf(settings, challengeId, code)
@@ -94,7 +92,7 @@ export async function tryCode(
   return { hash: challenge.subject, accountId: challenge.accountId, ...destination }
 }
 
-/** Uses a code up. @throws Failure `unauthenticated`, committed, where somebody else did. */
+/** Consumes a code. @throws Failure `unauthenticated`, committed, when it was consumed concurrently. */
 export async function spendCode(
   database: Connection,
   { kind, challengeId, now }: { kind: CodeKind; challengeId: string; now: Date },
@@ -103,11 +101,11 @@ export async function spendCode(
   if (challenge === undefined) throw codeRefused()
 }
 
-/** The one refusal: wrong, expired, used, unknown and for nobody all sound like this. */
+/** The single failure for wrong, expired, used and unknown codes, so that responses reveal nothing. */
 export function codeRefused(): Failure {
-  return new Failure('unauthenticated', 'The code is wrong, was used, or is no longer valid.', {
+  return new Failure('unauthenticated', 'The code is wrong, already used or expired.', {
     isCommitted: true,
-    hint: 'Check the newest message, or ask for a new code. A code can be tried five times in ten minutes.',
+    hint: 'Check the newest message, or request a new code. A code allows five attempts within ten minutes.',
   })
 }
 

@@ -1,8 +1,8 @@
-/** What the sandbox sent to nobody, for whoever looks. */
+/** Reads the sandbox's outbox of undelivered messages. */
 import type { Message } from '../../providers/messages.ts'
 import type { Connection } from '../../storage/database.ts'
 
-/** The newest messages of the sandbox's outbox, newest first. */
+/** Newest first. */
 export async function readOutbox(
   database: Connection,
   { most }: { most: number },

@@ -1,4 +1,4 @@
-/** Agent keys: an agent's own Ed25519 key, bound to its owner's account with scopes and a spend policy. */
+/** Agent keys: an agent's Ed25519 key, bound to its owner's account with scopes and a spend policy. */
 import { createHash } from 'node:crypto'
 import type { Policy } from '../../../policies/policy.ts'
 import type { Scope } from '../../../policies/scopes.ts'
@@ -10,14 +10,14 @@ import type { Connection } from '../../storage/database.ts'
 import { insertKey } from '../store.ts'
 import { thumbprintOf } from './thumbprint.ts'
 
-/** SHA-256 of a policy's canonical JSON, hex: what a decision names as the policy it was taken under. */
+/** Hex SHA-256 of a policy's canonical JSON, recorded in decisions. */
 export function policyHashOf(policy: Policy | null): string | null {
   return policy === null ? null : createHash('sha256').update(canonicalJson(policy)).digest('hex')
 }
 
 /**
- * The encodings, hex and without the sign bit, of the points whose order divides eight: with such a public key a signature
- * that anybody can make verifies. @see https://www.rfc-editor.org/rfc/rfc8032#section-5.1.7
+ * Hex encodings, without the sign bit, of the points of low order: with such a public key, forged signatures verify.
+ * @see https://www.rfc-editor.org/rfc/rfc8032#section-5.1.7
  */
 const weakPoints: ReadonlySet<string> = new Set([
   '00'.repeat(32),
@@ -30,8 +30,8 @@ const weakPoints: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a text is 32 bytes in base64url that Ed25519 can verify with. Bits beyond the 32 bytes must be zero: they would
- * give one key several names.
+ * True for 32 base64url bytes that are a safe Ed25519 public key. Unused trailing bits must be zero; otherwise one
+ * key would have several names.
  */
 export function isEd25519PublicKey(x: string): boolean {
   const bytes = Buffer.from(x, 'base64url')
@@ -40,7 +40,7 @@ export function isEd25519PublicKey(x: string): boolean {
   return !weakPoints.has(bytes.toString('hex'))
 }
 
-/** Registers an agent's key. @throws Failure `conflict` where the key is registered already. */
+/** @throws Failure `conflict` when the key is already registered. */
 export async function registerAgentKey(
   { database, newId }: { database: Connection; newId: NewId },
   agent: {
@@ -68,7 +68,7 @@ export async function registerAgentKey(
     expiresAt: agent.expiresAt,
   }
   if (await insertKey(database, agent.accountId, { ...key, secretHash: null })) return key
-  throw new Failure('conflict', 'This public key is registered already.', {
-    hint: 'Make a new key pair: "bursar agent new".',
+  throw new Failure('conflict', 'This public key is already registered.', {
+    hint: 'Create a new key pair: "bursar agent new".',
   })
 }

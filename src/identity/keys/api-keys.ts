@@ -1,4 +1,7 @@
-/** Developer API keys: a secret shown once, kept as its SHA-256. The secret has 256 random bits, so a plain hash is enough. */
+/**
+ * Developer API keys: a secret shown once and stored as its SHA-256. The secret has 256 random bits, so a plain hash
+ * is sufficient.
+ */
 import { createHash } from 'node:crypto'
 import type { Policy } from '../../../policies/policy.ts'
 import type { Scope } from '../../../policies/scopes.ts'
@@ -10,20 +13,18 @@ import { requireUnlocked } from '../accounts.ts'
 import { findKey, insertKey } from '../store.ts'
 import { policyHashOf } from './agent-keys.ts'
 
-/** How every API key starts. */
 export const API_KEY_PREFIX = 'bsk_'
 
-/** A new secret, and what is stored of it. */
 export function newApiKey(mode: 'sandbox' | 'production'): string {
   return `${API_KEY_PREFIX}${mode === 'sandbox' ? 'sandbox' : 'live'}_${randomToken(32)}`
 }
 
-/** What is stored of an API key. */
+/** The stored form of an API key. */
 export function hashApiKey(secret: string): Uint8Array {
   return createHash('sha256').update(secret).digest()
 }
 
-/** A developer's key, and its secret: shown once. */
+/** Creates a developer key. @returns the key and its secret, which is shown once. */
 export async function createApiKey(
   { database, newId, mode }: { database: Connection; newId: NewId; mode: 'sandbox' | 'production' },
   grant: {
@@ -54,7 +55,7 @@ export async function createApiKey(
   return { key, secret }
 }
 
-/** Who an API key acts for. @throws Failure `unknown_key`, `account_locked`. */
+/** @throws Failure `unknown_key`, `account_locked`. */
 export async function authenticateApiKey(
   database: Connection,
   secret: string,
@@ -62,8 +63,8 @@ export async function authenticateApiKey(
 ): Promise<Principal> {
   const found = await findKey(database, { secretHash: hashApiKey(secret) })
   if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now))
-    throw new Failure('unknown_key', 'The API key is not known, was revoked or has expired.', {
-      hint: 'Use a key that the owner has created and not revoked.',
+    throw new Failure('unknown_key', 'The API key is unknown, revoked or expired.', {
+      hint: 'Use an active key of the owner.',
     })
   requireUnlocked(found.account)
   return { kind: 'key', account: found.account, key: found.key }

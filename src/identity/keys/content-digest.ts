@@ -1,4 +1,4 @@
-/** The digest of a body. @see https://www.rfc-editor.org/rfc/rfc9530 */
+/** Computes and verifies body digests. @see https://www.rfc-editor.org/rfc/rfc9530 */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isInnerList, parseDictionary, serializeDictionary } from 'structured-headers'
 
@@ -7,7 +7,6 @@ const hashes = new Map([
   ['sha-512', 'sha512'],
 ])
 
-/** The `Content-Digest` header of a body, SHA-256. */
 export function contentDigest(body: Uint8Array): string {
   return serializeDictionary({ 'sha-256': [bytesOf(createHash('sha256').update(body).digest()), new Map()] })
 }
@@ -16,7 +15,7 @@ function bytesOf(buffer: Uint8Array): ArrayBuffer {
   return new Uint8Array(buffer).buffer
 }
 
-/** Whether a `Content-Digest` header fits the body: at least one digest that we know, and every such one equal. */
+/** True if the header has at least one supported digest and all supported digests match the body. */
 export function fitsDigest(header: string, body: Uint8Array): boolean {
   const known = [...readDigests(header)].filter(([name]) => hashes.has(name))
   return (

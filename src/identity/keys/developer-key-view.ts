@@ -1,21 +1,20 @@
-/** A developer key as its owner sees it. */
+/** Response view of a developer key. */
 import { z } from 'zod'
 import type { AccessKey } from '../../base/principal.ts'
 
-/** The view; its secret is in none but the answer that made it. */
+/** The secret appears only in the response that created the key. */
 export const developerKeyView = z.strictObject({
   id: z.string().describe('`key_…`'),
-  name: z.string().describe('What the owner calls it.'),
-  status: z.enum(['active', 'paused', 'revoked']).describe('Whether it works.'),
-  scopes: z.array(z.string()).describe('What it may do.'),
-  policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
-  createdAt: z.string().describe('ISO 8601 UTC.'),
-  expiresAt: z.string().nullable().describe('When it ends, ISO 8601 UTC.'),
+  name: z.string().describe('Name given by the owner.'),
+  status: z.enum(['active', 'paused', 'revoked']).describe('Status of the key.'),
+  scopes: z.array(z.string()).describe('Scopes of the key.'),
+  policy: z.looseObject({}).nullable().describe('Spend policy, amounts in USD.'),
+  createdAt: z.string().describe('Time of creation, ISO 8601 UTC.'),
+  expiresAt: z.string().nullable().describe('Expiry, ISO 8601 UTC; null for no expiry.'),
 })
 
 const document = z.looseObject({}).nullable()
 
-/** {@link developerKeyView} of a key. */
 export function developerKeyOf(key: AccessKey): z.input<typeof developerKeyView> {
   return {
     id: key.id,

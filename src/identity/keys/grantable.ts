@@ -1,3 +1,3 @@
-/** What an owner can grant, as a consent page tells it: scopes in words, those that move money, and limits to begin with. */
+/** Grantable scopes and policy presets for the consent page. */
 export { policyPresets } from '../../../policies/presets.ts'
 export { isScope, moneyScopes, readScopes, type Scope, scopes } from '../../../policies/scopes.ts'

@@ -1,4 +1,4 @@
-/** What an owner grants a new key, an agent's or a developer's: a name, scopes, a spend policy and an end. */
+/** Request members for new agent and developer keys: name, scopes, spend policy and expiry. */
 import { z } from 'zod'
 import { spendPolicy } from '../../../policies/policy.ts'
 import { needsPolicy, type Scope, scopes } from '../../../policies/scopes.ts'
@@ -6,22 +6,20 @@ import { Failure } from '../../failures/failure.ts'
 
 const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
 
-/** The members of a request for a key. */
 export const grantMembers = {
-  name: z.string().trim().min(1).max(80).describe('What the owner calls it.'),
+  name: z.string().trim().min(1).max(80).describe('Name given by the owner.'),
   scopes: z
     .array(z.enum(scopeNames))
     .max(32)
     .transform((held) => [...new Set(held)])
-    .describe('What the key may do.'),
-  policy: spendPolicy.optional().describe('The spend policy. Required with a scope that can spend.'),
-  expiresAt: z.iso.datetime().optional().describe('When the key ends, ISO 8601 UTC.'),
+    .describe('Scopes of the key.'),
+  policy: spendPolicy.optional().describe('Spend policy. Required with a scope that can spend.'),
+  expiresAt: z.iso.datetime().optional().describe('Expiry of the key, ISO 8601 UTC; never by default.'),
 }
 
-/** What a key lacks that could spend without a policy. */
 const NEEDS_POLICY = 'is required: these scopes can spend'
 
-/** Adds an issue where a key could spend without a policy. */
+/** Adds an issue when a key could spend without a policy. */
 export function refineGrant(
   grant: { scopes: readonly Scope[]; policy?: unknown },
   context: z.core.$RefinementCtx,
@@ -29,7 +27,7 @@ export function refineGrant(
   if (lacksPolicy(grant)) context.addIssue({ code: 'custom', path: ['policy'], message: NEEDS_POLICY })
 }
 
-/** @throws Failure `invalid_request` where a key could spend without a policy. */
+/** @throws Failure `invalid_request` when a key could spend without a policy. */
 export function requirePolicy(grant: { scopes: readonly Scope[]; policy: unknown }): void {
   if (!lacksPolicy(grant)) return
   throw new Failure('invalid_request', `policy: ${NEEDS_POLICY}`, {
@@ -41,7 +39,7 @@ function lacksPolicy({ scopes: held, policy }: { scopes: readonly Scope[]; polic
   return (policy === undefined || policy === null) && needsPolicy(held)
 }
 
-/** When a key ends; null: never. @throws Failure `invalid_request` where that is past. */
+/** Parses a key's expiry; null for none. @throws Failure `invalid_request` when it is in the past. */
 export function keyExpiry({ expiresAt }: { expiresAt?: string | undefined }, now: Date): Date | null {
   if (expiresAt === undefined) return null
   const end = new Date(expiresAt)

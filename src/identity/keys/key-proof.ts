@@ -1,33 +1,38 @@
 /**
- * Proof that whoever registers a public key holds its private key. The challenge is derived, not stored: from the account and
- * the five minutes that it was asked in. A proof that is used twice proves the same thing to the same account.
+ * Proof of possession of a private key. The challenge is derived from the account and a five-minute period, not
+ * stored. Reusing a proof is harmless: it proves the same fact for the same account.
  */
 import { createHmac, createPublicKey, verify } from 'node:crypto'
 
 const PERIOD_MS = 5 * 60 * 1000
 
-/** What to sign. @property expiresAt when a proof over it is no longer taken: in 5 to 10 minutes. */
+/** @property expiresAt end of acceptance, in 5 to 10 minutes. */
 export interface KeyChallenge {
-  /** 32 bytes as base64url; its ASCII text is what is signed. */
+  /** 32 bytes as base64url; the ASCII text itself is signed. */
   readonly challenge: string
   readonly expiresAt: Date
 }
 
-/** The challenge of an account at a moment. @param secret of the deployment. */
+/** @param secret secret of the deployment. */
 export function keyChallenge(secret: Uint8Array, accountId: string, at: Date): KeyChallenge {
   const period = Math.floor(at.getTime() / PERIOD_MS)
   return { challenge: challengeOf(secret, accountId, period), expiresAt: new Date((period + 2) * PERIOD_MS) }
 }
 
-/** Whether a proof is the key's signature over a challenge that the account was given in the last minutes. */
+/** True if the proof is the key's signature over a current challenge of the account. */
 export function provesKey(
   secret: Uint8Array,
   { accountId, publicKey, proof, at }: { accountId: string; publicKey: string; proof: string; at: Date },
 ): boolean {
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: publicKey } })
   const period = Math.floor(at.getTime() / PERIOD_MS)
-  return [period, period - 1].some((asked) =>
-    verify(null, Buffer.from(challengeOf(secret, accountId, asked)), key, Buffer.from(proof, 'base64url')),
+  return [period, period - 1].some((candidate) =>
+    verify(
+      null,
+      Buffer.from(challengeOf(secret, accountId, candidate)),
+      key,
+      Buffer.from(proof, 'base64url'),
+    ),
   )
 }
 

@@ -1,8 +1,7 @@
-/** The state of a key as the journal holds it: limits and status, never its name or a secret. */
+/** Journal state of a key: limits and status, never its name or a secret. */
 import { type Json, toJson } from '../../base/json.ts'
 import type { AccessKey } from '../../base/principal.ts'
 
-/** The state of a key. */
 export function keyState({
   kind,
   status,

@@ -1,4 +1,4 @@
-/** The keys of an account in its owner's hands: listed, changed, paused, revoked. Every request reads them anew. */
+/** Lists, changes, pauses and revokes an account's keys. Every request reads keys from the database. */
 import type { Policy } from '../../../policies/policy.ts'
 import type { Scope } from '../../../policies/scopes.ts'
 import type { Page } from '../../base/page.ts'
@@ -7,19 +7,20 @@ import type { Connection } from '../../storage/database.ts'
 import { keyColumns, keyOf } from '../store.ts'
 import { policyHashOf } from './agent-keys.ts'
 
-/** Kinds of keys as they are listed together: an OAuth grant shows up among the agents. */
+/** Key kinds listed as agent keys; OAuth grants are included. */
 export const agentKinds = ['agent', 'grant'] as const satisfies readonly AccessKey['kind'][]
 
-/** See {@link agentKinds}. */
 export const developerKinds = ['developer'] as const satisfies readonly AccessKey['kind'][]
 
-/** Which keys of whom. */
 export interface Owned {
   readonly accountId: string
   readonly kinds: readonly AccessKey['kind'][]
 }
 
-/** An account's keys, newest first: one more than the page's limit. @param status those alone; absent: all but revoked ones. */
+/**
+ * Lists an account's keys, newest first, one more than the page's limit. @param status filter; all but revoked keys
+ * by default.
+ */
 export async function listKeys(
   database: Connection,
   { accountId, kinds, status, page }: Owned & { status?: AccessKey['status'] | undefined; page: Page },
@@ -37,7 +38,7 @@ export async function listKeys(
   return rows.map(keyOf)
 }
 
-/** One of an account's keys with its history, revoked or not. */
+/** Finds one of an account's keys, revoked or not. */
 export async function findAnyKey(
   database: Connection,
   { accountId, kinds, id }: Owned & { id: string },
@@ -52,7 +53,7 @@ export async function findAnyKey(
   return row === undefined ? undefined : keyOf(row)
 }
 
-/** One of an account's keys, or undefined where it has no such key that was not revoked. @param isLocked whether nobody may change it before the transaction's end. */
+/** Finds one of an account's unrevoked keys. @param isLocked locks the row until the transaction ends. */
 export async function findOwnKey(
   database: Connection,
   { accountId, kinds, id, isLocked }: Owned & { id: string; isLocked: boolean },
@@ -68,7 +69,6 @@ export async function findOwnKey(
   return row === undefined ? undefined : keyOf(row)
 }
 
-/** What an owner can change of a key. */
 export interface KeyChange {
   readonly name: string
   readonly status: 'active' | 'paused'
@@ -77,7 +77,7 @@ export interface KeyChange {
   readonly expiresAt: Date | null
 }
 
-/** Changes a key. A changed policy gets a new version, so that a spend that was judged by the old one is judged anew. */
+/** Updates a key. A changed policy gets a new version, so that spends judged by the old one are judged again. */
 export async function changeKey(
   database: Connection,
   key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'>,
@@ -101,7 +101,7 @@ export async function changeKey(
   return keyOf(row)
 }
 
-/** Pauses every key of an account that is active. */
+/** Pauses all active keys of an account. */
 export async function pauseKeys(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .updateTable('access_key')
@@ -111,7 +111,7 @@ export async function pauseKeys(database: Connection, accountId: string): Promis
     .execute()
 }
 
-/** All keys of an account that were not revoked, newest first. */
+/** Lists all unrevoked keys of an account, newest first. */
 export async function allDeveloperKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
   const rows = await database.kysely
     .selectFrom('access_key')
@@ -123,7 +123,7 @@ export async function allDeveloperKeys(database: Connection, accountId: string):
   return rows.map(keyOf)
 }
 
-/** Revokes one of an account's keys, for good. @returns false where it has no such key. */
+/** Revokes a key permanently. @returns false if the account has no such key. */
 export async function revokeKey(
   database: Connection,
   { accountId, kinds, id }: Owned & { id: string },

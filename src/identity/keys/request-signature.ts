@@ -1,4 +1,4 @@
-/** Agents' signed requests, checked. @see https://www.rfc-editor.org/rfc/rfc9421 */
+/** Verifies agents' signed requests. @see https://www.rfc-editor.org/rfc/rfc9421 */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isSignatureError, verifySignature } from 'http-message-sig'
@@ -12,7 +12,7 @@ import { findKey, spendNonce } from '../store.ts'
 import { fitsDigest } from './content-digest.ts'
 import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
 
-/** A request as it arrived: the raw target and every header line, in order. */
+/** A raw request: the unmodified target and all header lines, in order. */
 export interface RawRequest {
   readonly method: string
   /** Path and query exactly as on the request line. */
@@ -21,15 +21,15 @@ export interface RawRequest {
   readonly body: Uint8Array
 }
 
-/** How far a client's clock may be off. */
+/** Tolerance for client clocks. */
 const SKEW_SECONDS = 30
-/** How long a spent nonce is kept beyond its signature's end: far longer than a request can be under way. */
+/** Retention of a nonce after its signature's expiry; far longer than any request takes. */
 const NONCE_MARGIN_SECONDS = 600
-/** Room for 16 random bytes in any common text form. */
-const SHORTEST_NONCE = 16
-const LONGEST_NONCE = 256
+/** Fits 16 random bytes in any common text encoding. */
+const MIN_NONCE_LENGTH = 16
+const MAX_NONCE_LENGTH = 256
 
-// The callback form runs on the thread pool, so that both cores verify.
+// The callback form runs on the thread pool, so verification uses all cores.
 const verifyEd25519 = promisify(
   (
     key: KeyObject,
@@ -48,8 +48,8 @@ function publicKeyObject(x: string): KeyObject {
 }
 
 /**
- * Who signed a request, after the signature, its digest, its times and its nonce held. The nonce is spent last.
- * @param origin the configured origin: `@authority` must be one of its names, whatever the Host header says.
+ * Authenticates a signed request: digest, signature, times and nonce. The nonce is consumed last. @param origin
+ * configured origin: `@authority` must be one of its names, whatever the Host header says.
  * @throws Failure `digest_mismatch`, `unknown_key`, `signature_invalid`, `signature_expired`, `signature_replayed`, `account_locked`.
  */
 export async function authenticateSignature(
@@ -59,8 +59,8 @@ export async function authenticateSignature(
 ): Promise<Principal> {
   const digest = headerOf(request, 'content-digest')
   if (digest !== undefined && !fitsDigest(digest, request.body))
-    throw new Failure('digest_mismatch', 'The body is not the one that Content-Digest was made of.', {
-      hint: 'Make Content-Digest (sha-256 or sha-512) over the very bytes that are sent.',
+    throw new Failure('digest_mismatch', 'The body does not match its Content-Digest.', {
+      hint: 'Compute Content-Digest (sha-256 or sha-512) over exactly the bytes that are sent.',
     })
   const { found, parameters } = await verifyByAnyName(database, origin, request)
   requireCurrent(parameters, now)
@@ -68,8 +68,8 @@ export async function authenticateSignature(
   requireUnlocked(found.account)
   const expiresAt = new Date((parameters.expires + NONCE_MARGIN_SECONDS) * 1000)
   if (!(await spendNonce(database, found.key.id, parameters.nonce, expiresAt)))
-    throw new Failure('signature_replayed', 'This signature was used before.', {
-      hint: 'Sign every request anew, with a new nonce.',
+    throw new Failure('signature_replayed', 'This signature was already used.', {
+      hint: 'Sign every request with a new nonce.',
     })
   return { kind: 'key', account: found.account, key: found.key }
 }
@@ -80,7 +80,7 @@ interface SignatureTimes {
   readonly nonce: string
 }
 
-/** Verifies for the name that the Host header uses, and then for the others: they all are one origin. */
+/** Verifies with the origin name of the Host header first, then with its aliases. */
 async function verifyByAnyName(database: Connection, origin: string, request: RawRequest) {
   const used = nameUsed(origin, headerOf(request, 'host'))
   const others = namesOfOrigin(origin).filter((name) => name !== used)
@@ -110,7 +110,7 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
           algorithms: ['ed25519'],
           requiredComponents: requiredComponents(request),
           requiredParameters: ['created', 'expires', 'nonce', 'keyid', 'tag'],
-          // Times are judged by requireCurrent, which tells expired from invalid.
+          // requireCurrent checks times, to distinguish expired from invalid signatures.
           now: 0,
           clockSkew: Number.MAX_SAFE_INTEGER,
         },
@@ -126,7 +126,7 @@ async function verifyMessage(database: Connection, origin: string, request: RawR
     if (found === undefined || created === undefined || expires === undefined || nonce === undefined)
       throw new Error('unreachable')
     if (tag !== TAG) throw invalid(`its tag is not "${TAG}"`)
-    if (nonce.length < SHORTEST_NONCE || nonce.length > LONGEST_NONCE)
+    if (nonce.length < MIN_NONCE_LENGTH || nonce.length > MAX_NONCE_LENGTH)
       throw invalid('its nonce must have 16 bytes or more')
     return { found, parameters: { created, expires, nonce } }
   } catch (error) {
@@ -153,9 +153,9 @@ function requireCurrent({ created, expires }: SignatureTimes, now: Date): void {
   if (created > seconds + SKEW_SECONDS || expires < seconds - SKEW_SECONDS)
     throw new Failure(
       'signature_expired',
-      `The signature holds from ${created} to ${expires}; it is ${Math.floor(seconds)}.`,
+      `The signature is valid from ${created} to ${expires}; the time is ${Math.floor(seconds)}.`,
       {
-        hint: `Sign anew, with a clock that is right to ${SKEW_SECONDS} seconds.`,
+        hint: `Sign again, with a clock accurate to ${SKEW_SECONDS} seconds.`,
       },
     )
 }
@@ -168,16 +168,16 @@ function headerOf(request: RawRequest, name: string): string | undefined {
 }
 
 function unknownKey(): Failure {
-  return new Failure('unknown_key', 'The signing key is not known, was revoked or has expired.', {
-    hint: 'The owner registers it with POST /api/agents/keys; keyid is the RFC 7638 thumbprint of the public key.',
+  return new Failure('unknown_key', 'The signing key is unknown, revoked or expired.', {
+    hint: 'The owner must register it with POST /api/agents/keys; keyid is the RFC 7638 thumbprint of the public key.',
   })
 }
 
-/** @param origin that is signed for, whatever name the host was reached by. */
+/** @param origin origin that must be signed, whatever Host header was sent. */
 function invalid(why: string, origin?: string): Failure {
   const named = origin === undefined ? '' : ` ("${new URL(origin).host}" here)`
   const url = origin === undefined ? '' : ` with --url ${origin}, this gateway's PUBLIC_ORIGIN,`
-  return new Failure('signature_invalid', `The request signature does not hold: ${why}.`, {
-    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} do it for you.`,
+  return new Failure('signature_invalid', `The request signature is not valid: ${why}.`, {
+    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} sign for you.`,
   })
 }

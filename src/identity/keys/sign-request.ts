@@ -1,23 +1,25 @@
-/** Agents' signed requests, made. Light, because a local agent's process starts with it. @see https://www.rfc-editor.org/rfc/rfc9421 */
+/**
+ * Signs agents' requests. Has few imports, because it is on the startup path of `bursar mcp`.
+ * @see https://www.rfc-editor.org/rfc/rfc9421
+ */
 import { type KeyObject, sign } from 'node:crypto'
 import { createSignature } from 'http-message-sig'
 import { randomToken } from '../../base/ids.ts'
 import { contentDigest } from './content-digest.ts'
 
-/** The tag of our signatures. */
+/** Signature tag. */
 export const TAG = 'bursar'
-/** The longest a signature may live. */
+/** Maximum lifetime of a signature. */
 export const MAX_SIGNATURE_SECONDS = 300
-/** What every signature covers. */
+/** Components covered by every signature. */
 export const COMPONENTS = ['@method', '@authority', '@path', '@query'] as const
 
-/** An agent's own key. */
 export interface SigningKey {
   readonly keyId: string
   readonly privateKey: KeyObject
 }
 
-/** The headers that sign a request. @param origin of the gateway. @param at the moment of signing. */
+/** Builds the signature headers of a request. @param origin gateway origin. @param at signing time. */
 export async function signRequest(
   key: SigningKey,
   {

@@ -1,4 +1,4 @@
-/** Signing in with an identity provider: two halves of one story, joined by a state that is good once. */
+/** Signs in through identity providers, in two steps joined by a single-use state. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type NewId, randomToken } from '../../base/ids.ts'
@@ -10,20 +10,19 @@ import { createAccount } from '../accounts.ts'
 import { openChallenge, takeChallenge } from '../challenges.ts'
 import { findAccount } from '../store.ts'
 
-/** How long a person may take at the provider: 10 minutes. */
+/** Time limit at the provider: 10 minutes. */
 const SIGN_IN_SECONDS = 10 * 60
 
-/** What the first half leaves for the second. */
+/** Facts stored between the two steps. */
 const challengeFacts = z.strictObject({ provider: z.string(), nonce: z.string(), codeVerifier: z.string() })
 
-/** A provider by the name in its route, and where it sends people back to. */
 export interface NamedProvider {
   readonly name: string
   readonly provider: IdentityProvider
   readonly redirectUri: string
 }
 
-/** The page that a provider sends people back to. Each provider has its own, so that no answer is taken for another's. */
+/** Callback page of a provider. Each provider has its own, so that responses cannot be mixed up. */
 export function redirectUriOf(
   { webOrigins: [first], origin }: { webOrigins: readonly string[]; origin: string },
   name: string,
@@ -31,7 +30,7 @@ export function redirectUriOf(
   return `${first ?? origin}/sign-in/${name}`
 }
 
-/** Opens a sign-in. @returns where to send the person. @throws Failure `provider_unavailable`. */
+/** Starts a sign-in. @returns the URL for the redirect. @throws Failure `provider_unavailable`. */
 export async function startFederatedSignIn(
   parts: { database: Connection; newId: NewId },
   { name, provider, redirectUri }: NamedProvider,
@@ -52,8 +51,8 @@ export async function startFederatedSignIn(
 }
 
 /**
- * Who came back from a provider. The state is spent before the provider is asked, whatever it then says; never to be called
- * within a transaction. @throws Failure `unauthenticated`, `provider_unavailable`.
+ * Identifies a person after the redirect. The state is consumed before the provider is called. Never call it within a
+ * transaction. @throws Failure `unauthenticated`, `provider_unavailable`.
  */
 export async function identifyReturned(
   { database }: { database: Database },
@@ -64,7 +63,7 @@ export async function identifyReturned(
   const challenge = await takeChallenge(database, { kind: 'identity_provider', by, now: at })
   const facts = challengeFacts.safeParse(challenge?.facts).data
   if (facts?.provider !== name)
-    throw new Failure('unauthenticated', 'The sign-in is not known, was finished, or has ended.', {
+    throw new Failure('unauthenticated', 'The sign-in is unknown, completed or expired.', {
       hint: `Start again: POST /api/auth/${name} with {}.`,
     })
   const { nonce, codeVerifier } = facts
@@ -72,8 +71,8 @@ export async function identifyReturned(
 }
 
 /**
- * The account of somebody whom a provider knows: by issuer and subject, never by an e-mail address, which a provider may give
- * to somebody else. Within a transaction. @param furnish what a new account needs besides.
+ * Finds or creates the account of an identity, by issuer and subject, never by e-mail address, which a provider may
+ * reassign. Call it within a transaction. @param furnish sets up a new account.
  */
 export async function accountOfIdentity(
   { database, newId }: { database: Connection; newId: NewId },
@@ -82,7 +81,7 @@ export async function accountOfIdentity(
 ): Promise<Account> {
   const known = await findFederated(database, issuer, subject)
   if (known !== undefined) return known
-  // Who comes first makes the account; whoever came at the same moment waits here and finds it.
+  // The first request creates the account; concurrent ones wait for the lock and find it.
   await database.call(lockIdentity, [issuer, subject])
   const made = await findFederated(database, issuer, subject)
   if (made !== undefined) return made
@@ -117,7 +116,7 @@ async function findFederated(
   return row === undefined ? undefined : findAccount(database, row.account_id)
 }
 
-/** Whoever reads the row cannot finish the sign-in. */
+/** Hashed, so that reading the row does not suffice to complete the sign-in. */
 function subjectOf(state: string): string {
   return createHash('sha256').update(state).digest('base64url')
 }

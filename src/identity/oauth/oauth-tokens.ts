@@ -1,6 +1,6 @@
 /**
- * Access tokens of OAuth clients: short JWTs of our own authorization server, good at `/mcp` alone. The grant behind one is a
- * key, read anew on every request: pausing or revoking it counts for the next one.
+ * Access tokens of OAuth clients: short-lived JWTs of our authorization server, valid at `/mcp` only. The grant
+ * behind a token is a key, read on every request, so pausing or revoking it applies immediately.
  * @see https://www.rfc-editor.org/rfc/rfc9068
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
@@ -14,33 +14,33 @@ import type { Connection } from '../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
 import { findKey } from '../store.ts'
 
-/** Whose tokens. @property origin of the deployment: its issuer and its resource lie below. */
+/** @property origin base of issuer and resource. */
 export interface OAuthSettings {
   readonly origin: string
   readonly dataKey: Uint8Array
 }
 
-/** Who issues tokens. @see https://www.rfc-editor.org/rfc/rfc8414 */
+/** The token issuer. @see https://www.rfc-editor.org/rfc/rfc8414 */
 export function issuerOf(origin: string): string {
   return `${origin}/oauth`
 }
 
-/** What tokens are for. @see https://www.rfc-editor.org/rfc/rfc8707 */
+/** The resource that tokens are issued for. @see https://www.rfc-editor.org/rfc/rfc8707 */
 export function resourceOf(origin: string): string {
   return `${origin}/mcp`
 }
 
-/** The claim that names the grant's key. */
+/** Claim with the id of the grant's key. */
 export const KEY_CLAIM = 'bursar_key'
 
 const claims = z.object({ [KEY_CLAIM]: z.string(), scope: z.string().optional() })
 
-/** The key that signs access tokens: derived, so that every process has the same one and none stores it. */
+/** The signing key of access tokens, derived: identical in every process, stored in none. */
 function tokenKeyOf(dataKey: Uint8Array): KeyObject {
   return derivedSigningKey(dataKey, 'oauth access tokens')
 }
 
-/** The same key as a private JWK with its id, as the authorization server takes it. */
+/** The signing key as a private JWK for the authorization server. */
 export async function tokenJwkOf(dataKey: Uint8Array): Promise<Readonly<Record<string, unknown>>> {
   const jwk = tokenKeyOf(dataKey).export({ format: 'jwk' })
   const { x = '' } = jwk
@@ -48,7 +48,7 @@ export async function tokenJwkOf(dataKey: Uint8Array): Promise<Readonly<Record<s
   return { ...jwk, kid, alg: 'EdDSA', use: 'sig' }
 }
 
-// Importing a key costs as much as a verification: keep the objects, by the data key's bytes.
+// Importing a key costs as much as a verification, so key objects are cached by the data key's bytes.
 const publicKeys = new LRUCache<string, KeyObject>({ max: 4 })
 
 function publicKeyOf(dataKey: Uint8Array): KeyObject {
@@ -58,7 +58,7 @@ function publicKeyOf(dataKey: Uint8Array): KeyObject {
   return known
 }
 
-/** Whether a Bearer credential says that it is an access token; nothing of it is checked. */
+/** True if a bearer credential claims to be an access token; nothing is verified. */
 export function isAccessToken(token: string): boolean {
   try {
     return decodeProtectedHeader(token).typ === 'at+jwt'
@@ -68,8 +68,8 @@ export function isAccessToken(token: string): boolean {
 }
 
 /**
- * Whom an access token acts for, with the scopes that both the token and its grant have.
- * @throws Failure `unauthenticated`, `unknown_key`, `account_locked`.
+ * Authenticates an access token, with the scopes that token and grant share. @throws Failure `unauthenticated`,
+ * `unknown_key`, `account_locked`.
  */
 export async function authenticateAccessToken(
   { database, settings }: { database: Connection; settings: OAuthSettings },
@@ -85,7 +85,7 @@ export async function authenticateAccessToken(
     requiredClaims: ['exp', 'sub', 'client_id'],
     currentDate: now,
   }).catch((cause: unknown) => {
-    throw notHeld(cause)
+    throw invalidToken(cause)
   })
   const { [KEY_CLAIM]: keyId, scope } = claims.parse(payload)
   const found = await findKey(database, { id: keyId })
@@ -93,19 +93,20 @@ export async function authenticateAccessToken(
   const isOver = key === undefined || (key.expiresAt !== null && key.expiresAt <= now)
   if (isOver || account === undefined || key.kind !== 'grant' || account.id !== payload.sub)
     throw new Failure('unknown_key', 'The grant behind this access token was revoked or has expired.', {
-      hint: 'Ask the owner for authorization anew.',
+      hint: 'Request a new authorization from the owner.',
     })
   requireUnlocked(account)
-  const asked = scope?.split(' ')
-  const scopes = asked === undefined ? key.scopes : key.scopes.filter((held) => asked.includes(held))
+  const tokenScopes = scope?.split(' ')
+  const scopes =
+    tokenScopes === undefined ? key.scopes : key.scopes.filter((held) => tokenScopes.includes(held))
   return { kind: 'key', account, key: { ...key, scopes } }
 }
 
-function notHeld(cause: unknown): Failure {
+function invalidToken(cause: unknown): Failure {
   const detail =
     cause instanceof errors.JWTExpired
       ? 'The access token has expired.'
-      : 'The access token is not one of ours for this resource.'
-  const hint = 'Get a new one from the token endpoint, for the resource that the 401 names.'
+      : 'The access token was not issued by this gateway for this resource.'
+  const hint = 'Get a new token from the token endpoint, for the resource named in the 401 response.'
   return new Failure('unauthenticated', detail, { hint }, { cause })
 }

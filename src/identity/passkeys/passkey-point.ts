@@ -1,13 +1,16 @@
-/** Where a passkey lies on P-256, if it does: what a smart account can be owned by. */
+/** Extracts the P-256 point of a passkey, which can own a smart account. */
 import type { Hex } from '../../providers/chain.ts'
 
-/** A point of P-256, 32 bytes each. */
+/** Coordinates of 32 bytes each. */
 export interface P256Point {
   readonly x: Hex
   readonly y: Hex
 }
 
-/** The point of a COSE key; null for a key of another algorithm, which the chain cannot check. @see https://www.rfc-editor.org/rfc/rfc9053#section-7.1.1 */
+/**
+ * Returns the point of a COSE key; null for other algorithms, which the chain cannot verify.
+ * @see https://www.rfc-editor.org/rfc/rfc9053#section-7.1.1
+ */
 export async function pointOf(publicKey: Uint8Array): Promise<P256Point | null> {
   const { cose, decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers')
   const key = decodeCredentialPublicKey(new Uint8Array(publicKey))

@@ -1,4 +1,7 @@
-/** What a browser's authenticator answers, as JSON: the two shapes of WebAuthn, bounded. @see https://www.w3.org/TR/webauthn-3/#dictdef-registrationresponsejson */
+/**
+ * Schemas of WebAuthn responses, with size limits.
+ * @see https://www.w3.org/TR/webauthn-3/#dictdef-registrationresponsejson
+ */
 import { z } from 'zod'
 
 const clientData = z.looseObject({
@@ -13,52 +16,48 @@ const base64url = (longest: number) =>
 
 const common = {
   id: base64url(1400).describe('Credential id, base64url.'),
-  rawId: base64url(1400).describe('The same as `id`.'),
+  rawId: base64url(1400).describe('Same as `id`.'),
   type: z.literal('public-key').describe('Always `public-key`.'),
 }
 
 const clientDataJson = base64url(4096)
   .refine((text) => readChallenge(text) !== undefined, 'must be client data with a challenge')
-  .describe('What the browser signed, base64url.')
+  .describe('Client data that the browser signed, base64url.')
 
-/** A credential in either shape. */
+/** A credential of either response type. */
 export const passkeyResponse = z.looseObject({
   ...common,
   response: z.looseObject({ clientDataJSON: clientDataJson }).describe('The authenticator’s response.'),
 })
 
-/** A credential that was just made. */
 export const registrationResponse = z.looseObject({
   ...common,
   response: z
     .looseObject({
       clientDataJSON: clientDataJson,
-      attestationObject: base64url(16_384).describe('The new public key, base64url.'),
-      transports: z.array(z.string().max(32)).max(8).optional().describe('How to reach the authenticator.'),
+      attestationObject: base64url(16_384).describe('Attestation with the new public key, base64url.'),
+      transports: z.array(z.string().max(32)).max(8).optional().describe('Transports of the authenticator.'),
     })
     .describe('The authenticator’s response.'),
 })
 
-/** A credential that was just used. */
 export const authenticationResponse = z.looseObject({
   ...common,
   response: z
     .looseObject({
       clientDataJSON: clientDataJson,
-      authenticatorData: base64url(4096).describe('Base64url.'),
-      signature: base64url(2048).describe('Base64url.'),
-      userHandle: base64url(128).nullish().describe('Base64url.'),
+      authenticatorData: base64url(4096).describe('Authenticator data, base64url.'),
+      signature: base64url(2048).describe('Signature, base64url.'),
+      userHandle: base64url(128).nullish().describe('User handle, base64url.'),
     })
     .describe('The authenticator’s response.'),
 })
 
-/** {@link registrationResponse}, parsed. */
 export type RegistrationResponse = z.output<typeof registrationResponse>
 
-/** {@link authenticationResponse}, parsed. */
 export type AuthenticationResponse = z.output<typeof authenticationResponse>
 
-/** The challenge that a response answers, base64url; undefined where its client data cannot be read. */
+/** Reads a response's challenge, base64url; undefined for invalid client data. */
 export function readChallenge(clientDataJSON: string): string | undefined {
   try {
     const read: unknown = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString())
@@ -68,7 +67,7 @@ export function readChallenge(clientDataJSON: string): string | undefined {
   }
 }
 
-/** An assertion that came as the base64url of its JSON; undefined where it is none. */
+/** Parses an assertion from base64url JSON; undefined if it is invalid. */
 export function readAssertion(text: string): AuthenticationResponse | undefined {
   try {
     const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())

@@ -1,4 +1,4 @@
-/** A passkey's assertion as a signature: its challenge is the hash of what is signed, not one of ours. */
+/** Passkey assertions as payment signatures: the challenge is the hash of the signed data. */
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { isPaymentChallenge } from './passkey-challenge.ts'
@@ -7,24 +7,23 @@ import { readAssertion } from './passkey-response.ts'
 import { findPasskey, recordUse } from './passkey-store.ts'
 import { countPasskeys, type RelyingParty, verifyAssertion } from './passkeys.ts'
 
-/** Who signed. @property point null where its algorithm is none that the chain checks. @property counter as the device says. */
+/** @property point null for algorithms that the chain cannot verify. @property counter as reported by the device. */
 export interface PasskeySigner {
   readonly id: string
   readonly point: P256Point | null
   readonly counter: number
 }
 
-/** The passkeys of accounts, as signers. Reads only, but {@link recordSignature}. */
+/** Read-only; {@link recordSignature} writes. */
 export function passkeySigners({ database, settings }: { database: Connection; settings: RelyingParty }) {
   return {
-    /** Whether an account has any. */
     async has(accountId: string): Promise<boolean> {
       return (await countPasskeys(database, accountId)) > 0
     },
     /**
-     * Checks an assertion by one of an account's passkeys: origin, relying party, user verification, counter.
-     * @param text base64url of its JSON. @param challenge base64url of the hash that is signed.
-     * @throws Failure `signature_rejected`, the same whatever is wrong.
+     * Verifies an assertion of an account's passkey: origin, relying party, user verification, counter. @param text
+     * base64url of its JSON. @param challenge base64url of the signed hash. @throws Failure `signature_rejected`, the
+     * same for every cause.
      */
     async read(
       accountId: string,
@@ -44,7 +43,10 @@ export function passkeySigners({ database, settings }: { database: Connection; s
   }
 }
 
-/** Counts a signature. @throws Failure `signature_rejected` where its counter has been seen: of two devices, one is a copy. */
+/**
+ * Records a signature. @throws Failure `signature_rejected` when its counter was already seen, which indicates a
+ * cloned device.
+ */
 export async function recordSignature(
   database: Connection,
   { id, counter, at }: { id: string; counter: number; at: Date },
@@ -52,7 +54,7 @@ export async function recordSignature(
   if (!(await recordUse(database, { id, counter, at }))) throw notAccepted()
 }
 
-/** The point of one of an account's passkeys; null where there is no such passkey, or it is of another algorithm. */
+/** Returns the point of an account's passkey; null if it does not exist or has another algorithm. */
 export async function ownPoint(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
@@ -71,7 +73,7 @@ function notAccepted(cause?: unknown): Failure {
     'signature_rejected',
     'The signature is not an assertion by a passkey of this account over this intent.',
     {
-      hint: 'Use "challenge" of the intent in navigator.credentials.get() with user verification, and send the base64url of the credential’s JSON.',
+      hint: 'Pass "challenge" of the intent to navigator.credentials.get() with user verification, and send the credential’s JSON as base64url.',
     },
     { cause },
   )

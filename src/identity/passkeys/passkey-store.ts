@@ -1,15 +1,15 @@
-/** The rows of passkeys. */
+/** Reads and writes passkey rows. */
 import type { Page } from '../../base/page.ts'
 import type { Connection } from '../../storage/database.ts'
 
-/** A passkey as it is kept. @property publicKey COSE. */
+/** @property publicKey COSE encoding. */
 export interface Passkey {
   readonly id: string
-  /** The authenticator's own id of it, base64url. */
+  /** Credential id of the authenticator, base64url. */
   readonly credentialId: string
   readonly accountId: string
   readonly publicKey: Uint8Array
-  /** How often the authenticator says that it was used; 0 where it does not count. */
+  /** Signature counter of the authenticator; 0 if it does not count. */
   readonly counter: number
   readonly transports: readonly string[]
   readonly deviceType: 'singleDevice' | 'multiDevice'
@@ -59,7 +59,6 @@ function passkeyOf(row: Row): Passkey {
   }
 }
 
-/** A passkey by the authenticator's id of it. */
 export async function findPasskey(database: Connection, credentialId: string): Promise<Passkey | undefined> {
   const row = await database.kysely
     .selectFrom('passkey')
@@ -69,7 +68,7 @@ export async function findPasskey(database: Connection, credentialId: string): P
   return row === undefined ? undefined : passkeyOf(row)
 }
 
-/** An account's passkeys, newest first: all of them, or those of a page and one more. */
+/** Lists an account's passkeys, newest first: all, or one more than the page's limit. */
 export async function findPasskeys(
   database: Connection,
   { accountId, page }: { accountId: string; page?: Page },
@@ -80,7 +79,7 @@ export async function findPasskeys(
   return (await query.orderBy('id', 'desc').execute()).map(passkeyOf)
 }
 
-/** Keeps a new passkey. @returns false where its credential is registered already. */
+/** @returns false if the credential is already registered. */
 export async function insertPasskey(database: Connection, passkey: Passkey): Promise<boolean> {
   const inserted = await database.kysely
     .insertInto('passkey')
@@ -102,7 +101,7 @@ export async function insertPasskey(database: Connection, passkey: Passkey): Pro
   return inserted !== undefined
 }
 
-/** Notes a use. @returns false where its counter has been seen: of two uses at once, one is a copy's. */
+/** Records a use. @returns false if the counter was already seen, which indicates a cloned device. */
 export async function recordUse(
   database: Connection,
   { id, counter, backedUp, at }: { id: string; counter: number; backedUp?: boolean; at: Date },

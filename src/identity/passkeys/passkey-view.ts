@@ -1,19 +1,17 @@
-/** A passkey as its owner sees it. */
+/** Response view of a passkey. */
 import { z } from 'zod'
 import type { Passkey } from './passkey-store.ts'
 
-/** The view. */
 export const passkeyView = z.strictObject({
   id: z.string().describe('`pk_…`'),
-  createdAt: z.string().describe('When it was registered, ISO 8601 UTC.'),
-  lastUsedAt: z.string().nullable().describe('When it last signed in, ISO 8601 UTC; null: never.'),
+  createdAt: z.string().describe('Time of registration, ISO 8601 UTC.'),
+  lastUsedAt: z.string().nullable().describe('Time of the last use, ISO 8601 UTC; null if never used.'),
   deviceType: z
     .enum(['singleDevice', 'multiDevice'])
-    .describe('Whether it stays on one device or is synced to several.'),
-  backedUp: z.boolean().describe('Whether its provider keeps a copy.'),
+    .describe('`singleDevice` for a device-bound passkey, `multiDevice` for a synced one.'),
+  backedUp: z.boolean().describe('True if the passkey provider keeps a backup.'),
 })
 
-/** {@link passkeyView} of a passkey. */
 export function viewPasskey(passkey: Passkey): z.input<typeof passkeyView> {
   const { id, createdAt, lastUsedAt, deviceType, backedUp } = passkey
   return {

@@ -1,6 +1,6 @@
 /**
- * Signing in with a passkey. Passkeys are discoverable and verify their user; they are bound to the configured relying
- * party and used on our own origins only. @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
+ * Signs in with passkeys. Passkeys are discoverable and verify their user; they are bound to the configured relying
+ * party and our own origins. @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
  */
 
 import type { NewId } from '../../base/ids.ts'
@@ -11,30 +11,30 @@ import { isSignInChallenge, newSignInChallenge } from './passkey-challenge.ts'
 import { type AuthenticationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, type Passkey, recordUse } from './passkey-store.ts'
 
-/** How long a challenge lives: 5 minutes. */
+/** Lifetime of a challenge: 5 minutes. */
 export const CHALLENGE_SECONDS = 5 * 60
 
-/** Where passkeys hold. @property rpId the registrable domain. @property webOrigins the origins that they may be used on. */
+/** @property rpId registrable domain. @property webOrigins origins that may use the passkeys. */
 export interface RelyingParty {
   readonly rpId: string
   readonly webOrigins: readonly string[]
 }
 
-/** An open challenge: what the browser's `navigator.credentials` takes, as JSON. */
+/** An open challenge, with the JSON options for `navigator.credentials`. */
 export interface PasskeyChallenge {
   readonly challengeId: string
   readonly publicKey: Record<string, unknown>
 }
 
-/** The library takes a quarter of a second to load, which nobody should wait for who uses no passkey. */
+/** Loaded on first use, because the library takes a quarter of a second to load. */
 export const webauthn = () => import('@simplewebauthn/server')
 
-/** How an authenticator knows an account: its id, as base64url. */
+/** The WebAuthn user handle: the account id as base64url. */
 function userHandleOf(accountId: string): string {
   return Buffer.from(accountId).toString('base64url')
 }
 
-/** Opens a challenge to sign in with any passkey of ours. */
+/** Creates a sign-in challenge for any registered passkey. */
 export async function loginOptions(
   parts: { database: Connection; newId: NewId; settings: RelyingParty },
   at: Date,
@@ -59,8 +59,8 @@ export async function loginOptions(
 }
 
 /**
- * Whose passkey answered a challenge of {@link loginOptions}, which is spent by it either way.
- * @throws Failure `unauthenticated`, the same whatever is wrong; what was written stands.
+ * Authenticates an assertion for a challenge of {@link loginOptions}, which is consumed in any case.
+ * @throws Failure `unauthenticated`, committed, the same for every cause.
  */
 export async function assertPasskey(
   { database, settings }: { database: Connection; settings: RelyingParty },
@@ -83,7 +83,6 @@ export async function assertPasskey(
   return { accountId: passkey.accountId }
 }
 
-/** How many passkeys an account has. */
 export async function countPasskeys(database: Connection, accountId: string): Promise<number> {
   const { passkeys } = await database.kysely
     .selectFrom('passkey')
@@ -93,7 +92,7 @@ export async function countPasskeys(database: Connection, accountId: string): Pr
   return Number(passkeys)
 }
 
-/** Checks an assertion against a passkey. @param subject its challenge, base64url. @throws Failure `unauthenticated`. */
+/** Verifies an assertion with a passkey. @param subject its challenge, base64url. @throws Failure `unauthenticated`. */
 export async function verifyAssertion(
   { rpId, webOrigins }: RelyingParty,
   { credential, passkey, subject }: { credential: AuthenticationResponse; passkey: Passkey; subject: string },
@@ -124,7 +123,7 @@ export async function verifyAssertion(
   return { counter: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp }
 }
 
-/** One refusal for everything: it tells nobody which accounts and passkeys there are. */
+/** One failure for every cause, so that it does not reveal which accounts and passkeys exist. */
 function notAccepted(cause?: unknown): Failure {
   return new Failure(
     'unauthenticated',

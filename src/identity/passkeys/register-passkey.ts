@@ -1,4 +1,7 @@
-/** Registering a passkey, for a new account or one more for an account. @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential */
+/**
+ * Registers passkeys for new and existing accounts.
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential
+ */
 import { z } from 'zod'
 import type { NewId } from '../../base/ids.ts'
 import type { Account } from '../../base/principal.ts'
@@ -11,13 +14,16 @@ import { type RegistrationResponse, readChallenge } from './passkey-response.ts'
 import { findPasskey, findPasskeys, insertPasskey, type Passkey } from './passkey-store.ts'
 import { CHALLENGE_SECONDS, type PasskeyChallenge, type RelyingParty, webauthn } from './passkeys.ts'
 
-/** ES256 first: such a passkey can own a smart account. Then Ed25519 and RS256, by their COSE numbers. @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms */
+/**
+ * ES256 first, because such a passkey can own a smart account; then Ed25519 and RS256, by COSE number.
+ * @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms
+ */
 const ALGORITHMS = [-7, -8, -257]
 
-/** What to call a person who gave no name. */
-const NOBODY = 'Person'
+/** Default display name. */
+const DEFAULT_NAME = 'Person'
 
-/** What a challenge remembers. @property accountId of the account that it is for, or that it will make. */
+/** @property accountId existing account, or id for a new one. */
 const registration = z.object({ accountId: z.string(), displayName: z.string() })
 
 interface Parts {
@@ -26,12 +32,12 @@ interface Parts {
   readonly settings: RelyingParty
 }
 
-/** Opens a challenge to make a passkey. @param account whom it is for; null: for a new account. */
+/** Creates a registration challenge. @param account existing account; null for a new one. */
 export async function registrationOptions(
   parts: Parts,
   {
     account,
-    displayName = NOBODY,
+    displayName = DEFAULT_NAME,
     at,
   }: { account: Account | null; displayName?: string | undefined; at: Date },
 ): Promise<PasskeyChallenge> {
@@ -68,11 +74,10 @@ export async function registrationOptions(
 }
 
 /**
- * Keeps the passkey that answers a challenge of {@link registrationOptions}, which is spent by it either way.
- * @param account who is signed in; null: nobody is, and the passkey makes a new account.
- * @returns the passkey and its account, and its point where the passkey can own a smart account.
- * @throws Failure `unauthenticated` where the answer does not hold, `conflict` where the credential is known already; what
- * was written stands.
+ * Registers the passkey for a challenge of {@link registrationOptions}, which is consumed in any case. @param account
+ * signed-in account; null creates a new one. @returns the passkey, its account, and its point if it can own a smart
+ * account. @throws Failure `unauthenticated` when the response is not valid, `conflict` when the credential is
+ * already registered; writes are committed.
  */
 export async function registerPasskey(
   parts: Parts,
@@ -103,12 +108,12 @@ export async function registerPasskey(
       at,
     }))
   const passkey = { ...made, id: parts.newId('pk', at), accountId: owner.id, createdAt: at, lastUsedAt: null }
-  // Registered twice at the same moment: nothing of this call may stand, least of all an account without a way in.
+  // A concurrent registration won: roll back everything, especially a new account without a sign-in method.
   if (!(await insertPasskey(parts.database, passkey))) throw isRegistered(false)
   return { account: owner, passkeyId: passkey.id, point: await pointOf(made.publicKey) }
 }
 
-/** The challenge, if it is this caller's: one that was opened for an account is finished by that account, any other by nobody. */
+/** Takes the challenge; only the account that it was opened for can finish it. */
 async function takeRegistration(
   database: Connection,
   {
@@ -169,8 +174,8 @@ async function verify(
 }
 
 /**
- * Whether an attestation comes with certificates. None were asked for, and to judge them the library would fetch whatever
- * revocation lists they name.
+ * True if an attestation has certificates. None were requested, and the library would fetch the revocation lists they
+ * name.
  */
 async function isCertified(attestationObject: string): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
@@ -184,7 +189,7 @@ async function isCertified(attestationObject: string): Promise<boolean> {
 }
 
 const hint =
-  'Get a new challenge with POST /api/auth/webauthn {"action":"register"} and answer it once, within five minutes and on the same session.'
+  'Get a new challenge with POST /api/auth/webauthn {"action":"register"} and answer it once, within five minutes and in the same session.'
 
 function notRegistered(cause?: unknown): Failure {
   const members = { hint, isCommitted: true }
@@ -192,7 +197,7 @@ function notRegistered(cause?: unknown): Failure {
 }
 
 function isRegistered(isCommitted: boolean): Failure {
-  return new Failure('conflict', 'This passkey is registered already.', {
+  return new Failure('conflict', 'This passkey is already registered.', {
     hint: 'Sign in with it: POST /api/auth/webauthn {"action":"login"}.',
     isCommitted,
   })

@@ -1,15 +1,15 @@
-/** Removing a passkey, but never the last way into an account. */
+/** Removes a passkey, unless it is the account's last sign-in method. */
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { lockAccountRow } from '../locks.ts'
 import { countPasskeys } from './passkeys.ts'
 
-/** Removes a passkey of an account. @throws Failure `not_found`, `conflict` where nothing else signs the account in. */
+/** @throws Failure `not_found`, `conflict` when the account has no other sign-in method. */
 export async function removePasskey(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<void> {
-  // Of two removals at once each would leave the other's passkey.
+  // Serializes concurrent removals, which could otherwise delete all passkeys.
   await lockAccountRow(database, accountId)
   const own = await database.kysely
     .selectFrom('passkey')
@@ -18,12 +18,12 @@ export async function removePasskey(
     .where('account_id', '=', accountId)
     .executeTakeFirst()
   if (own === undefined)
-    throw new Failure('not_found', `There is no passkey ${id}.`, {
+    throw new Failure('not_found', `No passkey has the id ${id}.`, {
       hint: 'GET /api/security/passkeys lists yours.',
     })
-  if ((await countPasskeys(database, accountId)) === 1 && !(await hasAnotherWayIn(database, accountId)))
-    throw new Failure('conflict', 'This passkey is the only way into the account.', {
-      hint: 'Add another passkey first: POST /api/auth/webauthn {"action":"register"} on this session.',
+  if ((await countPasskeys(database, accountId)) === 1 && !(await hasOtherSignInMethod(database, accountId)))
+    throw new Failure('conflict', 'This passkey is the only sign-in method of the account.', {
+      hint: 'Add another passkey first: POST /api/auth/webauthn {"action":"register"} in this session.',
     })
   await database.kysely
     .deleteFrom('passkey')
@@ -32,7 +32,7 @@ export async function removePasskey(
     .execute()
 }
 
-async function hasAnotherWayIn(database: Connection, accountId: string): Promise<boolean> {
+async function hasOtherSignInMethod(database: Connection, accountId: string): Promise<boolean> {
   const found = await database.kysely
     .selectFrom('login_destination')
     .select('account_id')

@@ -1,4 +1,4 @@
-/** The end of every way in: a session, and how it is told. */
+/** Opens sessions after sign-in, and builds their responses. */
 import { z } from 'zod'
 import type { NewId } from '../../base/ids.ts'
 import type { Account, Session } from '../../base/principal.ts'
@@ -6,33 +6,32 @@ import type { Connection } from '../../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
 import { openSession, renewToken, type SessionMethod, type TokenSettings } from './sessions.ts'
 
-/** The account as its owner sees it. */
 const accountView = z.strictObject({
   id: z.string().describe('`acct_…`'),
-  role: z.enum(['user', 'admin']).describe('What the person is to this deployment.'),
-  guest: z.boolean().describe('Whether this is a demo account.'),
-  displayName: z.string().describe('What to call the person.'),
+  role: z.enum(['user', 'admin']).describe('Role in this deployment.'),
+  guest: z.boolean().describe('True for a demo account.'),
+  displayName: z.string().describe('Display name of the person.'),
   kycLevel: z.string().describe('Level of identity verification.'),
-  mfaEnrolled: z.boolean().describe('Whether a second factor is active.'),
+  mfaEnrolled: z.boolean().describe('True if a second factor is active.'),
 })
 
-/** The answer of every sign-in. */
+/** Response of every sign-in. */
 export const sessionAnswer = z.strictObject({
-  account: accountView.describe('Who is signed in.'),
+  account: accountView.describe('Signed-in account.'),
   sessionToken: z
     .string()
-    .describe('Send it as "Authorization: Bearer …"; browsers get the same as a cookie.'),
-  expiresAt: z.string().describe('When the token ends, ISO 8601 UTC; it is renewed while it is used.'),
+    .describe('Token for "Authorization: Bearer …"; browsers also receive it as a cookie.'),
+  expiresAt: z.string().describe('Expiry of the token, ISO 8601 UTC; renewed while the session is used.'),
 })
 
-/** The answer to somebody who stays on the session that they came with. */
+/** Response for a caller who keeps the current session. */
 export const unchangedSessionAnswer = sessionAnswer.extend({
   sessionToken: sessionAnswer.shape.sessionToken
     .nullable()
-    .describe('A fresh token of the same session; null for a browser, whose cookie scripts cannot read.'),
+    .describe('New token of the same session; null for cookie sessions, whose token scripts must not read.'),
 })
 
-/** The session that goes on. A caller by cookie gets no token: what runs in a page could take it elsewhere. */
+/** Builds the response for a continued session. Cookie callers get no token, because page scripts could leak it. */
 export async function staySignedIn(
   settings: TokenSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
@@ -43,13 +42,12 @@ export async function staySignedIn(
   return { account: viewOf(account), sessionToken, expiresAt: expiresAt.toISOString() }
 }
 
-/** {@link accountView} of an account. */
 function viewOf(account: Account): z.input<typeof accountView> {
   const { id, role, guest, displayName, kycLevel, mfaEnrolled } = account
   return { id, role, guest, displayName, kycLevel, mfaEnrolled }
 }
 
-/** Opens a session for an account that has just shown who it is. @throws Failure `account_locked`. */
+/** Opens a session for an authenticated account. @throws Failure `account_locked`. */
 export async function signIn(
   parts: { database: Connection; newId: NewId; settings: TokenSettings & RoleSettings },
   { account, method, at }: { account: Account; method: SessionMethod; at: Date },

@@ -1,4 +1,7 @@
-/** Sessions of people: a short signed token over a row that can be revoked. @see https://www.rfc-editor.org/rfc/rfc7519 */
+/**
+ * Sessions of people: a short-lived signed token with a revocable database row.
+ * @see https://www.rfc-editor.org/rfc/rfc7519
+ */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
@@ -9,26 +12,25 @@ import type { Connection } from '../../storage/database.ts'
 import { type RoleSettings, requireUnlocked, roleOf } from '../accounts.ts'
 import { findSession } from '../store.ts'
 
-/** The life of one token: 15 minutes. Renewed when under half is left. */
+/** Lifetime of a token: 15 minutes. Renewed when less than half is left. */
 const TOKEN_SECONDS = 15 * 60
-/** The life of a session, renewed or not: 12 hours. */
+/** Maximum lifetime of a session: 12 hours. */
 const SESSION_SECONDS = 12 * 60 * 60
 const TYPE = 'bursar-session+jwt'
 
-/** What signing and checking tokens needs. @property origin issuer and audience. */
+/** @property origin issuer and audience of tokens. */
 export interface TokenSettings {
   readonly sessionKey: Uint8Array
   readonly origin: string
 }
 
-/** A session as it is handed to a person. */
 export interface IssuedSession {
   readonly sessionToken: string
-  /** When the token ends; it is renewed before. */
+  /** Expiry of the token; it is renewed earlier. */
   readonly expiresAt: Date
 }
 
-// Importing a key costs as much as a verification: keep the objects, by the secret's bytes.
+// Importing a key costs as much as a verification, so key objects are cached by the secret's bytes.
 const keyObjects = new LRUCache<string, KeyObject>({ max: 4 })
 
 function keyObject(secret: Uint8Array): KeyObject {
@@ -38,10 +40,9 @@ function keyObject(secret: Uint8Array): KeyObject {
   return known
 }
 
-/** How a person came in. */
+/** Sign-in method. */
 export type SessionMethod = 'passkey' | 'email' | 'sms' | 'identity_provider' | 'guest' | 'recovery'
 
-/** Opens a session for an account and signs its first token. */
 export async function openSession(
   { database, newId, settings }: { database: Connection; newId: NewId; settings: TokenSettings },
   { accountId, method, at }: { accountId: string; method: SessionMethod; at: Date },
@@ -78,7 +79,7 @@ async function signToken(
   return { sessionToken, expiresAt }
 }
 
-/** A fresh token of a session that has just been shown to hold. */
+/** Issues a new token for an authenticated session. */
 export function renewToken(
   settings: TokenSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
@@ -91,16 +92,13 @@ export function renewToken(
   })
 }
 
-/** A caller whose token held. @property renewed a fresh token, where the old one is past half its life. */
+/** @property renewed new token, if the old one is past half its lifetime. */
 export interface SessionCaller {
   readonly principal: Extract<Principal, { kind: 'session' }>
   readonly renewed: IssuedSession | null
 }
 
-/**
- * Who a session token belongs to.
- * @throws Failure `unauthenticated` where the token or its session does not hold, `account_locked`.
- */
+/** @throws Failure `unauthenticated` when the token or its session is not valid, `account_locked`. */
 export async function authenticateSession(
   { database, settings }: { database: Connection; settings: TokenSettings & RoleSettings },
   { token, tokenHolder }: { token: string; tokenHolder: Session['tokenHolder'] },
@@ -108,10 +106,11 @@ export async function authenticateSession(
 ): Promise<SessionCaller> {
   const { accountId, sessionId, expiresAt } = await verifyToken(settings, token, now)
   const found = await findSession(database, sessionId, now)
-  if (found === undefined || found.account.id !== accountId) throw notSignedIn('The session has ended.')
+  if (found === undefined || found.account.id !== accountId)
+    throw notSignedIn('The session has expired or was revoked.')
   requireUnlocked(found.account)
-  const isHalfGone = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
-  const renewed = isHalfGone
+  const isPastHalfLife = expiresAt.getTime() - now.getTime() < (TOKEN_SECONDS * 1000) / 2
+  const renewed = isPastHalfLife
     ? await signToken(settings, { accountId, sessionId, endsAt: found.expiresAt, at: now })
     : null
   const account = { ...found.account, role: roleOf(found.account, settings) }
@@ -138,7 +137,7 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date) {
       currentDate: now,
     })
     if (typeof payload.sub !== 'string' || typeof payload.sid !== 'string' || payload.exp === undefined)
-      throw notSignedIn('The session token is not one of ours.')
+      throw notSignedIn('The session token was not issued by this gateway.')
     return { accountId: payload.sub, sessionId: payload.sid, expiresAt: new Date(payload.exp * 1000) }
   } catch (cause) {
     if (cause instanceof Failure) throw cause
@@ -149,6 +148,6 @@ async function verifyToken(settings: TokenSettings, token: string, now: Date) {
 
 function notSignedIn(detail: string): Failure {
   return new Failure('unauthenticated', detail, {
-    hint: 'Sign in again; GET /sign-in shows every way in.',
+    hint: 'Sign in again; GET /sign-in lists the sign-in methods.',
   })
 }

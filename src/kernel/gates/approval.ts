@@ -1,4 +1,4 @@
-/** What a call is told that must wait for its owner, or had to. */
+/** Failures for calls that require approval. */
 import { z } from 'zod'
 import { writeJson } from '../../base/json.ts'
 import { Failure, type FailureCode, type FailureMembers, failures } from '../../failures/failure.ts'
@@ -7,10 +7,9 @@ import type { Context } from '../context.ts'
 import { fingerprintOf } from '../fingerprint.ts'
 import type { Call } from '../tool.ts'
 
-/** A day, where a policy without its own time asked: it was changed in the meantime. */
+/** One day, for policies that were changed in the meantime. */
 const DEFAULT_TTL_SECONDS = 86_400
 
-/** The call and the decision that it was told. */
 export interface PendingDecision {
   readonly operation: string
   readonly call: Pick<Call, 'input' | 'raw'>
@@ -19,11 +18,11 @@ export interface PendingDecision {
   readonly decisionId: string
   readonly isReplayed: boolean
   readonly ttlSeconds: number | undefined
-  /** What is asked for, in words. */
+  /** Description of the call. */
   readonly what: string
 }
 
-/** Asks the owner, and answers how that stands: `approval_required`, or what the approved call was refused with. */
+/** Requests the owner's approval, and returns its state: `approval_required`, or the failure of the approved call. */
 export async function awaitApproval(context: Context, waiting: PendingDecision): Promise<Failure> {
   const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
   const approval = await askApproval(context, {
@@ -38,7 +37,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     at: context.now,
   })
   if (approval.problem !== null) return failureOf(approval.problem)
-  const { detail, hint, reason } = tellings[approval.status](waiting.what)
+  const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
   const { origin, webOrigins } = context.settings
   const [site = origin] = webOrigins
   return new Failure('approval_required', detail, {
@@ -51,30 +50,30 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
   })
 }
 
-interface Telling {
+interface StatusText {
   readonly detail: string
   readonly hint: string
   readonly reason?: string
 }
 
-const tellings: Readonly<Record<Approval['status'], (what: string) => Telling>> = {
+const statusTexts: Readonly<Record<Approval['status'], (what: string) => StatusText>> = {
   pending: (what) => ({
-    detail: `${what} needs the owner's approval. Nothing is held yet.`,
+    detail: `${what} requires the owner's approval. No money is held yet.`,
     hint: 'Ask the owner to approve it at approvalUrl. Then poll GET /api/approvals/{approvalId} (over MCP: the tool approvals_get), or repeat the call with the same idempotency key.',
   }),
   approved: (what) => ({
-    detail: `${what} was approved and is under way.`,
+    detail: `${what} was approved and is pending.`,
     hint: 'Repeat the call with the same idempotency key in a second.',
     reason: 'running',
   }),
   rejected: (what) => ({
     detail: `The owner rejected ${what}.`,
-    hint: 'Do not ask again unless the owner says so; a new call needs a new idempotency key.',
+    hint: 'Do not repeat the call unless the owner asks for it; a new call requires a new idempotency key.',
     reason: 'rejected',
   }),
   expired: (what) => ({
     detail: `The owner did not approve ${what} in time.`,
-    hint: 'Ask again with a new idempotency key.',
+    hint: 'Send the call again with a new idempotency key.',
     reason: 'expired',
   }),
 }
@@ -84,9 +83,9 @@ const kept = z.looseObject({
   detail: z.string(),
 })
 
-/** The failure behind a problem that was kept. */
+/** Rebuilds the failure from a stored problem. */
 function failureOf(problem: unknown): Failure {
   const { code, detail, type: _type, title: _title, status: _status, ...members } = kept.parse(problem)
-  // Written by `toProblem` of the very same members.
+  // `toProblem` wrote these members.
   return new Failure(code, detail, { ...(members as FailureMembers), isReplayed: true })
 }

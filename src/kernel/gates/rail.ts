@@ -1,4 +1,4 @@
-/** Whether the rail of a money operation is on. What cannot be read counts as off. */
+/** Requires the rail of a money operation to be enabled. A control that cannot be read counts as disabled. */
 import { Failure } from '../../failures/failure.ts'
 import type { Services } from '../context.ts'
 import type { Tool } from '../tool.ts'
@@ -15,7 +15,7 @@ export async function requireRail(
       'rail_disabled',
       `The rail ${tool.rail} is switched off${control.reason === null ? '' : `: ${control.reason}`}.`,
       {
-        hint: 'Nothing was done. Try again once the operator has switched it on.',
+        hint: 'The request had no effect. Try again once the operator has switched the rail on.',
       },
     )
 }

@@ -1,9 +1,12 @@
-/** Limits on how often a client may ask. */
+/** Rate limits. */
 import { Failure } from '../../failures/failure.ts'
 import type { RateBudget, RateVerdict } from '../../providers/rate-limiter.ts'
 import type { Services, Settings } from '../context.ts'
 
-/** What a limit found, for the RateLimit headers. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
+/**
+ * Result of a limit check, for the RateLimit headers.
+ * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+ */
 export interface RateReading extends RateVerdict {
   readonly rateClass: string
   readonly count: number
@@ -11,11 +14,9 @@ export interface RateReading extends RateVerdict {
 }
 
 /**
- * Counts one request of a client in a class.
- * @param restarts false: refused requests never restart the window.
- * @param failClosed whether the request must not go on where the shared store cannot be reached.
- * @returns null where the class has no limit or the store could not be asked.
- * @throws Failure `rate_limited` with `retryAfter`, `provider_unavailable`.
+ * Counts one request of a client in a class. @param restarts false: refused requests never restart the window.
+ * @param failClosed rejects the request when the shared store is unreachable. @returns null if the class has no limit or the
+ * store is unreachable. @throws Failure `rate_limited` with `retryAfter`, `provider_unavailable`.
  */
 export async function countRequest(
   {
@@ -41,18 +42,18 @@ export async function countRequest(
     )
     return { ...verdict, rateClass, ...limit }
   } catch (cause) {
-    log.error({ err: cause, rateClass }, 'rate limits cannot be read')
+    log.error({ err: cause, rateClass }, 'reading rate limits failed')
     if (!failClosed) return null
     throw new Failure(
       'provider_unavailable',
-      'Rate limits cannot be read; nothing was done.',
+      'Rate limits are unavailable; the request had no effect.',
       { retryAfter: 2 },
       { cause },
     )
   }
 }
 
-/** Undoes a count. Where the shared store cannot be reached the count stays: it ends with its window. */
+/** Refunds a count. If the store is unreachable, the count remains until its window ends. */
 export async function refundRequest(
   { settings, rateLimiter, log }: Parameters<typeof countRequest>[0],
   { rateClass, client, now }: { rateClass: string; client: string; now: Date },
@@ -61,23 +62,23 @@ export async function refundRequest(
   if (limit === undefined) return
   await rateLimiter
     .giveBack(`${rateClass}:${client}`, limit, now)
-    .catch((err: unknown) => log.error({ err, rateClass }, 'a count of a rate limit cannot be undone'))
+    .catch((err: unknown) => log.error({ err, rateClass }, 'refunding a rate limit failed'))
 }
 
-/** @throws Failure `rate_limited` where the reading is over the limit. */
+/** @throws Failure `rate_limited` when the reading exceeds the limit. */
 export function requireWithinLimit(reading: RateReading): void {
   if (reading.allowed) return
   throw new Failure('rate_limited', `More than ${reading.count} requests in ${reading.seconds} s.`, {
     retryAfter: reading.resetSeconds,
-    hint: `Wait ${reading.resetSeconds} s; a request before that starts the wait anew.`,
+    hint: `Wait ${reading.resetSeconds} s; an earlier request restarts the wait.`,
   })
 }
 
 /**
- * Counts one request in every budget, in order; the first that is used up refuses it, and those after it are not touched.
- * Refused requests lengthen no budget: strangers can make them in the name of an address that is not theirs.
- * @returns whole seconds until all of them take another; 0 where they would at once.
- * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` where the shared store cannot be reached.
+ * Counts one request in each budget, in order; the first exhausted one rejects it, and later ones are not charged.
+ * Rejected requests do not extend a budget, because unauthenticated callers can send them for another person's
+ * address. @returns whole seconds until all budgets accept another request; 0 if immediately.
+ * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` when the shared store is unreachable.
  */
 export async function takeBudgets(
   services: Parameters<typeof countRequest>[0],
@@ -98,8 +99,8 @@ export async function takeBudgets(
 }
 
 /**
- * Counts an operation against what the sponsor pays for an account in a day. Where gas is of no worth nothing is counted.
- * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` where the shared store cannot be reached.
+ * Counts an operation against the account's daily budget of sponsored gas; nothing is counted on gas-free chains.
+ * @throws Failure `rate_limited` with `retryAfter`; `provider_unavailable` when the shared store is unreachable.
  */
 export async function takeSponsorship(
   context: Parameters<typeof countRequest>[0] & Pick<Services, 'chain'>,

@@ -1,4 +1,4 @@
-/** Whether this caller may use this tool at all. */
+/** Requires the caller's role and scopes for a tool. */
 
 import type { Principal } from '../../base/principal.ts'
 import { Failure } from '../../failures/failure.ts'
@@ -9,41 +9,44 @@ export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, princi
   if (tool.who === 'public') return
   const isForKeys = tool.who === 'account'
   if (principal.kind === 'public')
-    throw new Failure('unauthenticated', 'This operation needs a credential.', {
+    throw new Failure('unauthenticated', 'This operation requires a credential.', {
       hint: isForKeys
         ? 'Send a session token or an API key as "Authorization: Bearer …", or sign the request (RFC 9421).'
-        : 'Sign in (GET /sign-in shows every way in) and send the session token as "Authorization: Bearer …".',
+        : 'Sign in (GET /sign-in lists the sign-in methods) and send the session token as "Authorization: Bearer …".',
     })
   if (principal.kind === 'session') {
     if (tool.who === 'admin' && principal.account.role !== 'admin')
-      throw new Failure('insufficient_scope', 'Only an administrator may do this.', { scopes: [] })
+      throw new Failure('insufficient_scope', 'This operation requires an administrator.', { scopes: [] })
     return
   }
   if (!isForKeys)
-    throw new Failure('insufficient_scope', 'Only a signed-in person may do this; a key never can.', {
-      scopes: [],
-    })
+    throw new Failure(
+      'insufficient_scope',
+      'This operation requires a signed-in person; keys are not allowed.',
+      {
+        scopes: [],
+      },
+    )
   const missing = missingScopes(tool, principal)
   if (missing.length > 0)
     throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks ${missing.join(', ')}.`, {
       scopes: tool.scopes,
-      hint: 'The owner must create a key that has every scope named in "scopes".',
+      hint: 'The owner must create a key with every scope in "scopes".',
     })
 }
 
 /**
- * A key that was paused, by its owner or because the account was recovered, changes nothing; it still reads, and what it would
- * spend is denied, and recorded, by the policy. @throws Failure `insufficient_scope`.
+ * Rejects changes by a paused key (paused by its owner or by an account recovery). It can still read, and its spends
+ * are denied and recorded by the policy. @throws Failure `insufficient_scope`.
  */
 export function requireUnpaused(principal: Principal): void {
   if (principal.kind !== 'key' || principal.key.status === 'active') return
   throw new Failure('insufficient_scope', `The key "${principal.key.name}" is ${principal.key.status}.`, {
     scopes: [],
-    hint: 'It can read. Its owner can resume it.',
+    hint: 'It can only read until its owner resumes it.',
   })
 }
 
-/** The scopes that a key lacks for a tool. */
 export function missingScopes(
   tool: Pick<Tool, 'scopes'>,
   principal: Extract<Principal, { kind: 'key' }>,

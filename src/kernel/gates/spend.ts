@@ -1,6 +1,6 @@
 /**
- * The spend gate: the policy's static rules, then idempotency, counters, hold and decision in one round trip. Nothing has
- * moved before it, and nothing moves without it.
+ * The spend gate: evaluates the policy's static rules, then idempotency, counters, hold and decision in one round
+ * trip. No money moves before or without it.
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
@@ -20,18 +20,17 @@ import { requireKyc } from './kyc.ts'
 import { policyOf } from './policy.ts'
 import { takeSponsorship } from './rate.ts'
 
-/** What came of the gate: the money is held now, or an earlier call with the same idempotency key was allowed. */
+/** Result of the gate: the money is held, or an earlier call with the same idempotency key was allowed. */
 export type SpendGate =
   | { readonly kind: 'reserved'; readonly decisionId: string; readonly spending: SpendPlan }
   | { readonly kind: 'repeated'; readonly decisionId: string }
 
 /**
- * Decides on a spend and holds its money.
- * @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`, `idempotency_key_reused`, `conflict`, and what the
- * tool's own `spend` refuses with.
+ * Decides on a spend and holds its money. @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`,
+ * `idempotency_key_reused`, `conflict`, and failures of the tool's `spend`.
  */
 export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Context): Promise<SpendGate> {
-  if (call.spend === null) throw new Error(`${tool.name} spends without saying what`)
+  if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
   const caller = callerOf(context)
   const spending = await call.spend(context)
   if ('repeats' in spending) return { kind: 'repeated', decisionId: spending.repeats }
@@ -45,7 +44,7 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
         }
   const decided = await decide(tool.name, { spending, idempotency, context })
   if (decided.verdict !== 'approval_required') return gateOf(decided, spending)
-  if (caller.kind !== 'key') throw new Error('only a key waits for an approval')
+  if (caller.kind !== 'key') throw new Error('only keys require approvals')
   throw await awaitApproval(context, {
     operation: tool.name,
     call,
@@ -59,8 +58,8 @@ export async function reserve(tool: Pick<Tool, 'name'>, call: Call, context: Con
 }
 
 /**
- * Records the denial of a spend that AML does not clear, where nothing is spent yet: an intent to be signed.
- * @throws Failure `aml_blocked` always, or why nothing could be decided.
+ * Records the denial of an intent that AML does not clear. @throws Failure `aml_blocked` always, or why no decision
+ * was possible.
  */
 export async function denyUnscreened(
   operation: string,
@@ -72,7 +71,7 @@ export async function denyUnscreened(
   throw new Error(`${operation}: a spend that AML does not clear was not denied`)
 }
 
-/** Decides on a spend. What AML does not clear is recorded before anything else is asked. */
+/** Decides on a spend. Spends that AML does not clear are recorded before any other check. */
 async function decide(
   operation: string,
   {
@@ -130,7 +129,7 @@ function gateOf(
           isReplayed: decided.replayed,
           hint:
             spending.fundsHint ??
-            'Ask for a smaller amount, or add funds and use a new idempotency key. What the account owes is collected first.',
+            'Use a smaller amount, or add funds and send a new idempotency key. Debts of the account are collected first.',
         },
       )
     case 'fingerprint_mismatch':
@@ -138,7 +137,7 @@ function gateOf(
     case 'account_locked':
       throw new Failure(
         'account_locked',
-        'The account was locked while this request was under way; nothing was done.',
+        'The account was locked during this request, which had no effect.',
         {
           hint: 'Unlock it through POST /api/auth/recovery/start.',
         },
@@ -146,7 +145,7 @@ function gateOf(
     case 'stale_policy':
       throw new Failure(
         'conflict',
-        'The key or its policy changed while this request was under way; nothing was done.',
+        'The key or its policy changed during this request, which had no effect.',
         {
           hint: 'Send the request again.',
         },
@@ -167,6 +166,6 @@ function denied({ decisionId, violations, replayed }: Extract<SpendVerdict, { ve
     violations,
     decisionId,
     isReplayed: replayed,
-    hint: 'Change what "violations" names, wait until "resetsAt", or ask the owner for a wider policy.',
+    hint: 'Adjust the spend to "violations", wait until "resetsAt", or ask the owner for a wider policy.',
   })
 }

@@ -1,9 +1,9 @@
-/** Whether this person may do something privileged now. @see https://www.rfc-editor.org/rfc/rfc9470 */
+/** Requires a recent second factor or sign-in for privileged operations. @see https://www.rfc-editor.org/rfc/rfc9470 */
 import { judgeRecentProof, judgeStepUp, STEP_UP_SECONDS } from '../../../policies/step-up.ts'
 import { Failure } from '../../failures/failure.ts'
 import { type Context, personOf } from '../context.ts'
 
-/** How old a second factor may be, in seconds: `max_age` of the challenge. */
+/** Maximum age of a second factor in seconds: `max_age` of the challenge. */
 export const stepUpMaxAge = STEP_UP_SECONDS
 
 /** @throws Failure `step_up_required`, `mfa_enrollment_required`, `unauthenticated`. */
@@ -16,13 +16,17 @@ export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 
     now: context.now,
   })
   if (verdict === 'stale')
-    throw new Failure('step_up_required', 'This operation needs a second factor of the last five minutes.', {
-      hint: 'POST /api/security/mfa {"action":"verify","code":"…"} on this session, then repeat the request.',
-    })
+    throw new Failure(
+      'step_up_required',
+      'This operation requires a second factor from the last five minutes.',
+      {
+        hint: 'POST /api/security/mfa {"action":"verify","code":"…"} on this session, then repeat the request.',
+      },
+    )
   if (verdict === 'enroll')
     throw new Failure(
       'mfa_enrollment_required',
-      'This operation needs a second factor, and none is enrolled.',
+      'This operation requires a second factor, and none is enrolled.',
       {
         hint: 'POST /api/security/mfa {"action":"enroll"}, then {"action":"activate","code":"…"}.',
       },
@@ -30,8 +34,8 @@ export function requireStepUp(context: Pick<Context, 'principal' | 'settings' | 
 }
 
 /**
- * What could keep the owner out needs the second factor where one is enrolled, and in production a sign-in of the last five
- * minutes where none is. @throws Failure `step_up_required`, `unauthenticated`.
+ * For operations that could lock the owner out: requires the second factor if one is enrolled, otherwise, in
+ * production, a sign-in within five minutes. @throws Failure `step_up_required`, `unauthenticated`.
  */
 export function requireRecentProof(context: Pick<Context, 'principal' | 'settings' | 'now'>): void {
   const { account, session } = personOf(context)
@@ -47,7 +51,7 @@ export function requireRecentProof(context: Pick<Context, 'principal' | 'setting
     now: context.now,
   }
   if (judgeRecentProof(facts) === 'stale')
-    throw new Failure('step_up_required', 'This operation needs a sign-in of the last five minutes.', {
+    throw new Failure('step_up_required', 'This operation requires a sign-in from the last five minutes.', {
       hint: 'Sign in again, or enroll a second factor (POST /api/security/mfa), then repeat the request.',
     })
 }

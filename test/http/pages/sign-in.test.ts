@@ -194,7 +194,7 @@ describe('a deployment’s sign-in page', () => {
     expect(mail).not.toMatch(/phone/i)
     const phone = await (await pageOf({ channels: ['sms'] })).text()
     expect(phone).toContain('Phone number')
-    expect(phone).toMatch(/takes a number over reads its messages:\s+a passkey is safer/)
+    expect(phone).toMatch(/takes over a number can read its\s+messages:\s+a passkey is safer/)
     expect(phone).not.toMatch(/e-mail/i)
     expect(await (await pageOf({})).text()).toContain('Recover with a passkey')
   })

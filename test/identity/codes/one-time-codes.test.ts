@@ -20,7 +20,7 @@ import {
   newMailbox,
 } from '../code-scene.ts'
 
-const refused = { code: 'unauthenticated', message: 'The code is wrong, was used, or is no longer valid.' }
+const refused = { code: 'unauthenticated', message: 'The code is wrong, already used or expired.' }
 
 onBothEngines('a one-time code', (database) => {
   it('signs a new mailbox in to a new account with a wallet, and later to the same', async () => {

@@ -1,4 +1,4 @@
-/** What a person who is signed in sees: who they are, and their passkeys. */
+/** The account view: display name, id and passkeys. */
 import { type Answer, ask, itemsOf, textOf } from './api.ts'
 import { attempt, onRefusal } from './attempts.ts'
 import { find, focusHeading, isShown, show, tell } from './elements.ts'
@@ -6,14 +6,14 @@ import { goOn } from './next.ts'
 import { readAccount } from './session.ts'
 import { forgetStepUp } from './step-up.ts'
 
-/** Leads whoever turns out to be signed out back to the ways in, and says why. */
+/** Returns to the sign-in view, with the reason, when the session has expired. */
 export function setUpAccount(): void {
   onRefusal('unauthenticated', (_work, words) => {
-    if (isShown('signed-in')) showWaysIn(`You are not signed in any more. ${words}`, 'error')
+    if (isShown('signed-in')) showWaysIn(`You are no longer signed in. ${words}`, 'error')
   })
 }
 
-/** Shows the account, and says what just happened. */
+/** Shows the account view with a status message. */
 export async function showAccount(news: string): Promise<void> {
   if (goOn()) return
   const account = await readAccount()
@@ -25,7 +25,7 @@ export async function showAccount(news: string): Promise<void> {
   const list = find('passkeys', HTMLElement)
   list?.replaceChildren(...passkeys.map(rowOf))
   if (passkeys.length === 0) list?.append(lineOf('None yet.'))
-  if (isMore) list?.append(lineOf('And older ones.'))
+  if (isMore) list?.append(lineOf('Older passkeys are not shown.'))
   const isNew = !isShown('signed-in')
   show('signed-out', false)
   show('signed-in', true)
@@ -34,7 +34,7 @@ export async function showAccount(news: string): Promise<void> {
   if (isNew) focusHeading()
 }
 
-/** Shows the ways in. */
+/** Shows the sign-in view. */
 export function showWaysIn(news: string, kind: 'news' | 'error' = 'news'): void {
   const isNew = isShown('signed-in')
   show('signed-in', false)
@@ -53,11 +53,11 @@ async function readPasskeys(): Promise<{ passkeys: readonly Answer[]; isMore: bo
 function rowOf(passkey: Answer): HTMLElement {
   const made = dayOf(textOf(passkey, 'createdAt'))
   const used = textOf(passkey, 'lastUsedAt')
-  const row = lineOf(`Made on ${made}, ${used === '' ? 'never used' : `used on ${dayOf(used)}`}`)
+  const row = lineOf(`Created on ${made}, ${used === '' ? 'never used' : `used on ${dayOf(used)}`}`)
   const button = document.createElement('button')
   button.type = 'button'
   button.textContent = 'Remove'
-  button.setAttribute('aria-label', `Remove the passkey made on ${made}`)
+  button.setAttribute('aria-label', `Remove the passkey created on ${made}`)
   button.addEventListener('click', () => void attempt(() => remove(textOf(passkey, 'id'))))
   row.append(button)
   return row
@@ -65,7 +65,7 @@ function rowOf(passkey: Answer): HTMLElement {
 
 async function remove(id: string): Promise<void> {
   await ask('DELETE', `/api/security/passkeys/${encodeURIComponent(id)}`)
-  await showAccount('The passkey is removed.')
+  await showAccount('Passkey removed.')
 }
 
 function lineOf(text: string): HTMLElement {

@@ -1,9 +1,8 @@
-/** Our own API, as the page asks it: JSON both ways, and a refusal as an error that says what to do. */
+/** API client of the pages: JSON requests, and failures as errors with user-facing messages. */
 
-/** An answer's members. */
 export type Answer = Readonly<Record<string, unknown>>
 
-/** Asks. @throws Error whose message is for the person and whose cause is the problem's code, where there is one. */
+/** Sends a request. @throws Error with a user-facing message; its cause is the problem's code, if there is one. */
 export async function ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: Answer): Promise<Answer> {
   const response = await send(path, {
     method,
@@ -12,10 +11,10 @@ export async function ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?
   })
   const answer = await read(response)
   if (response.ok) return answer
-  throw new Error(wordsOf(answer, response), { cause: textOf(answer, 'code') })
+  throw new Error(messageFor(answer, response), { cause: textOf(answer, 'code') })
 }
 
-/** The browser's own words for a failed request are for programmers. */
+/** Replaces the browser's technical error message. */
 async function send(path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(path, request)
@@ -24,16 +23,18 @@ async function send(path: string, request: RequestInit): Promise<Response> {
   }
 }
 
-/** A proxy on the way answers with a page of its own when the gateway is away. */
+/** A proxy responds with its own page while the gateway is down. */
 async function read(response: Response): Promise<Answer> {
   const answer: unknown = await response.json().catch(() => null)
   if (isObject(answer)) return answer
-  throw new Error(`Bursar is not answering properly (status ${response.status}). Try again in a moment.`)
+  throw new Error(
+    `Bursar returned an unexpected response (status ${response.status}). Try again in a moment.`,
+  )
 }
 
-/** What happened and what to do. Hints that name routes and members are for programs. */
-function wordsOf(answer: Answer, response: Response): string {
-  const detail = sentence(textOf(answer, 'detail') || 'The gateway refused this')
+/** Combines detail and hint. Hints that name routes or members are for API clients and are left out. */
+function messageFor(answer: Answer, response: Response): string {
+  const detail = sentence(textOf(answer, 'detail') || 'The gateway rejected this request')
   const hint = textOf(answer, 'hint')
   const isForPrograms = /\b(GET|POST|PATCH|DELETE) \/|Authorization|Idempotency-Key|"issues"/.test(hint)
   const wait = response.status === 429 ? `Try again in ${waitOf(response)} seconds.` : ''
@@ -48,23 +49,21 @@ function waitOf(response: Response): string {
   return response.headers.get('Retry-After') ?? 'some'
 }
 
-/** Whether an error is the API's refusal with this code. */
+/** True if the error is an API failure with this code. */
 export function isRefusal(error: unknown, code: string): error is Error {
   return error instanceof Error && error.cause === code
 }
 
-/** Whether a value has members. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A text member of an answer; empty where there is none. */
+/** Returns a string member, or an empty string. */
 export function textOf(answer: Answer, name: string): string {
   const value = answer[name]
   return typeof value === 'string' ? value : ''
 }
 
-/** The items of a list in an answer. */
 export function itemsOf(answer: Answer, name: string): readonly Answer[] {
   const value = answer[name]
   return Array.isArray(value) ? value.filter(isObject) : []

@@ -1,10 +1,9 @@
-/** The script of the approval page: shows what is asked for, and tells the gateway what the owner says. */
+/** Script of the approval page: shows the pending call and submits the owner's decision. */
 import { type Answer, ask, isObject, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
 import { find, formOf, show, tell } from './elements.ts'
 import { setUpStepUp } from './step-up.ts'
 
-/** The approval that this page is about. */
 const approval = `/api${location.pathname}`
 
 setUpStepUp()
@@ -25,16 +24,16 @@ function present(answer: Answer): void {
 }
 
 function outcomeOf(answer: Answer): string {
-  if (isObject(answer.problem)) return `It could not be done: ${textOf(answer.problem, 'detail')}`
+  if (isObject(answer.problem)) return `The call failed: ${textOf(answer.problem, 'detail')}`
   switch (textOf(answer, 'status')) {
     case 'approved':
       return answer.answer === null
-        ? 'Approved. It is under way.'
-        : 'Approved and done. You can close this page.'
+        ? 'Approved. The call is pending.'
+        : 'Approved and completed. You can close this page.'
     case 'rejected':
-      return 'Rejected: nothing was done. You can close this page.'
+      return 'Rejected. The call was not made. You can close this page.'
     default:
-      return 'This was not decided in time: nothing was done.'
+      return 'This approval has expired. The call was not made.'
   }
 }
 

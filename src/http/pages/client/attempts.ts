@@ -1,20 +1,18 @@
-/** Attempts: what a person starts with a button, one at a time, and what helps when it is refused. */
+/** Runs one user action at a time and handles its failures. */
 import { focusHeading, tell } from './elements.ts'
 
-/** What a person has started. */
 export type Work = () => Promise<void>
 
-/** What is done about a refusal. @param words what the person was told. */
+/** Handler for a failure code. @param words message that was shown. */
 export type Remedy = (work: Work, words: string) => void | Promise<void>
 
 const remedies = new Map<string, Remedy>()
 
-/** Has something done about every refusal with this code. */
+/** Registers the handler for a failure code. */
 export function onRefusal(code: string, remedy: Remedy): void {
   remedies.set(code, remedy)
 }
 
-/** Does the work of a form when it is submitted. */
 export function onSubmit(form: HTMLFormElement | null, work: (form: HTMLFormElement) => Promise<void>): void {
   form?.addEventListener('submit', (event) => {
     event.preventDefault()
@@ -22,7 +20,7 @@ export function onSubmit(form: HTMLFormElement | null, work: (form: HTMLFormElem
   })
 }
 
-/** Tries something while nothing else can be started, and tells how it went. */
+/** Runs an action with all buttons disabled, and shows its outcome. */
 export async function attempt(work: Work): Promise<void> {
   const focused = document.activeElement
   const enabled = [...document.querySelectorAll('button')].filter((button) => !button.disabled)
@@ -41,7 +39,7 @@ export async function attempt(work: Work): Promise<void> {
   }
 }
 
-/** A button loses the focus while it is disabled; it gets it back, or the heading does where it is gone. */
+/** Restores the focus that disabling a button loses; moves it to the heading if the button has disappeared. */
 function keepFocus(before: Element | null): void {
   const now = document.activeElement
   const isLost = now === null || now === document.body || !now.checkVisibility()
@@ -50,11 +48,11 @@ function keepFocus(before: Element | null): void {
   else focusHeading()
 }
 
-/** The browser's own errors in plain words. */
+/** User-facing messages for browser errors, by name. */
 const browserErrors: Readonly<Record<string, string>> = {
-  NotAllowedError: 'No passkey was used: the request was closed, or it took too long.',
-  InvalidStateError: 'This device already holds a passkey of this account.',
-  AbortError: 'The request was closed.',
+  NotAllowedError: 'No passkey was used: the request was cancelled or timed out.',
+  InvalidStateError: 'This device already has a passkey for this account.',
+  AbortError: 'The request was cancelled.',
   SecurityError: 'Passkeys do not work at this address.',
 }
 

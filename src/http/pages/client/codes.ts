@@ -1,12 +1,16 @@
-/** Codes that are sent: asking for one, with what was typed told apart before it is sent anywhere. */
+/** Requests one-time codes, after validating the address in the browser. */
 import { type Answer, ask } from './api.ts'
 import { fieldOf } from './elements.ts'
 
-/** Asks for a code. @throws Error where what was typed is not what the channel reaches. */
+/** @throws Error when the address does not fit the channel. */
 export async function askForCode(path: string, form: HTMLFormElement): Promise<Answer> {
   const [channel, destination] = [fieldOf(form, 'channel'), fieldOf(form, 'destination')]
   const field = form.querySelector<HTMLInputElement>('input[name="destination"]')
-  const trouble = misfitOf(channel, destination, form.querySelectorAll('input[name="channel"]').length > 1)
+  const trouble = addressError(
+    channel,
+    destination,
+    form.querySelectorAll('input[name="channel"]').length > 1,
+  )
   field?.setAttribute('aria-invalid', String(trouble !== null))
   if (trouble !== null) {
     field?.focus()
@@ -15,8 +19,8 @@ export async function askForCode(path: string, form: HTMLFormElement): Promise<A
   return ask('POST', path, { channel, destination })
 }
 
-/** What is wrong with an address for a channel; null where nothing is. */
-function misfitOf(channel: string, destination: string, hasChoice: boolean): string | null {
+/** Returns what is wrong with an address for a channel, or null. */
+function addressError(channel: string, destination: string, hasChoice: boolean): string | null {
   const isMail = destination.includes('@')
   const isPhone = /^\+?[\d\s()./-]{5,}$/.test(destination)
   if (channel === 'email' && isPhone && hasChoice)
@@ -28,6 +32,6 @@ function misfitOf(channel: string, destination: string, hasChoice: boolean): str
       ? 'This looks like an e-mail address. Choose “E-mail”, or type a phone number.'
       : 'This looks like an e-mail address. Type a phone number.'
   if (channel === 'sms' && !(isPhone && destination.startsWith('+')))
-    return 'Type the phone number with its country, such as +49 30 901820.'
+    return 'Type the phone number with its country code, such as +49 30 901820.'
   return null
 }

@@ -1,10 +1,10 @@
-/** The script of the consent page: what is ticked and filled in becomes the decision. */
+/** Script of the consent page: submits the selected scopes and limits as the decision. */
 import { ask, textOf } from './api.ts'
 import { onSubmit } from './attempts.ts'
 import { fieldOf, find, formOf } from './elements.ts'
 import { setUpStepUp } from './step-up.ts'
 
-/** What each scope that spends is spent on, as policies name it. */
+/** Policy categories of each spending scope. */
 const categories: Readonly<Record<string, readonly string[]>> = {
   'wallets:transfer': ['transfer', 'gasless'],
   'cards:write': ['card'],

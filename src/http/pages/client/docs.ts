@@ -1,8 +1,14 @@
-/** The API's page: shows the description with Swagger UI, in the reader's colours, and counts whether a page was of use. */
+/**
+ * Script of the documentation pages: renders the OpenAPI document with Swagger UI in the reader's colour scheme, and
+ * submits page feedback.
+ */
 import { ask } from './api.ts'
 
 declare global {
-  /** Swagger UI's own bundle, which the page loads before us. @see https://swagger.io/docs/open-source-tools/swagger-ui/usage/configuration/ */
+  /**
+   * Loaded by the page before this script.
+   * @see https://swagger.io/docs/open-source-tools/swagger-ui/usage/configuration/
+   */
   const SwaggerUIBundle: ((options: Readonly<Record<string, unknown>>) => unknown) | undefined
 }
 
@@ -21,9 +27,9 @@ if (place !== null && typeof SwaggerUIBundle !== 'undefined')
     defaultModelsExpandDepth: -1,
     defaultModelRendering: 'example',
     tagsSorter: 'alpha',
-    // Nothing is sent to anybody else: the bundle would have a validator elsewhere look at the description.
+    // Disables the bundle's external validator, which would receive the document.
     validatorUrl: null,
-    // What is tried goes to where the page came from, by whichever of its names; the policy of the page allows no other.
+    // Sends requests to the page's own origin, the only one its Content-Security-Policy allows.
     requestInterceptor: (request: { url: string }) => {
       const { pathname, search } = new URL(request.url, location.href)
       return { ...request, url: `${location.origin}${pathname}${search}` }
@@ -41,7 +47,7 @@ async function vote(button: HTMLButtonElement): Promise<void> {
     say('Thank you.')
   } catch (error) {
     for (const one of buttons) one.disabled = false
-    say(error instanceof Error ? error.message : 'That did not work.')
+    say(error instanceof Error ? error.message : 'The feedback could not be sent.')
   }
 }
 

@@ -1,27 +1,25 @@
-/** The page's elements: found by id, shown and hidden, and the one line that tells how things go. */
+/** Finds, shows and hides page elements, and sets the status line. */
 
-/** An element that the page may lack. */
+/** Returns the element, or null if the page has none. */
 export function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind | null {
   const element = document.getElementById(id)
   return element instanceof kind ? element : null
 }
 
-/** A form that the page may lack. */
 export function formOf(id: string): HTMLFormElement | null {
   return find(id, HTMLFormElement)
 }
 
-/** Shows an element, or hides it. */
 export function show(id: string, isShown: boolean): void {
   find(id, HTMLElement)?.toggleAttribute('hidden', !isShown)
 }
 
-/** Whether an element is on the page and not hidden. */
+/** True if the element exists and is not hidden. */
 export function isShown(id: string): boolean {
   return find(id, HTMLElement)?.hidden === false
 }
 
-/** Says how things go; screen readers say it too. */
+/** Sets the status line, which screen readers announce. */
 export function tell(text: string, kind: 'news' | 'error' = 'news'): void {
   const status = find('status', HTMLElement)
   if (status === null) return
@@ -30,13 +28,12 @@ export function tell(text: string, kind: 'news' | 'error' = 'news'): void {
   status.scrollIntoView({ block: 'nearest' })
 }
 
-/** What a form's field holds. */
 export function fieldOf(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name)
   return typeof value === 'string' ? value.trim() : ''
 }
 
-/** Puts the focus on the heading of what is shown, for whoever cannot see that it changed. */
+/** Focuses the visible heading, so that screen readers announce the new view. */
 export function focusHeading(): void {
   const headings = [...document.querySelectorAll('h1')]
   headings.find((heading) => heading.checkVisibility())?.focus()

@@ -1,17 +1,17 @@
-/** Where a person was going when they had to sign in first. Kept over the way to an identity provider and back. */
+/** Remembers the page that required a sign-in, across the redirect to an identity provider. */
 
 const KEY = 'next'
 
-/** Our own pages that send people here to sign in. */
+/** Pages that redirect to the sign-in page. */
 const OURS = /^\/(oauth\/consent|approvals)\/[A-Za-z0-9_-]{1,64}$/
 
-/** Remembers what the address names. */
+/** Stores the `next` query parameter. */
 export function rememberNext(): void {
   const next = new URLSearchParams(location.search).get('next') ?? ''
   if (OURS.test(next)) sessionStorage.setItem(KEY, next)
 }
 
-/** Goes there, once. @returns whether there was anywhere to go. */
+/** Navigates to the stored page once. @returns false if there is none. */
 export function goOn(): boolean {
   const next = sessionStorage.getItem(KEY) ?? ''
   sessionStorage.removeItem(KEY)

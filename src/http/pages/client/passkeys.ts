@@ -1,32 +1,30 @@
-/** Passkeys: a challenge from the gateway, the browser's part, and back. */
+/** Creates passkeys and signs in with them. */
 import type * as Library from '@simplewebauthn/browser'
 import { type Answer, ask, isObject } from './api.ts'
 
 declare global {
-  /** The library's own bundle, which the page loads before us. */
+  /** Loaded by the page before this script. */
   const SimpleWebAuthnBrowser: typeof Library
 }
 
 const ROUTE = '/api/auth/webauthn'
 
-/** Whether this browser can use passkeys at this address. */
 export function canUsePasskeys(): boolean {
   return SimpleWebAuthnBrowser.browserSupportsWebAuthn()
 }
 
-/** Signs in with a passkey. */
 export async function signInWithPasskey(): Promise<void> {
   const { challengeId, publicKey } = await ask('POST', ROUTE, { action: 'login' })
   await ask('POST', ROUTE, { action: 'login', challengeId, credential: await assertionFor(publicKey) })
 }
 
-/** A passkey's answer to a challenge. @param publicKey WebAuthn request options as the gateway sent them. */
+/** Signs a challenge with a passkey. @param publicKey WebAuthn request options from the gateway. */
 export async function assertionFor(publicKey: unknown): Promise<Library.AuthenticationResponseJSON> {
   if (!isRequest(publicKey)) throw new Error('The gateway sent no challenge.')
   return SimpleWebAuthnBrowser.startAuthentication({ optionsJSON: publicKey })
 }
 
-/** Makes a passkey: for a new account of this name, or one more for whoever is signed in. */
+/** Creates a passkey, for a new account with this name or for the account that is signed in. */
 export async function makePasskey(named: Answer = {}): Promise<void> {
   const { challengeId, publicKey } = await ask('POST', ROUTE, { action: 'register', ...named })
   if (!isCreation(publicKey)) throw new Error('The gateway sent no challenge.')

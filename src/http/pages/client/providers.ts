@@ -1,9 +1,9 @@
-/** Signing in through an identity provider: there, and back with a code. */
+/** Signs in through an identity provider by redirect. */
 import { ask, textOf } from './api.ts'
 
 const nameOf = (provider: string) => `bursar sign-in ${provider}`
 
-/** Goes to a provider. What it brings back must carry the state that is kept here. */
+/** Redirects to a provider and stores the state, which the callback must match. */
 export async function goTo(provider: string): Promise<void> {
   const answer = await ask('POST', `/api/auth/${encodeURIComponent(provider)}`, {})
   const url = textOf(answer, 'authorizationUrl')
@@ -12,10 +12,10 @@ export async function goTo(provider: string): Promise<void> {
   location.assign(url)
 }
 
-/** Comes back from a provider. @throws Error where this browser did not send anybody there. */
+/** Completes the sign-in after the redirect. @throws Error when this browser did not start it. */
 export async function comeBack(provider: string): Promise<void> {
   const brought = new URLSearchParams(location.search)
-  // The code must stay in no history.
+  // Removes the code from the browser history.
   history.replaceState(null, '', location.pathname)
   const kept = sessionStorage.getItem(nameOf(provider))
   sessionStorage.removeItem(nameOf(provider))

@@ -1,4 +1,4 @@
-/** The way back into an account that is locked: by a code that is sent, by a passkey, or by both. */
+/** Recovers a locked account by code, by passkey, or by both. */
 import { showAccount, showWaysIn } from './account.ts'
 import { type Answer, ask, isRefusal, textOf } from './api.ts'
 import { onRefusal, onSubmit } from './attempts.ts'
@@ -9,12 +9,12 @@ import { assertionFor } from './passkeys.ts'
 const START = '/api/auth/recovery/start'
 const COMPLETE = '/api/auth/recovery/complete'
 const ANCHOR = '#recovery'
-const DONE = 'Your account is yours again. All other sessions have ended, and its keys are paused.'
+const DONE = 'Your account is unlocked. All other sessions are signed out, and its keys are paused.'
 
-/** What the code that is on its way was asked for with. */
+/** Response to the request for the current code. */
 let started: Answer = {}
 
-/** Makes the forms work, and opens them for whoever was sent here for them. */
+/** Attaches the form handlers, and opens the recovery section when the URL names it. */
 export function setUpRecovery(): void {
   if (location.hash === ANCHOR) find('recovery', HTMLDetailsElement)?.setAttribute('open', '')
   onRefusal('account_locked', (_work, words) => offerRecovery(words))
@@ -35,7 +35,7 @@ export function setUpRecovery(): void {
   })
 }
 
-/** An account with a passkey needs that too, which is told only to whoever knows the code. */
+/** Accounts with a passkey require it as well; the API reveals this only after a correct code. */
 async function completeWithCode(code: string): Promise<void> {
   const shown = { challengeId: textOf(started, 'challengeId'), code }
   try {
@@ -55,13 +55,13 @@ async function finish(): Promise<void> {
   await showAccount(DONE)
 }
 
-/** Opens the way back, wherever the lock was met: no session of the account holds any more. */
+/** Opens the recovery section. A locked account has no valid session, so the sign-in view is shown. */
 function offerRecovery(words: string): void {
   showWaysIn('')
   const recovery = find('recovery', HTMLDetailsElement)
-  // The page that a provider sends people back to has no forms.
+  // The provider callback page has no recovery form.
   if (recovery === null) location.assign(`/sign-in${ANCHOR}`)
   recovery?.setAttribute('open', '')
-  tell(`${words} Use “Locked out?” to get it back.`, 'error')
+  tell(`${words} Use “Locked out?” to recover it.`, 'error')
   recovery?.querySelector('summary')?.focus()
 }

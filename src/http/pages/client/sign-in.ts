@@ -1,4 +1,4 @@
-/** The script of the sign-in page: which form does what. */
+/** Script of the sign-in page: attaches the form handlers. */
 import { setUpAccount, showAccount, showWaysIn } from './account.ts'
 import { ask, textOf } from './api.ts'
 import { attempt, onSubmit } from './attempts.ts'
@@ -24,13 +24,13 @@ onSubmit(formOf('passkey-sign-in'), async () => {
 })
 onSubmit(formOf('passkey-create'), async (form) => {
   await makePasskey({ displayName: fieldOf(form, 'displayName') })
-  await showAccount('Your account is made, and you are signed in.')
+  await showAccount('Your account is created, and you are signed in.')
 })
 onSubmit(formOf('passkey-add'), async () => {
-  // On a session that has ended, a passkey would make a new account.
+  // With an expired session, registration would create a new account.
   await readAccount()
   await makePasskey()
-  await showAccount('The passkey is added.')
+  await showAccount('Passkey added.')
 })
 onSubmit(formOf('code-start'), async (form) => {
   challengeId = textOf(await askForCode('/api/auth/otp/start', form), 'challengeId')

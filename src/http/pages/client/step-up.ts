@@ -1,13 +1,12 @@
-/** The second factor: asked for where an attempt needs one, which is made again once it was shown. */
+/** Asks for a second factor when an action requires it, then repeats the action. */
 import { type Answer, ask, isRefusal } from './api.ts'
 import { attempt, onRefusal, onSubmit, type Work } from './attempts.ts'
 import { fieldOf, find, formOf, show, tell } from './elements.ts'
 import { readAccount } from './session.ts'
 
-/** The attempt that a second factor was missing for: kept until a code is taken. */
+/** Action that awaits a second factor. */
 let refused: Work | null = null
 
-/** Makes the forms work. */
 export function setUpStepUp(): void {
   onRefusal('step_up_required', askForSecondFactor)
   onSubmit(formOf('step-up-app'), (form) => confirm(form, { code: fieldOf(form, 'code') }))
@@ -16,14 +15,14 @@ export function setUpStepUp(): void {
   )
 }
 
-/** Forgets what was refused: whoever signs in next has not asked for it. */
+/** Discards the pending action on sign-out, because the next user did not start it. */
 export function forgetStepUp(): void {
   refused = null
   for (const id of ['step-up-app', 'step-up-recovery']) formOf(id)?.reset()
   show('step-up', false)
 }
 
-/** Without a second factor a fresh sign-in is what is asked for, and the refusal has said so. */
+/** Accounts without a second factor need a new sign-in, which the failure message already says. */
 async function askForSecondFactor(work: Work, words: string): Promise<void> {
   const account = await readAccount().catch((): Answer => ({ mfaEnrolled: false }))
   if (account.mfaEnrolled !== true) return
@@ -38,7 +37,7 @@ async function confirm(form: HTMLFormElement, shown: Answer): Promise<void> {
     await ask('POST', '/api/security/mfa', { action: 'verify', ...shown })
   } catch (error) {
     form.querySelector('input')?.select()
-    // A wrong code is refused as a missing one is: this attempt must not take the place of the one that waits for it.
+    // A wrong code fails with the same code as a missing one; dropping it keeps the pending action in place.
     if (isRefusal(error, 'step_up_required')) throw new Error(error.message, { cause: error })
     throw error
   }

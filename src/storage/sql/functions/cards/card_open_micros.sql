@@ -1,4 +1,4 @@
--- What a wallet must still pay for cards, in millionths of a USD as the chain's allowances count.
+-- The amount that a wallet must still pay for cards, in millionths of a USD as the chain's allowances count.
 --
 -- Arguments: a price is the worth of a whole token (10^6 units). Settlements that ended after p_since count too, because a reader
 --   of the chain at that moment may not have seen them; 100 ms allow for differing clocks.

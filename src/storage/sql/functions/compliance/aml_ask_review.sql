@@ -1,4 +1,4 @@
--- Asks a person to review a spend that was denied. The first such denial stands until the person has decided.
+-- Opens a review of a denied spend. The first such denial stands until a person has decided.
 --
 -- Locks: none but new rows. The caller holds the account.
 create or replace function aml_ask_review(p_account text, p_decision text, p_subject text, p_screening jsonb, p_at timestamptz)

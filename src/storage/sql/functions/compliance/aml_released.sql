@@ -1,4 +1,4 @@
--- Whether a released review lets a spend pass: for a day, once, and again if that spend gave its money back.
+-- Returns true if a released review allows a spend: once within a day, and again if that spend was released.
 --
 -- Locks: none. The caller holds the account.
 create or replace function aml_released(p_account text, p_review text, p_at timestamptz) returns boolean language sql volatile as $$

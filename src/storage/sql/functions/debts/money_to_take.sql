@@ -1,4 +1,4 @@
--- What is taken of an owner's money for p_micros millionths of a currency: each source as far as it goes, in order. Changes nothing.
+-- Splits p_micros millionths of a currency over an owner's sources: each as far as it goes, in order. Changes nothing.
 --
 -- Arguments: a rate is the worth of a smallest unit in ten-billionths of a millionth.
 -- Locks: none. The caller holds the balances.

@@ -1,4 +1,4 @@
--- Whether a spend is unfinished: its money is held, its owner is asked, or its approved call has yet to run. An idempotency key is
+-- Returns true while a spend is unfinished: money held, approval pending, or approved call not yet run. An idempotency key is
 -- kept for as long.
 --
 -- Locks: none.

@@ -1,4 +1,4 @@
--- Relays: payments that others have signed on their own tokens, carried to the chain at the gateway's cost. They count in
+-- Relays: payments that external payers signed for their own tokens, sent to the chain at the gateway's cost. They count in
 -- budgets like any spend. They hold nothing, because the money is not ours: their reservations have no source.
 
 create table relay (

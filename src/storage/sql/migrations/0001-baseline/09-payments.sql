@@ -1,4 +1,4 @@
--- Payments by strangers: one row for each signed authorization, written before it is checked, so that a second attempt finds it
+-- Payments by x402: one row for each signed authorization, written before it is verified, so that a second attempt finds it
 -- on any instance. A payment is metered and booked in the statement that settles it.
 
 create table payment (
