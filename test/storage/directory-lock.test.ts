@@ -27,7 +27,7 @@ describe('lockDirectory', () => {
     const directory = join(root, 'new', 'deep')
     const unlock = lockDirectory(directory, at)
     expect(() => lockDirectory(directory, at)).toThrow(
-      `process ${process.pid}, since 2026-11-20T12:00:00.000Z`,
+      `process ${process.pid} since 2026-11-20T12:00:00.000Z`,
     )
     unlock()
     lockDirectory(directory, at)()
