@@ -1,10 +1,10 @@
-/** What a key may spend only after its owner has approved it. */
+/** Owner approvals required by a policy. */
 import type { Policy } from './policy.ts'
 import { usdMicrosOf } from './usd.ts'
 
 /**
- * Whether the owner must approve a spend that the rest of the policy allows.
- * @param usdMicros its worth in millionths of a US dollar; null, where it is not known, needs approval.
+ * Checks whether the owner must approve a spend that the rest of the policy allows.
+ * @param usdMicros value in millionths of a US dollar; null (unknown) needs approval.
  */
 export function needsApproval({ approval }: Policy, usdMicros: bigint | null): boolean {
   if (approval === undefined) return false

@@ -1,15 +1,20 @@
-/** What a spend is counted against. The same rules as the database's spend function, for simulation and as its reference. */
+/**
+ * Budget counters of a policy: the same rules as the database's spend function, for simulation and as its reference.
+ */
 import { type Violation, violationOf } from './decision.ts'
 import type { Policy } from './policy.ts'
 import { usdMicrosOf, usdOfMicros } from './usd.ts'
 
-/** What one UTC day has used, holds included. @property usedMicros millionths of a US dollar. @property count spends. */
+/** Usage of one UTC day, including holds. @property usedMicros millionths of a US dollar. @property count spends. */
 export interface DailyUsage {
   readonly usedMicros: bigint
   readonly count: number
 }
 
-/** The counter rules that one more spend would violate. @param usdMicros the spend's worth; null denies, as it cannot be counted. */
+/**
+ * Finds the counter rules that one more spend would violate.
+ * @param usdMicros value of the spend; null denies, because it cannot be counted.
+ */
 export function dailyViolations(
   policy: Policy,
   usdMicros: bigint | null,
@@ -21,9 +26,10 @@ export function dailyViolations(
 }
 
 /**
- * Whether one more spend would break the owner's cap over all keys of the account.
- * @param maxMicros the cap in millionths of a US dollar; null is none. @param usedMicros what all keys used on the day.
- * @param usdMicros the spend's worth; null denies, as it cannot be counted.
+ * Checks one more spend against the owner's cap over all keys of the account.
+ * @param maxMicros the cap in millionths of a US dollar; null: no cap.
+ * @param usedMicros usage of all keys on that day.
+ * @param usdMicros value of the spend; null denies, because it cannot be counted.
  */
 export function ownerViolation(
   maxMicros: bigint | null,
@@ -36,8 +42,8 @@ export function ownerViolation(
 }
 
 /**
- * Whether a payee is still too new to be paid. Whom nobody knows is always too new.
- * @param firstSeenAt when the key first asked to pay this payee; null: it asks now.
+ * Checks whether a payee is still in its cool-down. An unknown payee always is.
+ * @param firstSeenAt when the key first requested to pay this payee; null: never before.
  */
 export function cooldownViolation(
   { counterparties }: Policy,

@@ -1,4 +1,4 @@
-/** The static rules of a spend policy, all of them: a denial names everything that is wrong at once, not the first thing. */
+/** Static rules of a spend policy. All are evaluated, so a denial lists every violation at once. */
 import type { Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
 import { asset } from './rules/asset.ts'
@@ -13,7 +13,7 @@ import { symbol } from './rules/symbol.ts'
 import { timeWindow } from './rules/time-window.ts'
 import type { SpendFacts } from './spend.ts'
 
-/** One static rule: what the spend violates, or undefined where it keeps the rule. Pure and total. */
+/** One static rule: returns the violation, or undefined. Pure and total. */
 type Rule = (policy: Policy, spend: SpendFacts, now: Date) => Violation | undefined
 
 const rules: readonly Rule[] = [
@@ -30,8 +30,8 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * Every static rule of the policy that the spend violates; empty where none is. The counters of the day are not here:
- * they are taken where the money is reserved, and `dailyViolations` is their reference.
+ * Finds every static rule of the policy that the spend violates. Daily counters are evaluated where the money is
+ * reserved; `dailyViolations` is their reference.
  */
 export function evaluate(policy: Policy, spend: SpendFacts, now: Date): readonly Violation[] {
   return rules.flatMap((rule) => rule(policy, spend, now) ?? [])

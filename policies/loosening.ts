@@ -1,15 +1,15 @@
 /**
- * Whether a changed policy could allow what the one before did not. Tightening takes effect at once; loosening is privileged.
- * In doubt it loosens: what cannot be compared member by member counts as looser.
+ * Detects policy changes that could allow what the previous policy did not. Tightening takes effect at once; loosening
+ * is privileged. A change that cannot be compared member by member counts as loosening.
  */
 import type { Policy } from './policy.ts'
 import type { TimeWindow } from './time-windows.ts'
 import { usdMicrosOf } from './usd.ts'
 
-/** A list that allows; undefined allows everything. */
+/** An allow list; undefined allows everything. */
 type Allowed = readonly unknown[] | undefined
 
-/** The members of a policy that are looser after the change; empty where the change only tightens. A key without a policy may spend nothing. */
+/** Lists the members of a policy that are looser after the change. A key without a policy may spend nothing. */
 export function loosenings(before: Policy | null, after: Policy | null): readonly string[] {
   if (after === null) return []
   if (before === null) return ['policy']
@@ -29,7 +29,7 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
     timeWindows:
       before.timeWindows !== undefined &&
       (after.timeWindows === undefined ||
-        after.timeWindows.some((window) => !before.timeWindows?.some((open) => lies(window, open)))),
+        after.timeWindows.some((window) => !before.timeWindows?.some((open) => liesWithin(window, open)))),
     approval:
       before.approval !== undefined &&
       (after.approval === undefined ||
@@ -40,17 +40,16 @@ export function loosenings(before: Policy | null, after: Policy | null): readonl
   return Object.entries(checks).flatMap(([member, isLooser]) => (isLooser ? [member] : []))
 }
 
-/** Whether a count rose, or its limit went away. */
+/** Whether a count rose, or its limit was removed. */
 function exceeds(after: number | undefined, before: number | undefined): boolean {
   return before !== undefined && (after === undefined || after > before)
 }
 
-/** Whether a wait became shorter, or went away. */
+/** Whether a wait became shorter, or was removed. */
 function fallsShort(after: number | undefined, before: number | undefined): boolean {
   return before !== undefined && (after === undefined || after < before)
 }
 
-/** Whether a list allows something that it did not before. */
 function widens(before: Allowed, after: Allowed): boolean {
   if (before === undefined) return false
   return after === undefined || after.some((entry) => !before.includes(entry))
@@ -63,12 +62,12 @@ interface Lists {
 
 function widensLists(before: Lists = {}, after: Lists = {}): boolean {
   const lifted = (before.deny ?? []).some((entry) => !(after.deny ?? []).includes(entry))
-  const unasked = (before.deny ?? []).length > 0 && (after.deny ?? []).length === 0
-  return widens(before.allow, after.allow) || lifted || unasked
+  const emptied = (before.deny ?? []).length > 0 && (after.deny ?? []).length === 0
+  return widens(before.allow, after.allow) || lifted || emptied
 }
 
-/** Whether a window lies within another: on no other days and, on one clock, at no other hours. */
-function lies(window: TimeWindow, open: TimeWindow): boolean {
+/** Whether a window lies within another: no other days and, in the same time zone, no other hours. */
+function liesWithin(window: TimeWindow, open: TimeWindow): boolean {
   const isSame = window.start === open.start && window.end === open.end
   const areDays = [window, open].every(({ start, end }) => start < end)
   const isWithin = isSame || (areDays && window.start >= open.start && window.end <= open.end)

@@ -1,22 +1,21 @@
 /**
- * Policies decide: facts in, a verdict out. This folder is pure and total: no I/O, no clock, no throw; it imports nothing of
- * ours, only zod. This file is the spend policy that a key carries, as the owner writes it and as the rules read it.
- * What a field does not allow is denied; deny beats allow; an empty list allows nothing.
+ * Policies decide: facts in, a verdict out. This folder is pure and total: no I/O, no clock, no throw; it imports
+ * only zod. This file is the spend policy of a key, as the owner writes it and as the rules read it. A field denies
+ * what it does not allow; deny beats allow; an empty list allows nothing.
  */
 import { z } from 'zod'
 import { timeWindow } from './time-windows.ts'
 import { policyAmount, usdMicrosOf } from './usd.ts'
 
-/** What a spend can be for. The server derives it from the operation; a caller never names it. */
+/** Categories of spends. The server derives the category from the operation; callers never set it. */
 export const spendCategories = ['transfer', 'gasless', 'card', 'invest', 'swap', 'x402'] as const
 
-/** One category of spend. */
 export type SpendCategory = (typeof spendCategories)[number]
 
-/** The assets that a policy can name. */
+/** Assets that a policy can name. */
 export const policyAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD', 'EUR', 'GBP', 'INR'] as const
 
-/** The chains that a policy can name. */
+/** Chains that a policy can name. */
 export const policyChains = [
   'base-sepolia',
   'base',
@@ -31,7 +30,7 @@ const payee = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address: 0x and 40 hex digits')
   .toLowerCase()
-  .describe('EVM address, 0x and 40 hex digits; upper and lower case are the same.')
+  .describe('EVM address, 0x and 40 hex digits; case-insensitive.')
 
 const merchantCodes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)
 const tickers = z
@@ -48,21 +47,19 @@ const moment = z.iso.datetime({ error: 'must be an ISO 8601 time in UTC, such as
 
 const limits = {
   perTransaction: z
-    .strictObject({ max: policyAmount.describe('Most that one spend may be worth, in USD.') })
-    .describe('The cap on a single spend.'),
+    .strictObject({ max: policyAmount.describe('Maximum value of one spend, in USD.') })
+    .describe('Cap on a single spend.'),
   dailyBudget: z
     .strictObject({
-      max: policyAmount.describe(
-        'Most that all spends of one UTC calendar day may be worth together, in USD.',
-      ),
+      max: policyAmount.describe('Maximum total value of all spends of one UTC calendar day, in USD.'),
       maxCount: z
         .int()
         .min(1)
         .max(1_000_000)
         .optional()
-        .describe('Most spends in one UTC calendar day, as a count. Absent: not counted.'),
+        .describe('Maximum number of spends in one UTC calendar day. Absent: no limit.'),
     })
-    .describe('The budget of one UTC calendar day; it starts anew at 00:00 UTC.'),
+    .describe('Budget of one UTC calendar day; it resets at 00:00 UTC.'),
 }
 
 const lists = {
@@ -71,32 +68,32 @@ const lists = {
       allow: z
         .array(z.enum(spendCategories))
         .max(16)
-        .describe('What may be spent on. An empty list denies all.'),
+        .describe('Allowed categories of spends. An empty list denies all.'),
     })
-    .describe('What may be spent on.'),
+    .describe('Categories of spends.'),
   counterparties: z
     .strictObject({
       allow: z
         .array(payee)
         .max(1000)
         .optional()
-        .describe('Only these may be paid. Absent: anyone not denied.'),
+        .describe('Payees that may be paid. Absent: all that are not denied.'),
       deny: z
         .array(payee)
         .max(1000)
         .optional()
-        .describe('These are never paid, even where `allow` lists them.'),
+        .describe('Payees that are never paid, even if `allow` lists them.'),
       newPayeeCooldownSec: z
         .int()
         .min(1)
         .max(2_592_000)
         .optional()
         .describe(
-          'Seconds from the first request to pay somebody, which is refused, until they may be paid. Absent: no wait.',
+          'Seconds from the first request to pay a new payee, which is denied, until the payee may be paid. Absent: no wait.',
         ),
     })
     .optional()
-    .describe('Who may be paid.'),
+    .describe('Payees.'),
   assets: z
     .array(z.enum(policyAssets))
     .max(16)
@@ -109,50 +106,52 @@ const lists = {
     .describe('The only chains to spend on, by name. Absent: any. An empty list denies all.'),
   mcc: z
     .strictObject({
-      allow: merchantCodes.optional().describe('Only merchants of these categories. Absent: any not denied.'),
-      deny: merchantCodes.optional().describe('Never merchants of these, even where `allow` lists them.'),
+      allow: merchantCodes
+        .optional()
+        .describe('Allowed merchant categories. Absent: all that are not denied.'),
+      deny: merchantCodes.optional().describe('Denied merchant categories, even if `allow` lists them.'),
     })
     .optional()
     .describe('Merchants that a card may pay, by category code (ISO 18245).'),
   symbols: z
     .strictObject({
-      allow: tickers.optional().describe('Only these. Absent: any not denied.'),
-      deny: tickers.optional().describe('Never these, even where `allow` lists them.'),
+      allow: tickers.optional().describe('Allowed tickers. Absent: all that are not denied.'),
+      deny: tickers.optional().describe('Denied tickers, even if `allow` lists them.'),
     })
     .optional()
-    .describe('What may be invested in, by ticker.'),
+    .describe('Stocks and funds that may be traded, by ticker.'),
   timeWindows: z
     .array(timeWindow)
     .max(32)
     .optional()
-    .describe('When may be spent. Absent: at any time. An empty list denies all.'),
+    .describe('Times at which spends are allowed. Absent: at any time. An empty list denies all.'),
 }
 
 const approval = z
   .strictObject({
-    above: policyAmount.describe('A spend worth more than this waits for the owner’s approval, in USD.'),
+    above: policyAmount.describe('A spend above this value waits for the owner’s approval, in USD.'),
     ttlSec: z
       .int()
       .min(60)
       .max(604_800)
       .default(86_400)
-      .describe('How long the owner may take to approve, in seconds.'),
+      .describe('Time for the owner to approve, in seconds; 86,400 by default.'),
   })
   .optional()
-  .describe('What the owner must approve. Absent: nothing.')
+  .describe('Spends that need the owner’s approval. Absent: none.')
 
-/** The spend policy of a key, with amounts in USD. What is not named here is refused, so that no limit is misspelt away. */
+/**
+ * The spend policy of a key, with amounts in USD. Unknown members are rejected, so that a misspelt limit is never
+ * ignored.
+ */
 export const spendPolicy = z
   .strictObject({
-    currency: z
-      .literal('USD')
-      .default('USD')
-      .describe('The currency that all amounts of the policy are in: USD.'),
+    currency: z.literal('USD').default('USD').describe('Currency of all amounts of the policy: USD.'),
     ...limits,
     ...lists,
     approval,
-    notBefore: moment.optional().describe('The policy allows nothing before this moment, ISO 8601 UTC.'),
-    expiresAt: moment.optional().describe('The policy allows nothing from this moment on, ISO 8601 UTC.'),
+    notBefore: moment.optional().describe('The policy allows nothing before this time, ISO 8601 UTC.'),
+    expiresAt: moment.optional().describe('The policy allows nothing from this time on, ISO 8601 UTC.'),
   })
   .superRefine(refuseContradictions)
 
@@ -166,7 +165,7 @@ function refuseContradictions(policy: Policy, context: z.core.$RefinementCtx<Pol
       path: ['perTransaction', 'max'],
       message: `must not be over dailyBudget.max (${policy.dailyBudget.max})`,
     })
-  // A moment that is not stated is no number, and neither before nor after another.
+  // A missing moment parses to NaN, for which the comparison is false.
   if (Date.parse(policy.notBefore ?? '') >= Date.parse(policy.expiresAt ?? ''))
     context.addIssue({ code: 'custom', path: ['expiresAt'], message: 'must be after notBefore' })
 }

@@ -1,6 +1,9 @@
-/** Spend policies to begin with: what a consent page offers for a key that can spend. */
+/** Presets of spend policies, offered by the consent page for a key that can spend. */
 
-/** A policy's limits in a word. Amounts in USD. @property approvalAbove the owner is asked above it; null: never. */
+/**
+ * Limits of a preset. Amounts in USD.
+ * @property approvalAbove amount above which the owner must approve; null: never.
+ */
 export interface PolicyPreset {
   readonly name: string
   readonly title: string
@@ -9,7 +12,7 @@ export interface PolicyPreset {
   readonly approvalAbove: string | null
 }
 
-/** From the most careful; the first is what nobody changed. */
+/** From the strictest; the first is the default. */
 export const policyPresets: readonly PolicyPreset[] = [
   { name: 'careful', title: 'Careful', perTransaction: '5', daily: '20', approvalAbove: '2' },
   { name: 'everyday', title: 'Everyday', perTransaction: '50', daily: '200', approvalAbove: '25' },

@@ -1,12 +1,12 @@
-/** How many requests a client may make, by class: the defaults of the contract, each with the variable that changes it. */
+/** Request limits by class: the defaults of the contract, each with the variable that overrides it. */
 
-/** A limit as the policy states it. @property seconds length of the window. */
+/** A limit. @property seconds length of the window. */
 interface Limit {
   readonly count: number
   readonly seconds: number
 }
 
-/** Every class of limited requests. @property env the variable that overrides it, as `count/seconds`. */
+/** All classes of limited requests. @property env variable that overrides the limit, as `count/seconds`. */
 export const rateClasses = {
   mutations: { count: 150, seconds: 60, env: 'RATE_MUTATIONS' },
   key: { count: 600, seconds: 60, env: 'RATE_KEY' },
@@ -29,7 +29,7 @@ export const rateClasses = {
 
 const COUNT_PER_SECONDS = /^([1-9]\d{0,6})\/([1-9]\d{0,6})$/
 
-/** The limit that a text such as `150/60` states (count/seconds, both from 1 to 9,999,999), or undefined where it states none. */
+/** Parses a limit such as `150/60` (count/seconds, both from 1 to 9,999,999); undefined for invalid text. */
 export function rateLimitOf(text: string): Limit | undefined {
   const match = COUNT_PER_SECONDS.exec(text.trim())
   return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }

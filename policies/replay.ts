@@ -1,4 +1,4 @@
-/** What would have become of past spends under another policy: the rules and counters, over what was recorded. */
+/** Replays past spends under another policy: rules and counters, over the recorded facts. */
 import { needsApproval } from './approval.ts'
 import { cooldownViolation, type DailyUsage, dailyViolations } from './budget.ts'
 import type { Violation } from './decision.ts'
@@ -6,20 +6,20 @@ import { evaluate } from './evaluate.ts'
 import type { Policy } from './policy.ts'
 import type { SpendFacts } from './spend.ts'
 
-/** A spend that was decided on. @property isReturned it was allowed and its money came back: it never counted in the end. */
+/** A decided spend. @property isReturned it was allowed and its money came back, so it does not count in the end. */
 export interface PastSpend {
   readonly id: string
   readonly at: Date
   readonly spend: SpendFacts
   readonly was: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
   readonly isReturned: boolean
-  /** Its owner had approved it. */
+  /** Whether the owner had approved it. */
   readonly isApproved: boolean
-  /** What it was denied for that is no matter of the policy: a pause, the owner's cap, the AML screening. */
+  /** Violations outside the policy: a pause, the owner's cap, the AML screening. */
   readonly beside: readonly Violation[]
 }
 
-/** What it would have been told. */
+/** Result of a replayed spend. */
 export interface Replayed {
   readonly id: string
   readonly was: PastSpend['was']
@@ -28,8 +28,8 @@ export interface Replayed {
 }
 
 /**
- * Judges past spends in their order. What the new policy would have allowed counts in its budgets, so that one more early on
- * can mean one less later. Where money was missing, it still is.
+ * Evaluates past spends in order. Spends that the new policy allows count in its budgets, so an additional early
+ * spend can displace a later one. Insufficient funds stay insufficient.
  */
 export function replay(policy: Policy, past: readonly PastSpend[]): readonly Replayed[] {
   const usage = new Map<string, DailyUsage>()
@@ -47,8 +47,8 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
       ].flat(),
     ]
     if (payee !== null && !firstSeen.has(payee)) firstSeen.set(payee, at)
-    const needsWord = !isApproved && needsApproval(policy, spend.usdMicros)
-    const now = verdictNow(was, needsWord, violations)
+    const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros)
+    const now = verdictNow(was, needsOwner, violations)
     if (now === 'allow' && !isReturned)
       usage.set(day, { usedMicros: used.usedMicros + (spend.usdMicros ?? 0n), count: used.count + 1 })
     return { id, was, now, violations }
@@ -57,10 +57,10 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
 
 function verdictNow(
   was: PastSpend['was'],
-  needsWord: boolean,
+  needsOwner: boolean,
   violations: readonly Violation[],
 ): PastSpend['was'] {
   if (violations.length > 0) return 'deny'
   if (was === 'insufficient_funds') return was
-  return needsWord ? 'approval_required' : 'allow'
+  return needsOwner ? 'approval_required' : 'allow'
 }

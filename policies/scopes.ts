@@ -1,6 +1,6 @@
-/** The closed list of what a key can be allowed to do. No key ever holds an owner's scope, so there is none here. */
+/** The closed list of key scopes. Owner-only operations have no scope, because keys never get them. */
 
-/** Every scope with what it allows, in the words of a consent page. */
+/** Every scope with the description shown on the consent page. */
 export const scopes = {
   'wallets:read': 'See the wallet, its balances and its transfers.',
   'wallets:transfer': 'Send stablecoins from the wallet, within the spend policy.',
@@ -10,15 +10,14 @@ export const scopes = {
   'cards:write': 'Issue cards and change their controls, within the spend policy.',
   'investing:read': 'See the portfolio and the orders.',
   'investing:trade': 'Place and cancel orders, within the spend policy.',
-  'swaps:quote': 'Ask for quotes of cross-chain swaps.',
-  'compliance:write': 'Submit Travel Rule data, and see where identity verification stands.',
+  'swaps:quote': 'Request quotes of cross-chain swaps.',
+  'compliance:write': 'Submit Travel Rule data, and see the status of identity verification.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
 } as const satisfies Record<string, string>
 
-/** One scope. */
 export type Scope = keyof typeof scopes
 
-/** The scopes that can move money: a key that holds one of them must carry a spend policy. */
+/** Scopes that can move money: a key with one of them must carry a spend policy. */
 export const moneyScopes = [
   'wallets:transfer',
   'cards:write',
@@ -26,7 +25,7 @@ export const moneyScopes = [
   'fx:pay',
 ] as const satisfies readonly Scope[]
 
-/** The scopes that change nothing. */
+/** Scopes that change nothing. */
 export const readScopes = [
   'wallets:read',
   'banking:read',
@@ -35,12 +34,10 @@ export const readScopes = [
   'swaps:quote',
 ] as const satisfies readonly Scope[]
 
-/** Whether a text names a scope. */
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(scopes, text)
 }
 
-/** Whether a key with these scopes can spend and therefore needs a spend policy. */
 export function needsPolicy(held: readonly Scope[]): boolean {
   return moneyScopes.some((scope) => held.includes(scope))
 }

@@ -1,19 +1,18 @@
-/** What the rules are told about a spend. A fact that is not known is null, and a rule that needs it then denies. */
+/** Facts of a spend that the rules evaluate. An unknown fact is null, and a rule that needs it denies. */
 import type { SpendCategory } from './policy.ts'
 
-/** One spend as the policies see it. */
 export interface SpendFacts {
   readonly category: SpendCategory
-  /** Symbol of the asset that leaves, such as `USDC`. */
+  /** Symbol of the asset that is spent, such as `USDC`. */
   readonly asset: string
-  /** Worth in millionths of a US dollar, rounded up; null where it could not be priced. */
+  /** Value in millionths of a US dollar, rounded up; null when it could not be priced. */
   readonly usdMicros: bigint | null
-  /** Chain by name, such as `base-sepolia`; null where the spend is on none or it is not known. */
+  /** Chain by name, such as `base-sepolia`; null when there is none or it is unknown. */
   readonly chain: string | null
-  /** Who is paid: an EVM address in any case; null where nobody is known. */
+  /** Payee: an EVM address in any letter case; null when unknown. */
   readonly counterparty: string | null
-  /** The merchant's category, four digits of ISO 18245; null where there is no merchant or it is not known. */
+  /** Merchant category, four digits of ISO 18245; null when there is no merchant or it is unknown. */
   readonly mcc: string | null
-  /** Ticker of what is bought or sold; null where nothing is or it is not known. */
+  /** Ticker that is traded; null when there is none or it is unknown. */
   readonly symbol: string | null
 }

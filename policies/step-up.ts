@@ -1,9 +1,12 @@
-/** Whether a person has shown a second factor lately enough for a privileged operation. Contract section 3. */
+/**
+ * Step-up: checks whether a person has shown a second factor recently enough for a privileged operation. Contract
+ * section 3.
+ */
 
-/** How long a second factor holds, in seconds. */
+/** How long a second factor is valid, in seconds. */
 export const STEP_UP_SECONDS = 5 * 60
 
-/** What is judged. @property steppedUpAt when a second factor was last shown on this session. */
+/** Facts of a session. @property steppedUpAt when a second factor was last shown on it. */
 export interface StepUpFacts {
   readonly mode: 'sandbox' | 'production'
   readonly mfaEnrolled: boolean
@@ -12,8 +15,8 @@ export interface StepUpFacts {
 }
 
 /**
- * Whether a person has lately proved to be who they are: by the second factor where there is one, else in production by
- * having signed in. What could keep the owner out must not be within reach of an old session that was stolen.
+ * Checks for a recent proof of identity: the second factor if enrolled, otherwise in production a recent sign-in. A
+ * stolen old session must not be able to lock the owner out.
  */
 export function judgeRecentProof(facts: StepUpFacts & { readonly signedInAt: Date }): 'fresh' | 'stale' {
   if (facts.mfaEnrolled) return judgeStepUp(facts) === 'fresh' ? 'fresh' : 'stale'
@@ -21,7 +24,7 @@ export function judgeRecentProof(facts: StepUpFacts & { readonly signedInAt: Dat
   return facts.mode === 'sandbox' || age < STEP_UP_SECONDS * 1000 ? 'fresh' : 'stale'
 }
 
-/** `enroll`: there is no second factor to show yet, and production insists on one. */
+/** `enroll`: no second factor is enrolled, and production requires one. */
 export function judgeStepUp({
   mode,
   mfaEnrolled,

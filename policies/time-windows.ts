@@ -1,18 +1,15 @@
-/** Windows of the week in which a key may spend, on the clock of a time zone. An end before its start is on the next day. */
+/** Weekly windows in which a key may spend, in a time zone. An end at or before the start is on the next day. */
 import { z } from 'zod'
 
-/** The days of the week as a policy writes them, by their number from Sunday. */
+/** Days of the week as a policy writes them, by number from Sunday. */
 const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 
 const clockTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day from 00:00 to 23:59')
 
-/** One window. */
 export const timeWindow = z.strictObject({
-  days: z.array(z.enum(days)).min(1).max(7).describe('Days on which it opens.'),
-  start: clockTime.describe('When it opens, HH:MM.'),
-  end: clockTime.describe(
-    'When it closes, HH:MM; that minute is outside. At or before `start`: on the next day.',
-  ),
+  days: z.array(z.enum(days)).min(1).max(7).describe('Days on which the window opens.'),
+  start: clockTime.describe('Opening time, HH:MM.'),
+  end: clockTime.describe('Closing time, HH:MM, exclusive. At or before `start`: on the next day.'),
   tz: z
     .string()
     .max(64)
@@ -20,13 +17,11 @@ export const timeWindow = z.strictObject({
     .describe('IANA time zone of both times, such as Europe/Berlin.'),
 })
 
-/** A window as the rules read it. */
 export type TimeWindow = z.output<typeof timeWindow>
 
 const DAY_MINUTES = 24 * 60
 const MINUTE_MS = 60_000
 
-/** Whether a moment is inside a window. */
 export function isWithin(window: TimeWindow, at: Date): boolean {
   const { day, minute } = wallClock(at, window.tz)
   const { start, length } = spanOf(window)
@@ -38,7 +33,7 @@ export function isWithin(window: TimeWindow, at: Date): boolean {
   )
 }
 
-/** When the next of some windows opens after a moment at which none is open; undefined where none ever does. */
+/** Finds the next opening of some windows after a moment at which all are closed; undefined if none ever opens. */
 export function nextOpening(windows: readonly TimeWindow[], after: Date): Date | undefined {
   const openings = windows.flatMap((window) => {
     const { year, month, date } = wallClock(after, window.tz)
@@ -52,7 +47,7 @@ export function nextOpening(windows: readonly TimeWindow[], after: Date): Date |
   return openings.length === 0 ? undefined : new Date(Math.min(...openings))
 }
 
-/** A window in words, such as `mon,tue 09:00-17:00 Europe/Berlin`. */
+/** Formats a window, such as `mon,tue 09:00-17:00 Europe/Berlin`. */
 export function windowText({ days: open, start, end, tz }: TimeWindow): string {
   return `${open.join(',')} ${start}-${end} ${tz}`
 }
@@ -70,7 +65,10 @@ function minuteOf(text: string): number {
   return Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
 }
 
-/** The moment at which a zone's clock shows a wall time (given as if it were UTC). In a skipped hour: the moment after it. */
+/**
+ * Finds the moment at which a zone's clock shows a wall time (given as if it were UTC). In a skipped hour: the moment
+ * after it.
+ */
 function momentOf(wall: number, tz: string): number {
   const shift = (at: number) => {
     const { year, month, date, minute } = wallClock(new Date(at), tz)
@@ -80,7 +78,7 @@ function momentOf(wall: number, tz: string): number {
   return wall - shift(guess)
 }
 
-// Making a formatter costs more than using it. There are some hundreds of time zones, so this stays small.
+// Creating a formatter is expensive. There are only some hundred time zones, so the cache stays small.
 const formatters = new Map<string, Intl.DateTimeFormat>()
 
 function wallClock(at: Date, tz: string) {

@@ -1,12 +1,12 @@
-/** The amounts of a policy: US dollars as decimal strings outside, as millionths (bigint) inside. Never a float. */
+/** Amounts of a policy: US dollars as decimal strings outside, millionths (bigint) inside. Never a float. */
 import { z } from 'zod'
 
 const PLAIN = /^(0|[1-9]\d*)(?:\.(\d+))?$/
 const MICROS = 6
 const CENTS = 2
-const LARGEST_MICROS = 10n ** 18n
+const MAX_MICROS = 10n ** 18n
 
-/** A JSON number kept as it was written, because a JavaScript number would not give the text back. */
+/** A JSON number kept in its original text, which a JavaScript number would not preserve. */
 function isNumberText(value: unknown): value is { toString(): string } {
   return (
     typeof value === 'object' &&
@@ -17,8 +17,8 @@ function isNumberText(value: unknown): value is { toString(): string } {
 }
 
 /**
- * An amount of USD in a policy: a decimal string or a JSON number above zero, at most 10^12, with at most two fraction
- * digits. Decodes to the shortest decimal string (`50.00` is `50`); refuses rather than rounds.
+ * An amount of USD in a policy: a decimal string or a JSON number above zero, at most 10^12, with at most two
+ * fraction digits. Decodes to the shortest decimal string (`50.00` is `50`); excess digits are rejected, not rounded.
  */
 export const policyAmount = decimal({ exclusiveMinimum: 0 })
   .superRefine((text, context) => {
@@ -27,7 +27,7 @@ export const policyAmount = decimal({ exclusiveMinimum: 0 })
   })
   .transform((text) => usdOfMicros(usdMicrosOf(text)))
 
-/** As {@link policyAmount}, and zero, which allows nothing. */
+/** Like {@link policyAmount}, but also accepts zero, which allows nothing. */
 export const allowanceAmount = decimal({ minimum: 0 })
   .superRefine((text, context) => {
     const message = faultOf(text)
@@ -55,12 +55,12 @@ function faultOf(text: string): string | undefined {
   if (match === null) return 'must be a plain decimal above zero, such as 12.50: no sign, no exponent'
   const fraction = match[2] ?? ''
   if (fraction.length > CENTS) return `has ${fraction.length} fraction digits; USD has ${CENTS}`
-  return usdMicrosOf(text) > LARGEST_MICROS ? 'must not be over 1000000000000' : undefined
+  return usdMicrosOf(text) > MAX_MICROS ? 'must not be over 1000000000000' : undefined
 }
 
 /**
- * Millionths of a US dollar in a limit's decimal text: `12.5` is 12_500_000n. For limits only: text that is no plain
- * decimal counts as zero, and digits beyond the sixth are dropped, so that a bad limit allows less and never more.
+ * Parses a limit's decimal text to millionths of a US dollar: `12.5` is 12_500_000n. For limits only: invalid text
+ * counts as zero, and digits beyond the sixth are dropped, so that a bad limit allows less and never more.
  */
 export function usdMicrosOf(decimal: string): bigint {
   const match = PLAIN.exec(decimal)
@@ -69,7 +69,7 @@ export function usdMicrosOf(decimal: string): bigint {
   return BigInt(whole + fraction.slice(0, MICROS).padEnd(MICROS, '0'))
 }
 
-/** The decimal string of millionths of a US dollar, without needless zeros: 12_500_000n is `12.5`. */
+/** Formats millionths of a US dollar without trailing zeros: 12_500_000n is `12.5`. */
 export function usdOfMicros(micros: bigint): string {
   const sign = micros < 0n ? '-' : ''
   const text = (micros < 0n ? -micros : micros).toString().padStart(MICROS + 1, '0')

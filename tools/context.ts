@@ -6,10 +6,10 @@ import { showUsage, usageView } from '../src/spending/usage.ts'
 
 export default defineTool({
   name: 'context',
-  title: 'Who am I and what may I spend',
-  summary: 'Read who is calling, with its scopes, spend policy and what is left of today’s budget.',
+  title: 'Caller and spending limits',
+  summary: 'Read the caller’s identity, scopes, spend policy and remaining budget of today.',
   description:
-    'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the rate of the moment.',
+    'Call this first. Amounts of the policy and of the usage are USD decimal strings; other assets count at the current rate.',
   route: 'GET /api/agents/self',
   who: 'account',
   scopes: [],
@@ -17,18 +17,18 @@ export default defineTool({
   mcp: true,
   input: z.strictObject({}),
   output: z.strictObject({
-    principal: z.enum(['session', 'key']).describe('A person’s session, or a key that acts for one.'),
-    accountId: z.string().describe('`acct_…`: whose money it is.'),
+    principal: z.enum(['session', 'key']).describe('Kind of caller: a person’s session, or a key.'),
+    accountId: z.string().describe('`acct_…`: account whose money is spent.'),
     agentId: z.string().nullable().describe('`key_…`; null for a person.'),
     keyId: z.string().nullable().describe('RFC 7638 thumbprint of an agent’s key.'),
-    name: z.string().describe('What the owner calls the key, or the person’s name.'),
+    name: z.string().describe('Name of the key, or of the person.'),
     status: z.string().describe('`active`, or `paused` by the owner.'),
     scopes: z
       .array(z.string())
       .nullable()
-      .describe('What the key may do; null for a person, who may do everything of theirs.'),
-    policy: z.looseObject({}).nullable().describe('The spend policy; null for a person.'),
-    usage: usageView.nullable().describe('What the key used today; null for a person.'),
+      .describe('Scopes of the key; null for a person, who is not restricted by scopes.'),
+    policy: z.looseObject({}).nullable().describe('Spend policy of the key; null for a person.'),
+    usage: usageView.nullable().describe('Usage of the key today (UTC); null for a person.'),
     now: z.string().describe('The gateway’s clock, ISO 8601 UTC.'),
   }),
   failures: [],

@@ -1,4 +1,7 @@
-/** The catalogue: every tool of the product, once. A test proves that no file is missing. Tools may import base, kernel, ledger, domains and policies. */
+/**
+ * The catalogue: every tool of the product, once; a test checks that no file is missing. Tools may import base,
+ * kernel, ledger, domains and policies.
+ */
 import type { Tool } from '../src/kernel/tool.ts'
 import adminAccountsLock from './admin/accounts/lock.ts'
 import adminAccountsUnlock from './admin/accounts/unlock.ts'

@@ -1,17 +1,16 @@
-/** The thresholds of the AML rules, as a deployment states them: texts of its configuration, read here and nowhere else. */
+/** Thresholds of the AML rules, parsed from the deployment's configuration. */
 import { defaultThresholds, type TravelRuleThresholds } from '../travel-rule.ts'
 import { usdMicrosOf } from '../usd.ts'
 import { defaultStructuring, type Structuring } from './structuring.ts'
 import { defaultVelocity, type VelocityWindow } from './velocity.ts'
 
-/** Everything that the AML rules count against. */
 export interface AmlLimits {
   readonly velocity: readonly VelocityWindow[]
   readonly structuring: Structuring
   readonly thresholds: TravelRuleThresholds
 }
 
-/** What holds where a deployment says nothing. */
+/** Defaults for a deployment without its own thresholds. */
 export const defaultAmlLimits: AmlLimits = {
   velocity: defaultVelocity,
   structuring: defaultStructuring,
@@ -22,7 +21,10 @@ const WINDOW = /^(\d{1,12}(?:\.\d{1,2})?)\/([1-9]\d{0,6})(?:\/([1-9]\d{0,4}))?$/
 const STRUCTURING = /^([2-9]|[1-9]\d{1,3})\/([1-9]\d{0,6})\/([1-9]\d?)$/
 const THRESHOLD = /^(default|[A-Z]{2}):(\d{1,12}(?:\.\d{1,2})?)$/
 
-/** Windows from `USD/seconds` or `USD/seconds/transfers`, joined by commas, or undefined where the text is none. */
+/**
+ * Parses windows of the form `USD/seconds` or `USD/seconds/transfers`, separated by commas; undefined for invalid
+ * text.
+ */
 export function velocityOf(text: string): readonly VelocityWindow[] | undefined {
   const windows = entriesOf(text).map((entry) => {
     const match = WINDOW.exec(entry)
@@ -33,7 +35,7 @@ export function velocityOf(text: string): readonly VelocityWindow[] | undefined 
   return complete(windows)
 }
 
-/** The rule from `transfers/seconds/percent`, or undefined where the text is none. */
+/** Parses a rule of the form `transfers/seconds/percent`; undefined for invalid text. */
 export function structuringOf(text: string): Structuring | undefined {
   const match = STRUCTURING.exec(text.trim())
   if (match === null) return undefined
@@ -41,7 +43,7 @@ export function structuringOf(text: string): Structuring | undefined {
   return { count: Number(count), seconds: Number(seconds), fromPercent: Number(fromPercent) }
 }
 
-/** Thresholds from `default:1000,US:3000,EU:0`: what it names takes the place of the law's. Undefined where the text is none. */
+/** Parses thresholds such as `default:1000,US:3000,EU:0`; they override the defaults. Undefined for invalid text. */
 export function thresholdsOf(text: string): TravelRuleThresholds | undefined {
   const named = entriesOf(text).map((entry) => {
     const match = THRESHOLD.exec(entry)

@@ -1,11 +1,11 @@
-/** Names against a sanctions list. Pure, and for a first look only: whoever matches is looked at by a person. */
+/** Matches names against a sanctions list. Pure, and only a first screening: a person reviews every match. */
 
-/** Words that say what kind of company it is, not which. */
+/** Words for the legal form of a company, ignored in comparisons. */
 const legalForms: ReadonlySet<string> = new Set(
   'ag co company corp corporation gmbh inc limited llc llp ltd ooo plc sa sarl sro srl the'.split(' '),
 )
 
-/** Letters of other scripts that look like Latin ones. @see https://www.unicode.org/reports/tr39/ */
+/** Letters of other scripts that look like Latin letters. @see https://www.unicode.org/reports/tr39/ */
 const lookAlikes: ReadonlyMap<string, string> = new Map(
   [
     ['АВЕЅІЈКМНОРСТУХҮԌԚԜӀ', 'ABESIJKMHOPCTYXYGQWI'],
@@ -20,12 +20,11 @@ const lookAlikes: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * The listed names that a name may be: every word of one is a word of the other, in any order and whatever the case, the
- * accents, the punctuation and the script of letters that look the same. Two words must agree, unless the listed name has
- * only one and that is all there is.
+ * Finds the listed names that a name may refer to. Every word of one name must be a word of the other, regardless of
+ * order, case, accents, punctuation and look-alike letters. Two words must match, unless both names have only one.
  */
 export function matchNames(name: string, listed: readonly string[]): readonly string[] {
-  // What nobody sees may stand between two words, or inside one to make it another.
+  // An invisible character may separate two words, or hide inside one.
   const asked = [name.replaceAll(unseen, ' '), name.replaceAll(unseen, '')]
   const spelled = [...new Set(asked.flatMap((each) => [each, asLatin(each)]))]
   const words = spelled.map(wordsOf)
@@ -41,20 +40,23 @@ export function matchNames(name: string, listed: readonly string[]): readonly st
   })
 }
 
-/** Also letters that have no width, and a braille pattern without a dot. @see https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point */
+/**
+ * Also zero-width letters and the blank braille pattern.
+ * @see https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
+ */
 const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** No name on a list has longer words, and no name that is asked about takes long. */
-const LONGEST_WORD = 40
+/** No listed name has a longer word; also bounds the time per name. */
+const MAX_WORD_LENGTH = 40
 
-/** The words, and what they are where some of them were torn apart. */
+/** Adds the words that result from joining adjacent ones, because a name may be split arbitrarily. */
 function joinedOf(words: readonly string[]): ReadonlySet<string> {
   const joined = new Set(words)
   for (const at of words.keys()) {
     let word = ''
     for (const next of words.slice(at)) {
       word += next
-      if (word.length > LONGEST_WORD) break
+      if (word.length > MAX_WORD_LENGTH) break
       joined.add(word)
     }
   }
@@ -63,14 +65,14 @@ function joinedOf(words: readonly string[]): ReadonlySet<string> {
 
 const foreign = /(?!\p{Script=Latin})\p{L}/u
 
-/** Whether a word is of Latin letters, but for some that look like none we know. */
+/** Checks for a mostly Latin word with some letters of unknown appearance. */
 function isMixed(word: string): boolean {
   const letters = [...word]
-  const strange = letters.filter((letter) => foreign.test(letter)).length
-  return strange > 0 && strange * 2 < letters.length
+  const foreignCount = letters.filter((letter) => foreign.test(letter)).length
+  return foreignCount > 0 && foreignCount * 2 < letters.length
 }
 
-/** The words, where one that is mixed is any listed word that has its other letters at the same places. */
+/** Replaces each mixed word by a listed word with the same letters at the same places, if there is one. */
 function readAs(asked: ReadonlySet<string>, listed: ReadonlySet<string>): ReadonlySet<string> {
   const readOne = (word: string): string => {
     const letters = [...word]
@@ -82,7 +84,10 @@ function readAs(asked: ReadonlySet<string>, listed: ReadonlySet<string>): Readon
   return new Set([...asked].map(readOne))
 }
 
-/** What it looks like to who reads Latin. Before the case is folded: an upper-case letter may look like another one. */
+/**
+ * Replaces look-alike letters by Latin ones, before case folding, because an upper-case letter may look like a
+ * different one.
+ */
 function asLatin(name: string): string {
   return [...name.normalize('NFD')].map((letter) => lookAlikes.get(letter) ?? letter).join('')
 }

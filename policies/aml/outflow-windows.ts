@@ -1,16 +1,16 @@
 import { type Band, isInBand, type Structuring } from './structuring.ts'
 import type { VelocityWindow } from './velocity.ts'
 
-/** The rules that count what left an account lately. */
+/** Rules that count an account's recent outflows. */
 export const outflowRules = ['velocity', 'structuring'] as const
 
-/** One of {@link outflowRules}. */
 export type OutflowRule = (typeof outflowRules)[number]
 
 /**
- * A counter of what left an account lately, and when one more spend is too much: where it takes the sum over the maximum and is
- * the `minCount`th or a later one. The database judges and counts it in the same lock as the spend's reservation.
- * @property maxUsdMicros millionths of a USD; null counts spends alone. @property isJudged false: it is counted, never refused.
+ * A counter of recent outflows. A spend violates it if the sum would exceed the maximum and the spend is at least the
+ * `minCount`th. The database evaluates and counts it under the same lock as the reservation.
+ * @property maxUsdMicros millionths of a USD; null: only spends are counted.
+ * @property isJudged false: the spend is counted but never denied.
  */
 export interface OutflowWindow {
   readonly rule: OutflowRule
@@ -22,9 +22,10 @@ export interface OutflowWindow {
 }
 
 /**
- * The windows of a transfer. Structuring counts transfers just under the threshold that leave the gateway, and judges those
- * whose beneficiary is not on record. No amount is too small to count: many small ones are a large one.
- * @param amount in the threshold's currency, millionths.
+ * Builds the windows of a transfer. Structuring counts transfers just under the threshold that leave the gateway, and
+ * denies only those whose beneficiary is not on record. There is no minimum amount, because many small transfers add
+ * up.
+ * @param amount millionths of the threshold's currency.
  */
 export function outflowWindows(
   {

@@ -1,6 +1,9 @@
 import type { Screening } from './screening.ts'
 
-/** The sandbox's own list: an address that ends in 9999 is sanctioned, in 8888 needs review; every other one is clear. */
+/**
+ * The sandbox's own list: addresses ending in 9999 are sanctioned, those ending in 8888 need review, all others are
+ * clear.
+ */
 export function screenSandboxSuffix(address: string): Screening {
   const lists = ['sandbox']
   if (address.endsWith('9999')) return { result: 'blocked', lists }

@@ -6,7 +6,7 @@ export interface SanctionsList {
   readonly addresses: ReadonlySet<string>
 }
 
-/** Whether any list names the address, in whatever case it is written. @see https://sanctionslist.ofac.treas.gov */
+/** Screens an address, in any letter case, against lists. @see https://sanctionslist.ofac.treas.gov */
 export function screenAddress(address: string, lists: readonly SanctionsList[]): Screening {
   const hits = lists.filter(({ addresses }) => addresses.has(address.toLowerCase()))
   if (hits.length > 0) return { result: 'blocked', lists: hits.map(({ name }) => name) }

@@ -1,15 +1,18 @@
 import { type Violation, violationOf } from '../decision.ts'
 
-/** What an AML rule says of an address. */
+/** Result of an AML rule. */
 export interface Screening {
   readonly result: 'clear' | 'review' | 'blocked'
-  /** Names of the lists that hit; where nothing hit, of those that were consulted. */
+  /** Lists that matched; if none did, the lists that were checked. */
   readonly lists: readonly string[]
 }
 
 const severity = { clear: 0, review: 1, blocked: 2 } as const
 
-/** The most severe of several answers, with the lists of all that are as severe. Of none: `review`, as nothing was consulted. */
+/**
+ * Returns the most severe of several screenings, with the lists of all equally severe ones. Without any screening:
+ * `review`, because nothing was checked.
+ */
 export function worstOf(screenings: readonly Screening[]): Screening {
   const [first, ...others] = screenings
   if (first === undefined) return { result: 'review', lists: [] }
@@ -20,12 +23,12 @@ export function worstOf(screenings: readonly Screening[]): Screening {
   }, first)
 }
 
-/** A screening that does not clear a spend, as its decision records it: `limit` names the lists, `requested` is the result. */
+/** The violation of a screening that is not clear: `limit` names the lists, `requested` is the result. */
 export function screeningViolation({ result, lists }: Screening): Violation {
   return violationOf('aml_screening', { limit: lists.join(','), requested: result })
 }
 
-/** The screening that a denial records; undefined where AML did not object. */
+/** Reads the screening from a denial's violations; undefined when AML did not object. */
 export function screeningBehind(
   violations: readonly (Pick<Violation, 'limit' | 'requested'> & { readonly rule: string })[],
 ): Screening | undefined {

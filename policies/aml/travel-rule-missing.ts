@@ -1,6 +1,6 @@
 import type { Screening } from './screening.ts'
 
-/** Wants a review of a transfer that the Travel Rule asks data of and that comes without. */
+/** Requires a review of a transfer that needs Travel Rule data and has none. */
 export function screenTravelRule({
   isRequired,
   isOnRecord,

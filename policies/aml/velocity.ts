@@ -1,6 +1,6 @@
 /**
- * How much may leave an account in how long before somebody looks at it.
- * @property minCount from how many transfers on it counts: 1 is a limit on the amount alone, more is a burst.
+ * Maximum outflow within a time window before a review is required.
+ * @property minCount transfers from which the window applies: 1 limits the amount alone, more limits bursts.
  */
 export interface VelocityWindow {
   readonly seconds: number

@@ -1,6 +1,5 @@
-/** Who may have a bank account: whoever is identified; in the sandbox anybody, because no money there is real. */
+/** Access to bank accounts: requires identity verification, except in the sandbox, where no money is real. */
 
-/** Whether an account may open virtual accounts. */
 export function canOpenVirtualAccounts({
   mode,
   kycLevel,

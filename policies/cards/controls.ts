@@ -1,9 +1,11 @@
-/** What a card itself allows: its state, channels, merchants and the cap on a purchase. The day's limit is counted where money is held. */
+/**
+ * Controls of a card: state, channels, merchants and the cap per purchase. The daily limit is counted where money is
+ * held.
+ */
 
-/** The ways of paying with a card that its owner can switch. */
+/** Payment channels that a card's owner can switch. */
 export const cardChannels = ['ecommerce', 'contactless', 'atm', 'magstripe'] as const
 
-/** One of them. */
 export type CardChannel = (typeof cardChannels)[number]
 
 /** A card's controls. @property purchaseMax smallest units of the card's currency; null: no cap. */
@@ -15,14 +17,14 @@ export interface CardControls {
   readonly purchaseMax: bigint | null
 }
 
-/** A purchase as the controls see it. @property channel `chip` has no switch; null where it is not known. */
+/** A purchase as the controls see it. @property channel `chip` has no switch; null when unknown. */
 export interface CardPurchase {
   readonly channel: CardChannel | 'chip' | null
   readonly mcc: string | null
   readonly units: bigint
 }
 
-/** Why a card refuses. */
+/** Why a card declines. */
 export type CardRefusal =
   | 'card_frozen'
   | 'card_canceled'
@@ -30,7 +32,10 @@ export type CardRefusal =
   | 'merchant_denied'
   | 'purchase_limit'
 
-/** The first control that refuses a purchase, or null where all allow it. What is not known is refused wherever it matters. */
+/**
+ * Returns the first control that declines a purchase, or null. An unknown value is declined wherever a control
+ * depends on it.
+ */
 export function refusalOf(card: CardControls, { channel, mcc, units }: CardPurchase): CardRefusal | null {
   if (card.status === 'canceled') return 'card_canceled'
   if (card.status === 'frozen') return 'card_frozen'

@@ -1,13 +1,13 @@
-/** Whether a change of a card lets it pay more than before: what no key may do to a card that it spends with. */
+/** Detects changes of a card that let it pay more than before, which a key may not make to its own card. */
 import type { CardControls } from './controls.ts'
 
-/** The controls that can be loosened. @property priority the assets that it may be paid from. */
+/** Controls that can be loosened. @property priority assets that may fund purchases. */
 export interface LoosenableControls extends CardControls {
   readonly dailyMax: bigint | null
   readonly priority: readonly string[]
 }
 
-/** The controls that are looser after a change than before it, by name; empty where none is. */
+/** Lists the controls that are looser after a change, by name. */
 export function loosenedControls(before: LoosenableControls, after: LoosenableControls): readonly string[] {
   const isRaised = (from: bigint | null, to: bigint | null) => from !== null && (to === null || to > from)
   const isLonger = (from: readonly string[], to: readonly string[]) => to.some((each) => !from.includes(each))

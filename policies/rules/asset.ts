@@ -2,7 +2,7 @@ import { type Violation, violationOf } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
-/** Only the assets that the policy lists are spent, where it lists any. */
+/** Only listed assets may be spent, if the policy lists any. */
 export function asset({ assets }: Policy, spend: SpendFacts): Violation | undefined {
   if (assets === undefined || assets.some((allowed) => allowed === spend.asset)) return undefined
   return violationOf('asset', { limit: assets.join(','), requested: spend.asset })

@@ -2,7 +2,7 @@ import { type Violation, violationOf } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
-/** Money is spent only on what the policy lists. */
+/** Only listed categories may be spent on. */
 export function category({ categories }: Policy, spend: SpendFacts): Violation | undefined {
   if (categories.allow.includes(spend.category)) return undefined
   return violationOf('category', { limit: categories.allow.join(','), requested: spend.category })

@@ -2,7 +2,9 @@ import { type Violation, violationOf } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
-/** Money leaves only over the chains that the policy lists, where it lists any. A spend without a known chain violates the list. */
+/**
+ * Money may leave only over listed chains, if the policy lists any. A spend without a known chain violates the list.
+ */
 export function chain({ chains }: Policy, spend: SpendFacts): Violation | undefined {
   if (chains === undefined || chains.some((allowed) => allowed === spend.chain)) return undefined
   return violationOf('chain', { limit: chains.join(','), requested: spend.chain })

@@ -1,14 +1,14 @@
 import { type RuleName, type Violation, violationOf } from '../decision.ts'
 
-/** What may and what must not be: without `allow` anything that is not denied. */
+/** Allow and deny lists; without `allow`, everything that is not denied is allowed. */
 interface Lists {
   readonly allow?: readonly string[] | undefined
   readonly deny?: readonly string[] | undefined
 }
 
 /**
- * What two lists say of one thing. Deny beats allow. A thing that is not known violates either list, because it may be on
- * the one and may not be on the other.
+ * Evaluates the lists for one value. Deny beats allow. An unknown value violates either list, because it may be
+ * denied and may not be allowed.
  */
 export function listed(
   rule: RuleName,

@@ -2,7 +2,7 @@ import { type Violation, violationOf } from '../decision.ts'
 import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 
-/** A policy allows nothing before its `notBefore`. A moment that cannot be read counts as too early. */
+/** A policy allows nothing before its `notBefore`. An unreadable time counts as too early. */
 export function notYetValid({ notBefore }: Policy, _spend: SpendFacts, now: Date): Violation | undefined {
   if (notBefore === undefined || now.getTime() >= Date.parse(notBefore)) return undefined
   const requested = Number.isNaN(now.getTime()) ? null : now.toISOString()

@@ -3,7 +3,7 @@ import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 import { usdMicrosOf, usdOfMicros } from '../usd.ts'
 
-/** A single spend is worth no more than the policy's cap. A spend that could not be priced violates it. */
+/** A single spend must not exceed the policy's cap. A spend without a price violates it. */
 export function perTransaction(policy: Policy, { usdMicros }: SpendFacts): Violation | undefined {
   const limit = usdMicrosOf(policy.perTransaction.max)
   if (usdMicros !== null && usdMicros >= 0n && usdMicros <= limit) return undefined

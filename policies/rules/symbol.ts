@@ -3,7 +3,7 @@ import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 import { listed } from './lists.ts'
 
-/** Investments in an allowed symbol, in any case, and in none that is denied. */
+/** Investments are limited to allowed symbols, in any letter case, excluding denied ones. */
 export function symbol({ symbols }: Policy, spend: SpendFacts): Violation | undefined {
   if (spend.category !== 'invest') return undefined
   return listed('symbol', symbols ?? {}, spend.symbol?.trim().toUpperCase() ?? null)

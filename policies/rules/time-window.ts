@@ -3,7 +3,7 @@ import type { Policy } from '../policy.ts'
 import type { SpendFacts } from '../spend.ts'
 import { isWithin, nextOpening, windowText } from '../time-windows.ts'
 
-/** Spends happen within one of the policy's windows, each in its own time zone. An empty list is never open. */
+/** Spends must fall within one of the policy's windows, each in its own time zone. An empty list never opens. */
 export function timeWindow({ timeWindows }: Policy, _spend: SpendFacts, now: Date): Violation | undefined {
   if (timeWindows === undefined) return undefined
   const isKnown = !Number.isNaN(now.getTime())

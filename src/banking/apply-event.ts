@@ -1,4 +1,4 @@
-/** What the banking provider tells, applied once: states only go up, and the last one moves money. */
+/** Applies events of the banking provider, each once. Deposit states only advance, and the last one moves money. */
 import { raiseAlarm } from '../alarms/alarms.ts'
 import type { NewId } from '../base/ids.ts'
 import { toJson } from '../base/json.ts'
@@ -30,8 +30,9 @@ import { reverseDeposit } from './reverse-deposit.ts'
 import { findVirtualAccount, updateVirtualAccountStatus, type VirtualAccount } from './store.ts'
 
 /**
- * What applying needs. @property isBookedHere false where the chain's own watch books what is delivered there.
- * @property oweMint writes down, in the transaction of the credit, that it is to be put on the chain.
+ * Dependencies of event application.
+ * @property isBookedHere false when the chain watcher books on-chain deliveries.
+ * @property oweMint records an owed mint in the transaction of the credit.
  */
 export interface BankingEventDependencies<Owed = unknown> {
   readonly database: Database
@@ -45,8 +46,8 @@ export interface BankingEventDependencies<Owed = unknown> {
 }
 
 /**
- * Where a deposit stands; a higher rank never gives way to a lower one. A refund under way may fail: what was credited stays
- * until the money is gone, and what was not may still be delivered.
+ * Ranks of deposit states; a higher rank never gives way to a lower one. A refund in flight may fail: credited money
+ * stays until the refund completes, and uncredited money may still be delivered.
  */
 const ranks: ReadonlyMap<string, number> = new Map([
   ['funds_scheduled', 1],
@@ -61,7 +62,7 @@ const ranks: ReadonlyMap<string, number> = new Map([
 ])
 const PROCESSED = 5
 
-/** Where an account goes and from where alone: an activation that is told late brings no account back. */
+/** Allowed transitions of an account's status: an out-of-order activation never reactivates an account. */
 const steps: ReadonlyMap<
   string,
   { readonly from: readonly VirtualAccount['status'][]; readonly to: VirtualAccount['status'] }
@@ -72,7 +73,7 @@ const steps: ReadonlyMap<
   ['activated', { from: ['pending'], to: 'active' }],
 ])
 
-/** Applies an event, in one transaction with the record of it. @returns what is to be minted after the commit. */
+/** Applies an event in one transaction with its record. @returns the mint that is owed after the commit. */
 export async function applyBankingEvent<Owed>(
   parts: BankingEventDependencies<Owed>,
   event: BankingEvent,
@@ -110,7 +111,7 @@ async function applyDeposit(
   const { objectId: id, state } = event
   const { isBookedHere, log } = parts
   const rank = ranks.get(state) ?? 0
-  if (state === 'refund_failed') log.error({ depositId: id }, 'the bank could not give a deposit back')
+  if (state === 'refund_failed') log.error({ depositId: id }, 'the bank could not refund a deposit')
   await connection.kysely
     .insertInto('deposit')
     .values({
@@ -145,16 +146,17 @@ async function applyDeposit(
   requireCustomer(event, account)
   const { destination } = account
   const isBooked = isBookedHere || destination === null
-  // Who delivers on the chain names sums before and after fees, and in tokens: nothing is booked by them.
-  const isSaid = isBooked && (event.amount !== null || rank === PROCESSED)
-  const arrived = isSaid ? creditedTokens(event, account, before.said_units) : null
-  const said = isSaid && arrived === null ? parseEventAmount(event, account.currency) : null
-  if (said !== null) requireSame(said, before.said_units)
+  // A provider that delivers on the chain reports amounts before and after fees and in tokens, so they are not
+  // booked.
+  const hasAmount = isBooked && (event.amount !== null || rank === PROCESSED)
+  const tokens = hasAmount ? creditedTokens(event, account, before.said_units) : null
+  const cash = hasAmount && tokens === null ? parseEventAmount(event, account.currency) : null
+  if (cash !== null) requireSame(cash, before.said_units)
   const change = connection.kysely
     .updateTable('deposit')
-    .set({ state, rank, updated_at: at, said_units: said?.units ?? before.said_units })
+    .set({ state, rank, updated_at: at, said_units: cash?.units ?? before.said_units })
     .where('id', '=', id)
-  const money = arrived ?? (said === null ? null : converted(said, account, table))
+  const money = tokens ?? (cash === null ? null : converted(cash, account, table))
   if (rank === PROCESSED && money !== null) {
     const place = destination?.chain ?? BANK
     await post(connection, {
@@ -171,7 +173,7 @@ async function applyDeposit(
   }
   await change.execute()
   if (rank <= PROCESSED || before.units === null || before.said_units === null) return null
-  // The bank takes the sum that it paid in, whatever that has become and is worth now.
+  // The bank recovers the amount it paid in, regardless of its current value or form.
   const taken = { asset: account.currency, units: before.said_units }
   const database = connection
   const debt = await reverseDeposit({ database, log }, { id, accountId: account.accountId, money: taken, at })
@@ -179,7 +181,7 @@ async function applyDeposit(
   return null
 }
 
-/** What a deposit becomes, at the rate of the moment and rounded down. @throws Failure `rates_unavailable`. */
+/** Converts a deposit at the current rate, rounded down. @throws Failure `rates_unavailable`. */
 function converted(money: Money, { destination }: VirtualAccount, table: RateTable): Money {
   if (destination === null) return money
   const asset = destination.token

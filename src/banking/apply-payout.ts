@@ -1,4 +1,4 @@
-/** How a payout ended: its money has left, or it comes back. */
+/** Applies the outcome of a payout: its money has left, or is returned. */
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
 import { type Asset, assetDecimals, type Money } from '../money/money.ts'
@@ -8,7 +8,7 @@ import { settleSpend } from '../spending/settle.ts'
 import type { Connection } from '../storage/database.ts'
 import { parseEventAmount, requireSame, requireUnstopped } from './judge-event.ts'
 
-/** Where a payout stands; a higher rank never gives way to a lower one. */
+/** Ranks of payout states; a higher rank never gives way to a lower one. */
 const ranks: ReadonlyMap<string, number> = new Map([
   ['awaiting_funds', 1],
   ['in_review', 2],
@@ -27,7 +27,7 @@ const PROCESSED = 5
 const ENDED = 7
 const BANK = 'bank'
 
-/** Applies what the provider says of a payout. One that is none of ours changes nothing. */
+/** Applies an event of a payout. Unknown payouts are ignored. */
 export async function applyPayout(connection: Connection, event: BankingEvent, at: Date): Promise<void> {
   const rank = ranks.get(event.state) ?? 0
   const before = await connection.kysely
@@ -52,11 +52,11 @@ export async function applyPayout(connection: Connection, event: BankingEvent, a
   if (rank !== ENDED) return
   const verdict = await releaseSpend(connection, { decisionId, at })
   if (verdict === 'already_settled')
-    await giveBack(connection, { id, decisionId, accountId: before.account_id, at })
+    await bookReturn(connection, { id, decisionId, accountId: before.account_id, at })
 }
 
-/** It had left, and came back from the bank. */
-async function giveBack(
+/** Books the return of a payout that had left and came back from the bank. */
+async function bookReturn(
   connection: Connection,
   { id, decisionId, accountId, at }: { id: string; decisionId: string; accountId: string; at: Date },
 ): Promise<void> {
@@ -70,14 +70,13 @@ async function giveBack(
   })
 }
 
-/** The money of a payout's reservation. */
 async function findHeld(connection: Connection, decisionId: string): Promise<Money> {
   const { asset, units } = await connection.kysely
     .selectFrom('reservation')
     .select(['asset', 'units'])
     .where('decision_id', '=', decisionId)
     .executeTakeFirstOrThrow()
-  if (!isAsset(asset)) throw new Error(`a payout of ${asset} is stored, which is no asset of ours`)
+  if (!isAsset(asset)) throw new Error(`a payout is stored in the unknown asset ${asset}`)
   return { asset, units }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The one place where the banking provider's reports on money are believed or not: the customer, the currency and the amount are
- * those of the account or of what was sent, and stay what they were. What does not fit is refused, and stops its object.
+ * Validates the banking provider's reports on money: customer, currency and amount must match the account or the
+ * payout and stay the same. A mismatch is rejected and stops its object.
  */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import { toJson } from '../base/json.ts'
@@ -22,23 +22,24 @@ import type { VirtualAccount } from './store.ts'
 const MAX_CENTS = 1_000_000_000_000n
 const CENT_DECIMALS = 2
 
-/** The sum that an event names, in its account's currency or in that of what was sent. @throws Failure `invalid_request`. */
+/** Parses an event's amount, which must be in the given currency. @throws Failure `invalid_request`. */
 export function parseEventAmount({ amount, currency: said }: BankingEvent, currency: Money['asset']): Money {
   if (said !== null && said.toUpperCase() !== currency)
-    throw unfit('another_currency', 'currency', `the account is in ${currency}`)
+    throw mismatch('another_currency', 'currency', `the account is in ${currency}`)
   const parsed = decimalAmount.safeParse(amount?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, ''))
   const misfit = parsed.success ? amountMismatch(parsed.data, currency) : 'is not an amount'
   if (!parsed.success || misfit !== undefined)
-    throw unfit('no_amount', 'amount', misfit ?? 'is not an amount')
+    throw mismatch('no_amount', 'amount', misfit ?? 'is not an amount')
   const money = moneyOf(currency, parsed.data)
   const isTooLarge = money.units > MAX_CENTS * 10n ** BigInt(assetDecimals[currency] - CENT_DECIMALS)
-  if (isTooLarge) throw unfit('amount_too_large', 'amount', 'is larger than any deposit')
+  if (isTooLarge) throw mismatch('amount_too_large', 'amount', 'exceeds the maximum deposit')
   return money
 }
 
 /**
- * The tokens that an event names, where the provider has converted the deposit already; null where the sum is in the account's
- * currency. @param saidUnits of the account's currency: a peg never makes more of it than there was.
+ * Parses the tokens of an event whose deposit the provider has already converted; null when the amount is in the
+ * account's currency.
+ * @param saidUnits reported units of the account's currency; for a pegged token the amount must not exceed them.
  * @throws Failure `invalid_request`.
  */
 export function creditedTokens(
@@ -50,30 +51,30 @@ export function creditedTokens(
   if (token === undefined || event.currency?.toUpperCase() !== token) return null
   const money = parseEventAmount(event, token)
   if (saidUnits === null || stablecoinCurrency[token] !== currency) return money
-  const most = saidUnits * 10n ** BigInt(assetDecimals[token] - assetDecimals[currency])
-  if (money.units > most) throw unfit('another_amount', 'amount', 'is more than was paid in')
+  const max = saidUnits * 10n ** BigInt(assetDecimals[token] - assetDecimals[currency])
+  if (money.units > max) throw mismatch('another_amount', 'amount', 'is more than was paid in')
   return money
 }
 
-/** Judges whose deposit it is. @throws Failure `invalid_request`. */
+/** Checks that the deposit belongs to the account's holder. @throws Failure `invalid_request`. */
 export function requireCustomer({ customer }: BankingEvent, account: Pick<VirtualAccount, 'customer'>): void {
   if (customer === null || account.customer === null || customer === account.customer) return
-  throw unfit('another_customer', 'customer_id', 'is not the holder of the account')
+  throw mismatch('another_customer', 'customer_id', 'differs from the holder of the account')
 }
 
-/** Judges a sum against what was said before, or sent. @throws Failure `invalid_request`. */
+/** Checks an amount against the one reported or sent earlier. @throws Failure `invalid_request`. */
 export function requireSame(money: Money, units: bigint | null): void {
   if (units !== null && money.units !== units)
-    throw unfit('another_amount', 'amount', 'is not what it was before')
+    throw mismatch('another_amount', 'amount', 'differs from the earlier amount')
 }
 
-/** @throws Failure `conflict` where an alarm has stopped the object: the provider sends the event again later. */
+/** @throws Failure `conflict` when an alarm has stopped the object; the provider resends the event later. */
 export async function requireUnstopped(connection: Connection, objectId: string): Promise<void> {
   if (!(await isStopped(connection, { domain: 'banking', objectId }))) return
   throw new Failure('conflict', `${objectId} is stopped until an administrator has resolved its alarm.`)
 }
 
-/** Runs the application of an event, and raises an alarm where the event does not fit. */
+/** Runs the application of an event and raises an alarm when the event is invalid. */
 export async function withAlarm<Result>(
   { database, log }: { readonly database: Connection; readonly log: Log },
   { event, at }: { readonly event: BankingEvent; readonly at: Date },
@@ -97,7 +98,7 @@ export async function withAlarm<Result>(
   }
 }
 
-function unfit(reason: string, member: string, message: string): Failure {
+function mismatch(reason: string, member: string, message: string): Failure {
   const path = `event_object.${member}`
   return new Failure('invalid_request', `${path}: ${message}`, { reason, issues: [{ path, message }] })
 }

@@ -1,4 +1,4 @@
-/** A new virtual account, or the one that is there already. */
+/** Opens a virtual account, or returns the existing one. */
 import { z } from 'zod'
 import { canOpenVirtualAccounts } from '../../policies/banking/kyc-gate.ts'
 import type { NewId } from '../base/ids.ts'
@@ -25,16 +25,17 @@ import {
   virtualAccountsOf,
 } from './store.ts'
 
-/** A virtual account as its owner sees it. */
 export const virtualAccountView = z.strictObject({
   id: z.string().describe('`va_…`'),
-  currency: z.enum(bankCurrencies).describe('What it takes.'),
-  status: z.enum(['pending', 'active', 'deactivated']).describe('Only an `active` one takes money.'),
-  accountHolderName: untrustedText('Whose account a payer sees.'),
+  currency: z.enum(bankCurrencies).describe('Currency the account receives deposits in.'),
+  status: z
+    .enum(['pending', 'active', 'deactivated'])
+    .describe('Only an `active` account receives deposits.'),
+  accountHolderName: untrustedText('Account holder shown to payers.'),
   bankName: untrustedText('Name of the bank.'),
   bankAddress: untrustedText('Address of the bank.'),
   instructions: instructionsView,
-  reference: z.string().describe('What to write beside a payment.'),
+  reference: z.string().describe('Payment reference for payers.'),
   destination: z
     .strictObject({
       token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
@@ -42,11 +43,10 @@ export const virtualAccountView = z.strictObject({
       address: z.string().describe('EVM address: the wallet.'),
     })
     .nullable()
-    .describe('What deposits become; null: they stay cash.'),
+    .describe('Wallet and token that deposits are converted to; null: they stay cash.'),
   createdAt: z.string().describe('When it was opened, ISO 8601 UTC.'),
 })
 
-/** A virtual account as it is shown. */
 export function viewVirtualAccount(account: VirtualAccount): z.output<typeof virtualAccountView> {
   const { id, currency, status, bankName, bankAddress, instructions, reference, destination } = account
   return {
@@ -69,14 +69,14 @@ interface Holder {
   readonly kycLevel: string
 }
 
-/** What is found or written down. */
+/** Result of ordering: an existing account or an open order. */
 export type OrderedAccount =
   | { readonly kind: 'there'; readonly account: VirtualAccount }
   | { readonly kind: 'ordered'; readonly order: AccountOrder }
 
 /**
- * Orders a virtual account, within the transaction of its database. Where the account has as many of the currency as it may,
- * its first one is there; one that was deactivated is replaced.
+ * Orders a virtual account, within the caller's transaction. At the maximum number of accounts per currency, returns
+ * the first one; a deactivated account is replaced.
  * @throws Failure `kyc_required`.
  */
 export async function orderVirtualAccount(
@@ -102,18 +102,18 @@ export async function orderVirtualAccount(
     })
   const owned = { accountId: holder.id, currency }
   await lockOrders(database, holder.id)
-  // In this order: what is opened between the two looks was an open order at the first, or is there at the second.
+  // In this order: an account opened between the two reads was an open order at the first, or is found by the second.
   const open = await findOpenAccountOrder(database, owned)
   if (open !== undefined) return { kind: 'ordered', order: open }
-  const there = await virtualAccountsOf(database, owned)
-  const live = there.filter(({ status }) => status !== 'deactivated')
+  const existing = await virtualAccountsOf(database, owned)
+  const live = existing.filter(({ status }) => status !== 'deactivated')
   const [first] = live
   if (first !== undefined && live.length >= settings.accountsPerCurrency)
     return { kind: 'there', account: first }
   const order = {
     ...owned,
     id: newId('va', at),
-    ordinal: there.length,
+    ordinal: existing.length,
     holderName: holder.displayName,
     destination,
     createdAt: at,
@@ -123,8 +123,8 @@ export async function orderVirtualAccount(
 }
 
 /**
- * Opens what was ordered, outside of any transaction. Safe to repeat, and to be done by two at once: the account is the same.
- * @throws Failure `provider_unavailable`; where it is not final, the order stands and is carried on.
+ * Opens an ordered account, outside of any transaction. Repeated and concurrent calls open the same account.
+ * @throws Failure `provider_unavailable`; unless it is final, the order stays open and is resumed.
  */
 export async function openVirtualAccount(
   { database, bankingProvider }: { database: Database; bankingProvider: Pick<BankingProvider, 'open'> },
@@ -132,8 +132,8 @@ export async function openVirtualAccount(
 ): Promise<VirtualAccount> {
   if (ordered.kind === 'there') return ordered.account
   const { id, accountId, currency, ordinal, holderName, destination, createdAt } = ordered.order
-  const there = await findVirtualAccount(database, { id })
-  if (there !== undefined) return there
+  const existing = await findVirtualAccount(database, { id })
+  if (existing !== undefined) return existing
   const customer = await findCustomer(database, accountId)
   const holder = { accountId, name: holderName, customer }
   const opened = await bankingProvider
@@ -150,7 +150,7 @@ export async function openVirtualAccount(
     ordinal,
     holderName,
     instructions: instructionsView.parse(opened.instructions),
-    // Short enough for every rail, and without letters that are mistaken for each other.
+    // Short enough for every rail, and without easily confused letters.
     reference: `BRS${id.slice(-10).toUpperCase()}`,
     destination,
     createdAt,

@@ -1,10 +1,13 @@
-/** A virtual account that is asked for: written down before the provider is. One of a currency at a time, whoever asks for it how often. */
+/**
+ * Orders of virtual accounts, recorded before the provider is called. An account has at most one open order per
+ * currency.
+ */
 import { z } from 'zod'
 import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type Destination, destinationOf } from './store.ts'
 
-/** An order. @property id of the virtual account to be; the provider takes it once. */
+/** An order. @property id id of the future virtual account, and idempotency key at the provider. */
 export interface AccountOrder {
   readonly id: string
   readonly accountId: string
@@ -27,7 +30,7 @@ interface Row {
   readonly created_at: Date
 }
 
-/** The order of a currency that has not ended. */
+/** Finds the open order of a currency. */
 export async function findOpenAccountOrder(
   database: Connection,
   { accountId, currency }: Pick<AccountOrder, 'accountId' | 'currency'>,
@@ -42,7 +45,6 @@ export async function findOpenAccountOrder(
   return open === undefined ? undefined : orderOf(open)
 }
 
-/** Writes an order down. */
 export async function insertAccountOrder(database: Connection, order: AccountOrder): Promise<void> {
   const { accountId, currency, destination } = order
   await database.kysely
@@ -71,7 +73,7 @@ const claim: Statement = {
     returning *`,
 }
 
-/** Orders that nobody has in hand, for whoever carries them on. @param before when they were tried last. */
+/** Claims open orders that no process is working on. @param before latest time of the previous attempt. */
 export async function claimAccountOrders(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
@@ -79,7 +81,6 @@ export async function claimAccountOrders(
   return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
 }
 
-/** The end of an order. */
 export async function endAccountOrder(
   database: Connection,
   { id, status }: { id: string; status: 'opened' | 'given_up' },
@@ -87,7 +88,7 @@ export async function endAccountOrder(
   await database.kysely.updateTable('virtual_account_order').set({ status }).where('id', '=', id).execute()
 }
 
-/** Nothing was opened for it, and nothing will be. */
+/** Deletes the order of an account that was not and will not be opened. */
 export async function forgetAccountOrder(database: Connection, id: string): Promise<void> {
   await database.kysely
     .deleteFrom('virtual_account_order')

@@ -1,6 +1,6 @@
 /**
- * Deposits that the bank takes back. Nobody's balance falls below zero: the gateway pays what its owner does not have, which
- * is a debt of the owner's.
+ * Deposits reversed by the bank. No balance falls below zero: the gateway pays what the owner lacks, which becomes
+ * the owner's debt.
  */
 
 import type { Log } from '../base/log.ts'
@@ -14,8 +14,8 @@ import { BANK } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 
 /**
- * Gives a deposit back to the bank, once, within the transaction of its database.
- * @returns the debt that is to be collected; null where all of it was there.
+ * Returns a deposit to the bank once, within the caller's transaction.
+ * @returns the debt to collect; null when the balance covered the deposit.
  */
 export async function reverseDeposit(
   { database, log }: { database: Connection; log: Log },
@@ -24,8 +24,8 @@ export async function reverseDeposit(
   const { asset, units } = money
   const cash = available(accountId, BANK)
   await lockDebts(database, accountId)
-  const there = await lockUnits(database, cash, asset)
-  const taken = least(there, units)
+  const balance = await lockUnits(database, cash, asset)
+  const taken = least(balance, units)
   const owed = { asset, units: units - taken }
   if (taken > 0n)
     await post(database, {
@@ -48,7 +48,7 @@ export async function reverseDeposit(
   })
   log.error(
     { depositId: id, asset, owed: decimalOf(owed) },
-    'a deposit was taken back that is not there any more: its owner owes it',
+    'a reversed deposit exceeds the balance: the rest is a debt of its owner',
   )
   return debt
 }

@@ -1,7 +1,7 @@
 /**
- * Banking: virtual accounts, and the deposits and payouts that the provider tells of. May import base, ports, ledger, spending
- * and policies. Invariants: an event counts once, a state never goes back, and a deposit is booked at most once, whatever
- * comes twice or in another order.
+ * Banking: virtual accounts, and the provider's deposits and payouts. May import base, ports, ledger, spending and
+ * policies. Invariants: an event counts once, a state never goes back, and a deposit is booked at most once, despite
+ * repeated and out-of-order events.
  */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
@@ -12,9 +12,9 @@ import type { Address } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import type { VirtualAccountTable } from '../storage/schema-banking.ts'
 
-const rails = z.array(z.string()).describe('Ways to pay in.')
+const rails = z.array(z.string()).describe('Payment rails for deposits.')
 
-/** Where a payer sends money, by currency. */
+/** Instructions for payers, by currency. */
 export const instructionsView = z
   .union([
     z.strictObject({
@@ -35,16 +35,18 @@ export const instructionsView = z
       rails,
     }),
   ])
-  .describe('What a payer needs: by currency a routing number, an IBAN, a sort code or an IFSC.')
+  .describe(
+    'Bank details for payers: depending on the currency a routing number, an IBAN, a sort code or an IFSC.',
+  )
 
-/** What deposits become. */
+/** Wallet and token that deposits are converted to. */
 export interface Destination {
   readonly token: Stablecoin
   readonly chain: string
   readonly address: Address
 }
 
-/** A virtual account as it is stored. @property destination null: deposits stay cash at the bank. */
+/** A virtual account as stored. @property destination null: deposits stay cash at the bank. */
 export interface VirtualAccount {
   readonly id: string
   readonly accountId: string
@@ -62,7 +64,7 @@ export interface VirtualAccount {
   readonly createdAt: Date
 }
 
-/** An account's virtual accounts, newest first: one more than the page's limit. */
+/** Lists an account's virtual accounts, newest first: one more than the page's limit. */
 export async function listVirtualAccounts(
   database: Connection,
   { accountId, page }: { accountId: string; page: Page },
@@ -75,7 +77,7 @@ export async function listVirtualAccounts(
   return rows.map(virtualAccountOf)
 }
 
-/** Nobody else orders an account of this owner until the transaction ends. */
+/** Locks an owner's account row, so that orders of the owner are serialized until the transaction ends. */
 export async function lockOrders(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .selectFrom('account')
@@ -85,7 +87,7 @@ export async function lockOrders(database: Connection, accountId: string): Promi
     .execute()
 }
 
-/** An owner's accounts of a currency, the first one first. */
+/** Lists an owner's virtual accounts of a currency, oldest first. */
 export async function virtualAccountsOf(
   database: Connection,
   { accountId, currency }: { accountId: string; currency: BankCurrency },
@@ -100,7 +102,7 @@ export async function virtualAccountsOf(
   return rows.map(virtualAccountOf)
 }
 
-/** How the provider knows an account's holder, if it does. */
+/** Finds the provider's customer id of an account's holder. */
 export async function findCustomer(database: Connection, accountId: string): Promise<string | null> {
   const row = await database.kysely
     .selectFrom('virtual_account')
@@ -111,7 +113,7 @@ export async function findCustomer(database: Connection, accountId: string): Pro
   return row?.provider_customer ?? null
 }
 
-/** A virtual account by our name or the provider's, or undefined. */
+/** Finds a virtual account by our id or the provider's. */
 export async function findVirtualAccount(
   database: Connection,
   by: { id: string } | { providerId: string },
@@ -124,7 +126,7 @@ export async function findVirtualAccount(
   return row === undefined ? undefined : virtualAccountOf(row)
 }
 
-/** Stores a new virtual account. One that is there already stays as it is. */
+/** Stores a new virtual account, or returns the one already stored. */
 export async function insertVirtualAccount(
   database: Connection,
   account: VirtualAccount,
@@ -149,15 +151,15 @@ export async function insertVirtualAccount(
       address: account.destination?.address ?? null,
       created_at: account.createdAt,
     })
-    // Whichever index notices that somebody has stored the very account at the same moment.
+    // A concurrent insert of the same account may hit any of the unique indexes.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const there = await findVirtualAccount(database, { id: account.id })
-  if (there === undefined) throw new Error('a virtual account that was just stored cannot be read')
-  return there
+  const stored = await findVirtualAccount(database, { id: account.id })
+  if (stored === undefined) throw new Error('a virtual account that was just stored cannot be read')
+  return stored
 }
 
-/** Moves a virtual account to another status, where it has one of those that lead there. */
+/** Moves a virtual account to another status if its current status is in `from`. */
 export async function updateVirtualAccountStatus(
   database: Connection,
   { id, from, to }: { id: string; from: readonly VirtualAccount['status'][]; to: VirtualAccount['status'] },
@@ -170,7 +172,7 @@ export async function updateVirtualAccountStatus(
     .execute()
 }
 
-/** What deposits become, as it is stored. */
+/** Parses a stored destination. */
 export function destinationOf({
   token,
   chain,

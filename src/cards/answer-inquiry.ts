@@ -1,4 +1,4 @@
-/** What a balance inquiry is told: no more than a purchase could take now, and nothing where none would be approved. */
+/** Answers balance inquiries: never more than a purchase could take now, and zero when none would be approved. */
 import { maxSingleSpend } from '../../policies/kyc.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf } from '../../policies/usd.ts'
@@ -12,16 +12,15 @@ import { type CardRefusalDependencies, kycLimitsOf, refusedBy } from './refused-
 import { type CardSpendDependencies, spendOf } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
-/** What answering needs. */
 export interface BalanceInquiryDependencies extends CardRefusalDependencies, CardSpendDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
   readonly rates: Rates
-  /** What the chain lets cards take of a wallet that its owner holds; null where it cannot be read. */
+  /** Reads how much cards may spend from an owner-held wallet; null when the chain cannot be read. */
   readonly readCoverage: (accountId: string) => Promise<Coverage | null>
 }
 
-/** Answers an inquiry; holds nothing. */
+/** Answers an inquiry without holding anything. */
 export async function answerInquiry(
   parts: BalanceInquiryDependencies,
   request: CardAuthorization,
@@ -65,7 +64,7 @@ interface Used {
   readonly keysMaxMicros: bigint | null
 }
 
-/** What the key's policy and its owner's cap leave. */
+/** Remaining limits of the key's policy and of the owner's cap. */
 function keyLimits(policy: Policy | null, used: Used): readonly (bigint | null)[] {
   if (policy === null) return [0n]
   const { perTransaction, approval, dailyBudget } = policy

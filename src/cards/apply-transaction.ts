@@ -1,4 +1,6 @@
-/** What becomes of a purchase after its decision: clearing, reversal, refund and its end. Each event moves money once. */
+/**
+ * Card transactions after their authorization: clearing, reversal, refund and expiry. Each event moves money once.
+ */
 import type { Clock } from '../base/clock.ts'
 import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
@@ -11,7 +13,6 @@ import { type Connection, callForRow, type Database, type Statement } from '../s
 import { clearingSources } from './fundings.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
-/** What applying needs. */
 export interface CardTransactionDependencies {
   readonly database: Database
   readonly chain: { readonly name: string }
@@ -22,13 +23,16 @@ export interface CardTransactionDependencies {
   readonly vouch: Vouch
 }
 
-/** What takes money, and so needs to know from where. */
+/** Event kinds that take money and therefore need funding sources. */
 const takers: ReadonlySet<string> = new Set<CardEvent['kind']>(['clearing', 'return_reversal'])
 
-/** As many settlements as one event can make: each asset once from what is held and once from what is not. */
-const MOST_SETTLEMENTS = 10
+/** Maximum settlements per event: each asset once from held and once from available money. */
+const MAX_SETTLEMENTS = 10
 
-/** Nobody else opens the transaction between the look of a decision and its row: the lock is the one of card_authorize. */
+/**
+ * Takes the same advisory lock as card_authorize, so that no other process opens the transaction between the lookup
+ * and the insert.
+ */
 const open: Statement = {
   name: 'card_open_unasked',
   text: `with locked as materialized (select pg_advisory_xact_lock(hashtext('card'), hashtext($2)))
@@ -50,8 +54,9 @@ interface Row {
 }
 
 /**
- * Applies all that has happened to a transaction.
- * @returns `early` where its authorization is not there yet, `unknown` where the card is none of ours or not its own.
+ * Applies all events of a transaction.
+ * @returns `early` for an out-of-order event whose authorization is not stored yet, `unknown` when the card is
+ * unknown or not the transaction's own.
  */
 export async function applyTransaction(
   parts: CardTransactionDependencies,
@@ -68,10 +73,7 @@ export async function applyTransaction(
     await openForcePosted(parts, card, transaction)
   }
   if ((await cardIdOf(database, token)) !== card.id) {
-    log.error(
-      { token, cardId: card.id },
-      'what became of a transaction was told of another card than its own',
-    )
+    log.error({ token, cardId: card.id }, 'a transaction event names a card other than the transaction’s own')
     return 'unknown'
   }
   const table = events.some(({ kind }) => takers.has(kind)) ? await rates.latest(clock()) : null
@@ -92,14 +94,14 @@ export async function applyTransaction(
     if (shortfall > 0n)
       log.error(
         { token, accountId: card.accountId, cents: shortfall.toString() },
-        'a clearing was not covered: the gateway paid it, and its owner owes it',
+        'a clearing was not covered: the gateway paid it, and its owner owes the amount',
       )
   }
   if (status !== 'pending') await closeAuthorization(parts, { token, status, at: clock() })
   return 'applied'
 }
 
-/** Ends an authorization: what it still holds goes back. Twice changes nothing. */
+/** Closes an authorization and releases what it still holds. Idempotent. */
 export async function closeAuthorization(
   parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
   { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
@@ -131,9 +133,9 @@ async function apply(
     fundings.map(({ place }) => place),
     fundings.map(({ asset }) => asset),
     fundings.map(({ rate }) => rate.toString()),
-    Array.from({ length: MOST_SETTLEMENTS }, () => newId('dec', at)),
+    Array.from({ length: MAX_SETTLEMENTS }, () => newId('dec', at)),
   ]
-  // In one transaction: a settlement whose decision is not authenticated is never sent.
+  // In one transaction, because a settlement whose decision is not authenticated is never sent.
   return database.transaction(async (connection) => {
     const row = await callForRow<Row>(connection, statement, values)
     await vouch(connection, row.made)
@@ -141,7 +143,7 @@ async function apply(
   })
 }
 
-/** The card that a transaction belongs to; undefined where it is not known yet. */
+/** Finds the card of a transaction; undefined when the transaction is unknown. */
 async function cardIdOf(database: Connection, token: string): Promise<string | undefined> {
   const row = await database.kysely
     .selectFrom('card_authorization')
@@ -151,7 +153,10 @@ async function cardIdOf(database: Connection, token: string): Promise<string | u
   return row?.card_id
 }
 
-/** A transaction that nobody was asked about: the network has moved the money, so it is taken as it is. */
+/**
+ * Opens a force-posted transaction: the network has already moved the money, so it is accepted without an
+ * authorization.
+ */
 async function openForcePosted(
   { database, newId, clock }: CardTransactionDependencies,
   card: CardWithPolicies,
@@ -162,7 +167,7 @@ async function openForcePosted(
   await database.call(open, [newId('tx', at), token, card.id, card.accountId, card.keyId, at, about])
 }
 
-/** What was refunded came as cash, and goes back from there. */
+/** A refund was credited as cash, so its reversal takes cash first. */
 function cashFirst(priority: CardWithPolicies['priority']): CardWithPolicies['priority'] {
   return ['USD', ...priority.filter((asset) => asset !== 'USD')]
 }

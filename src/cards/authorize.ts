@@ -1,4 +1,7 @@
-/** The decision on a purchase: the card's controls, the bound key's policy, then limits, budgets and hold in one round trip. */
+/**
+ * Decides a purchase: the card's controls and the bound key's policy, then limits, budgets and hold in one round
+ * trip.
+ */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Failure } from '../failures/failure.ts'
@@ -15,7 +18,6 @@ import { type CardRefusalDependencies, refusedBy } from './refused-by.ts'
 import { type CardSpendDependencies, spendOf } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
-/** What deciding needs. */
 export interface CardAuthorizationDependencies
   extends CardRefusalDependencies,
     CardSpendDependencies,
@@ -26,10 +28,10 @@ export interface CardAuthorizationDependencies
   readonly vouch: Vouch
 }
 
-/** The processor declines by itself after six seconds: what was approved later than this is taken back. */
+/** The processor declines after six seconds, so an approval later than this is voided. */
 const DEADLINE_MS = 4_500
-/** Controls and policies change rarely; whoever changes them all the time gets a decline. */
-const MOST_TRIES = 5
+/** Maximum attempts when controls or policies change during a decision; then the purchase is declined. */
+const MAX_TRIES = 5
 
 const statement: Statement = {
   name: 'card_authorize',
@@ -46,12 +48,13 @@ interface Row {
   readonly made: readonly ContentRow[]
 }
 
-/** What cannot be told at the moment: without it nothing is approved. */
+/** Failures that leave a fact unknown; the purchase is declined. */
 const unknowns: ReadonlySet<string> = new Set(['rates_unavailable', 'controls_unavailable', 'conflict'])
 
 /**
- * Decides on an authorization request, once by its token. What cannot be known is declined. @throws Failure
- * `provider_unavailable` where the database does not answer: the processor asks again, and finds what was decided.
+ * Decides an authorization request once per token. Declines when a required fact is unknown.
+ * @throws Failure `provider_unavailable` when the database does not answer; the processor retries and gets the stored
+ * decision.
  */
 export async function authorizeCard(
   parts: CardAuthorizationDependencies,
@@ -74,13 +77,13 @@ async function authorize(
 ): Promise<CardAnswer> {
   const { token, units: asked } = request
   if (request.type === 'inquiry') return answerInquiry(parts, request, now)
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const card = await findJudgedCard(parts.database, request.cardToken)
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     const row = await decide(parts, card, request, { webhookId, now })
     if (row.verdict === 'stale') continue
     if (row.verdict === 'other') {
-      parts.log.error({ token, webhookId }, 'another request came by the name of one that was decided')
+      parts.log.error({ token, webhookId }, 'a different request used the token of a decided one')
       return { token, reason: 'unavailable', asked, approved: 0n }
     }
     if (row.reason !== 'approved') return { token, reason: row.reason, asked, approved: 0n }
@@ -95,7 +98,7 @@ async function authorize(
   throw new Failure('conflict', 'The card kept changing while a purchase was decided; nothing was approved.')
 }
 
-/** What is to be held: what gives money takes none. */
+/** Amount to hold; a credit holds nothing. */
 function unitsOf({ type, units }: CardAuthorization): bigint {
   return type === 'credit' ? 0n : units
 }
@@ -113,7 +116,7 @@ async function decide(
   const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
   const all = fundingsOf(card, { table: await rates.latest(now), chain: chain.name, coverage })
   const { fundings, spend } = spendOf(parts, card, { request, units, all, now })
-  // Without money nothing is asked of the counters, and the policy decides here.
+  // A purchase of zero units is not counted, so the policy decides here.
   const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
   const refusal =
     (await refusedBy(parts, card, { ...request, units }, now)) ??

@@ -1,4 +1,4 @@
-/** A card as its owner sees it, and what may be said of its controls. Never a number or a code. */
+/** Views of a card and the schema of its controls. Card numbers and codes never appear. */
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
 import { untrustedText, untrustedTextOrNull } from '../base/untrusted-text.ts'
@@ -8,49 +8,45 @@ import { type Card, fundingAssets } from './store.ts'
 const limit = z.string().nullable().describe('USD, as a decimal string; null: no limit.')
 const channelsView = z
   .strictObject({
-    ecommerce: z.boolean().describe('Purchases on the web, and others without the card at hand.'),
-    contactless: z.boolean().describe('Held to a terminal.'),
-    atm: z.boolean().describe('Cash.'),
-    magstripe: z.boolean().describe('Swiped.'),
+    ecommerce: z.boolean().describe('Online and other card-not-present purchases.'),
+    contactless: z.boolean().describe('Contactless payments at a terminal.'),
+    atm: z.boolean().describe('Cash withdrawals.'),
+    magstripe: z.boolean().describe('Magnetic stripe payments.'),
   })
-  .describe('Ways of paying that are on. A chip in a terminal always is.')
+  .describe('Payment channels that are switched on. Chip payments are always on.')
 
-/** A card. */
 export const cardView = z.strictObject({
   id: z.string().describe('`card_…`'),
-  status: z.enum(['active', 'frozen', 'canceled']).describe('`canceled` is for good.'),
-  type: z.enum(['virtual', 'physical']).describe('What it is made of.'),
+  status: z.enum(['active', 'frozen', 'canceled']).describe('State of the card; `canceled` is permanent.'),
+  type: z.enum(['virtual', 'physical']).describe('Form of the card.'),
   brand: z.string().describe('Card network.'),
   last4: z.string().describe('Last four digits of its number.'),
-  expMonth: z.int().describe('Month that it expires in, 1 to 12.'),
-  expYear: z.int().describe('Year that it expires in.'),
-  currency: z.literal('USD').describe('What purchases and limits are in.'),
+  expMonth: z.int().describe('Expiry month, 1 to 12.'),
+  expYear: z.int().describe('Expiry year.'),
+  currency: z.literal('USD').describe('Currency of purchases and limits.'),
   cardholderName: untrustedText('Name on the card.'),
-  nickname: untrustedTextOrNull('What its owner calls it.'),
+  nickname: untrustedTextOrNull('Name the owner gave the card.'),
   agentId: z
     .string()
     .nullable()
-    .describe(
-      '`key_…`: the key whose spend policy decides on every purchase too; null: the owner’s own card.',
-    ),
+    .describe('`key_…`: key whose spend policy also applies to every purchase; null: the owner’s own card.'),
   limits: z
     .strictObject({ daily: limit, perPurchase: limit })
-    .describe('Limits of the UTC calendar day and of one purchase.'),
+    .describe('Limits per UTC calendar day and per purchase.'),
   channels: channelsView,
   mcc: z
     .strictObject({
       allow: z
         .array(z.string())
         .nullable()
-        .describe('Only merchants of these categories; null: any not denied.'),
-      deny: z.array(z.string()).describe('Never merchants of these.'),
+        .describe('Allowed merchant categories; null: all that are not denied.'),
+      deny: z.array(z.string()).describe('Denied merchant categories.'),
     })
     .describe('Merchant category codes (ISO 18245).'),
-  priority: z.array(z.enum(fundingAssets)).describe('What purchases are paid from, in this order.'),
+  priority: z.array(z.enum(fundingAssets)).describe('Assets that pay for purchases, in this order.'),
   createdAt: z.string().describe('When it was issued, ISO 8601 UTC.'),
 })
 
-/** A card as it is shown. */
 export function viewCard(card: Card): z.output<typeof cardView> {
   const dollars = (units: bigint | null) => (units === null ? null : decimalOf({ asset: 'USD', units }))
   const isOn = (channel: string) => card.channels.includes(channel)
@@ -88,23 +84,23 @@ const dollars = decimalAmount
   .optional()
 const codes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)
 
-/** Members by which a card's controls are changed. What is absent stays. */
+/** Members that change a card's controls. Absent members stay unchanged. */
 export const controlMembers = {
   limits: z
     .strictObject({
-      daily: dollars.describe('Most of one UTC calendar day, in USD; null: no limit.'),
-      perPurchase: dollars.describe('Most of one purchase, in USD; null: no limit.'),
+      daily: dollars.describe('Maximum per UTC calendar day, in USD; null: no limit.'),
+      perPurchase: dollars.describe('Maximum per purchase, in USD; null: no limit.'),
     })
     .optional()
     .describe('Limits to change.'),
-  channels: channelsView.partial().optional().describe('Ways of paying to switch.'),
+  channels: channelsView.partial().optional().describe('Payment channels to switch on or off.'),
   mcc: z
     .strictObject({
       allow: codes
         .nullable()
         .optional()
-        .describe('Only merchants of these categories; null: any not denied.'),
-      deny: codes.optional().describe('Never merchants of these.'),
+        .describe('Allowed merchant categories; null: all that are not denied.'),
+      deny: codes.optional().describe('Denied merchant categories.'),
     })
     .optional()
     .describe('Merchant category codes (ISO 18245), four digits each.'),
@@ -113,13 +109,19 @@ export const controlMembers = {
     .min(1)
     .refine((assets) => new Set(assets).size === assets.length, 'names an asset twice')
     .optional()
-    .describe('What purchases are paid from, in this order; what is not named is never touched.'),
-  nickname: z.string().trim().min(1).max(60).nullable().optional().describe('What to call it.'),
+    .describe('Assets that pay for purchases, in this order; other assets are never used.'),
+  nickname: z
+    .string()
+    .trim()
+    .min(1)
+    .max(60)
+    .nullable()
+    .optional()
+    .describe('Name for the card; null removes it.'),
 }
 
 const controls = z.strictObject(controlMembers)
 
-/** A card with some of its controls changed. */
 export function withControls<Kind extends Pick<Card, ControlName>>(
   card: Kind,
   { limits, channels, mcc, priority, nickname }: z.output<typeof controls>,

@@ -1,19 +1,19 @@
-/** A card that is about to be changed, and by whom: a key never loosens what it is bound by. */
+/** Changes of a card and their authorization: a key never loosens its own limits. */
 import { loosenedControls } from '../../policies/cards/loosening.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
 import { type Card, findOwnCard, isOwnKey, updateCard } from './store.ts'
 
-/** Who changes a card. @property keyId null: the owner. */
+/** The caller that changes a card. @property keyId null for the owner. */
 export interface CardActor {
   readonly accountId: string
   readonly keyId: string | null
 }
 
 /**
- * The card to change, locked until the transaction's end. A key changes only the cards that are bound to itself: any other
- * card spends under a policy that is not the key's.
- * @throws Failure `not_found`, `conflict` where it was canceled.
+ * Loads and locks a card for a change. A key can change only cards bound to itself, because any other card spends
+ * under another policy.
+ * @throws Failure `not_found`, `conflict` when it was canceled.
  */
 export async function findCardToChange(
   database: Connection,
@@ -23,16 +23,16 @@ export async function findCardToChange(
   const card = await findOwnCard(database, { accountId, id: cardId, isLocked: true })
   if (card === undefined || (keyId !== null && card.keyId !== keyId))
     throw new Failure('not_found', `There is no card ${cardId} that you can change.`, {
-      hint: 'GET /api/cards lists the cards; a key changes only those that are bound to it (agentId).',
+      hint: 'GET /api/cards lists the cards; a key can change only those bound to it (agentId).',
     })
   if (card.status === 'canceled')
-    throw new Failure('conflict', `Card ${cardId} was canceled; it never changes again.`)
+    throw new Failure('conflict', `Card ${cardId} is canceled and cannot be changed.`)
   return card
 }
 
 /**
- * Stores a card's new controls. Only its owner loosens any: a key would raise its own limits.
- * @throws Failure `insufficient_scope` naming what a key would loosen.
+ * Stores a card's new controls. Only the owner may loosen them, otherwise a key could raise its own limits.
+ * @throws Failure `insufficient_scope` listing what a key would loosen.
  */
 export async function changeCard(
   database: Connection,
@@ -41,15 +41,16 @@ export async function changeCard(
 ): Promise<Card> {
   const loosened = keyId === null ? [] : loosenedControls(before, after)
   if (loosened.length > 0)
-    throw new Failure('insufficient_scope', `Only the owner loosens ${loosened.join(', ')} of a card.`, {
-      hint: 'A key can freeze its card, lower its limits and shorten its lists. Ask the owner for more.',
+    throw new Failure('insufficient_scope', `Only the owner can loosen ${loosened.join(', ')} of a card.`, {
+      hint: 'A key can freeze its card, lower its limits and shorten its lists. Ask the owner to loosen them.',
     })
   return updateCard(database, after)
 }
 
 /**
- * The key that a card is to be bound to. @param wanted undefined: as it is.
- * @throws Failure `insufficient_scope` where a key would choose another than itself, `not_found`.
+ * Resolves the key that a card will be bound to.
+ * @param wanted undefined: unchanged.
+ * @throws Failure `insufficient_scope` when a key chooses another key than itself, `not_found`.
  */
 export async function bindingOf(
   database: Connection,
@@ -58,10 +59,10 @@ export async function bindingOf(
 ): Promise<string | null> {
   const next = wanted === undefined ? before : wanted
   if (keyId !== null && next !== keyId)
-    throw new Failure('insufficient_scope', 'Only the owner decides which key a card is bound to.', {
-      hint: 'Leave agentId away: a card that a key issues is bound to that key.',
+    throw new Failure('insufficient_scope', 'Only the owner can choose the key a card is bound to.', {
+      hint: 'Omit agentId: a card issued by a key is bound to that key.',
     })
   if (next !== null && next !== before && !(await isOwnKey(database, { accountId, keyId: next })))
-    throw new Failure('not_found', `There is no key ${next} of yours.`)
+    throw new Failure('not_found', `You have no key ${next}.`)
   return next
 }

@@ -1,16 +1,15 @@
-/** What a card is paid from: its owner's assets in their order, each at the rate of the moment. */
+/** Funding of card purchases: the owner's assets in order, each at the current rate. */
 import type { RateTable } from '../money/rate-table.ts'
 import { type Coverage, coverageParameters } from '../spending/coverage.ts'
 import { allAssets, isStablecoin, type Source, sourcesOf } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
 import type { CardWithPolicies, FundingAsset } from './store.ts'
 
-/** One asset that a card may be paid from. */
 export type Funding = Source<FundingAsset>
 
 /**
- * A card's assets in its owner's order. Assets without a rate do not count, nor do the stablecoins of a wallet that its owner
- * holds where the chain could not be read.
+ * Lists a card's funding assets in the owner's order. Skips assets without a rate, and stablecoins of an owner-held
+ * wallet when the chain could not be read.
  */
 export function fundingsOf(
   { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
@@ -20,7 +19,7 @@ export function fundingsOf(
   return sourcesOf(assets, { table, currency: 'USD', chain })
 }
 
-/** What clears is paid from: the card's assets in their order, and then everything else. */
+/** Lists the assets that pay for a clearing: the card's assets in order, then all others. */
 export function clearingSources(
   priority: readonly FundingAsset[],
   { table, chain }: { table: RateTable; chain: string },
@@ -28,7 +27,7 @@ export function clearingSources(
   return sourcesOf(allAssets(priority), { table, currency: 'USD', chain })
 }
 
-/** What could be paid now, in cents, rounded down. */
+/** Sums the currently available funding in cents, rounded down. */
 export async function fundedCents(
   database: Connection,
   {

@@ -1,4 +1,4 @@
-/** A new virtual card, with everything on and nothing limited until its owner says otherwise. */
+/** Issues virtual cards. A new card has every channel on and no limits by default. */
 import { cardChannels } from '../../policies/cards/controls.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Json } from '../base/json.ts'
@@ -9,7 +9,7 @@ import { cardState } from './card-state.ts'
 import { type CardOrder, type CardRequester, endCardOrder, forgetCardOrder } from './order-card.ts'
 import { type Card, findAnyCard, fundingAssets, insertCard } from './store.ts'
 
-/** What a new card is like before its owner has said anything. */
+/** Default controls of a new card. */
 export const newCard = {
   nickname: null,
   dailyMax: null,
@@ -17,20 +17,19 @@ export const newCard = {
   channels: cardChannels,
   mccAllow: null,
   mccDeny: [],
-  // Cash first would leave it to the bank what a wallet is for: stablecoins come first.
+  // Stablecoins come before cash, so that purchases use the wallet first.
   priority: fundingAssets,
 } satisfies Partial<Card>
 
-/** What issuing needs. */
 export interface IssueParts {
   readonly database: Database
   readonly cardProcessor: Pick<CardProcessor, 'issue'>
   readonly clock: Clock
-  /** Writes the journal, last in the transaction. */
+  /** Writes the journal entry, as the last step of the transaction. */
   readonly journal: (transaction: Connection, issued: IssuedChange) => Promise<void>
 }
 
-/** A card that somebody has had issued, as the journal holds it. */
+/** Journal entry of a newly issued card. */
 interface IssuedChange {
   readonly accountId: string
   readonly actor: CardRequester
@@ -41,16 +40,16 @@ interface IssuedChange {
 }
 
 /**
- * Issues what was ordered, outside of any transaction. Safe to repeat, and to be done by two at once: the card is the same.
- * The journal says who ordered it, whoever carries the order out.
- * @throws Failure `provider_unavailable`; where it is not final, the order stands and is carried on.
+ * Issues an ordered card, outside of any transaction. Repeated and concurrent calls issue the same card. The journal
+ * names the caller that ordered it.
+ * @throws Failure `provider_unavailable`; unless it is final, the order stays open and is resumed.
  */
 export async function issueCard(
   { database, cardProcessor, clock, journal }: IssueParts,
   { id, orderedBy, wanted, createdAt }: CardOrder,
 ): Promise<Card> {
-  const there = await findAnyCard(database, id)
-  if (there !== undefined) return there
+  const existing = await findAnyCard(database, id)
+  if (existing !== undefined) return existing
   const issued = await cardProcessor
     .issue({ cardId: id, nickname: wanted.nickname, at: createdAt })
     .catch(async (error: unknown) => {
@@ -58,7 +57,7 @@ export async function issueCard(
       throw error
     })
   return database.transaction(async (connection) => {
-    // The order stays locked: whoever issues it at the same moment waits here, and finds the card.
+    // The order's row stays locked: a concurrent call waits here and then finds the card.
     await endCardOrder(connection, { id, status: 'issued' })
     const other = await findAnyCard(connection, id)
     if (other !== undefined) return other

@@ -1,4 +1,4 @@
-/** What was paid with a card, and what was refused. */
+/** Transactions of a card: purchases and declines. */
 import { z } from 'zod'
 import type { Page } from '../base/page.ts'
 import { untrustedText } from '../base/untrusted-text.ts'
@@ -8,20 +8,19 @@ import type { Connection } from '../storage/database.ts'
 
 const amount = z.string().describe('USD, as a decimal string.')
 
-/** A transaction as it is shown. */
 export const transactionView = z.strictObject({
   id: z.string().describe('`tx_…`'),
   status: z
     .enum(['pending', 'settled', 'voided', 'expired', 'declined'])
     .describe('`pending`: approved and held, not yet cleared.'),
-  reason: z.string().describe(`Why it was approved or declined: ${cardReasons.join(', ')}.`),
+  reason: z.string().describe(`Reason for the approval or decline: ${cardReasons.join(', ')}.`),
   merchant: untrustedText('Name of the merchant.'),
   mcc: z.string().nullable().describe('Merchant category code (ISO 18245).'),
-  channel: z.string().nullable().describe('How it was paid.'),
-  amount: amount.describe('What was asked for: USD, as a decimal string.'),
-  approved: amount.describe('What was approved: USD, as a decimal string.'),
-  cleared: amount.describe('What was paid in the end: USD, as a decimal string.'),
-  refunded: amount.describe('What came back: USD, as a decimal string.'),
+  channel: z.string().nullable().describe('Payment channel; null when unknown.'),
+  amount: amount.describe('Requested amount: USD, as a decimal string.'),
+  approved: amount.describe('Approved amount: USD, as a decimal string.'),
+  cleared: amount.describe('Cleared amount: USD, as a decimal string.'),
+  refunded: amount.describe('Refunded amount: USD, as a decimal string.'),
   held: z
     .array(
       z.strictObject({
@@ -29,12 +28,12 @@ export const transactionView = z.strictObject({
         amount: z.string().describe('Decimal string of the asset.'),
       }),
     )
-    .describe('What is still held for it, by asset.'),
+    .describe('Amounts still held for it, by asset.'),
   decisionId: z
     .string()
     .nullable()
-    .describe('`dec_…`: the spend decision; null where a control of the card refused it.'),
-  createdAt: z.string().describe('When it was asked for, ISO 8601 UTC.'),
+    .describe('`dec_…`: the spend decision; null when a control of the card declined it.'),
+  createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
 })
 
 const about = z.object({
@@ -43,7 +42,7 @@ const about = z.object({
   channel: z.string().nullable().catch(null),
 })
 
-/** A card's transactions, newest first: one more than the page's limit. */
+/** Lists a card's transactions, newest first: one more than the page's limit. */
 export async function listTransactions(
   database: Connection,
   { cardId, page }: { cardId: string; page: Page },

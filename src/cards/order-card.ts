@@ -1,4 +1,7 @@
-/** A card that is asked for: written down before the processor is, so that neither a crash nor a lost answer issues it twice or loses it. */
+/**
+ * Orders of cards, recorded before the processor is called, so that neither a crash nor a lost answer duplicates or
+ * loses a card.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { cardChannels } from '../../policies/cards/controls.ts'
@@ -7,7 +10,7 @@ import { Failure } from '../failures/failure.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import { type Card, fundingAssets } from './store.ts'
 
-/** What a new card is to be like. */
+/** Controls and owner of the card to issue. */
 export type NewCard = Pick<
   Card,
   | 'accountId'
@@ -22,13 +25,17 @@ export type NewCard = Pick<
   | 'priority'
 >
 
-/** Who has a card issued: a person, or a key. */
+/** Requester of a card: a person or a key. */
 export interface CardRequester {
   readonly kind: 'person' | 'key'
   readonly id: string
 }
 
-/** An order. @property id of the card to be; the processor takes it once. @property orderedBy null: the gateway itself did. */
+/**
+ * An order.
+ * @property id id of the future card, and idempotency key at the processor.
+ * @property orderedBy null: ordered by the gateway itself.
+ */
 export interface CardOrder {
   readonly id: string
   readonly orderedBy: CardRequester | null
@@ -36,7 +43,7 @@ export interface CardOrder {
   readonly createdAt: Date
 }
 
-/** Whose call it is, and its idempotency key, where it has one. */
+/** The call that orders, with its idempotency key if it has one. */
 interface OrderingCall {
   readonly caller: CardRequester
   readonly key: string | null
@@ -59,12 +66,12 @@ const wantedCard = z.object({
   priority: z.array(z.enum(fundingAssets)),
 })
 
-/** As long as an idempotency key is kept. */
+/** Retention of an idempotency key: 24 hours. */
 const KEY_MS = 24 * 60 * 60_000
 
 /**
- * Orders a card, within the transaction of its database. A call with the idempotency key of an earlier order gets that one.
- * @throws Failure `idempotency_key_reused` where that was for another card.
+ * Orders a card, within the caller's transaction. Returns the earlier order of the same idempotency key, if any.
+ * @throws Failure `idempotency_key_reused` when that order was for a different card.
  */
 export async function orderCard(
   { database, newId }: { database: Connection; newId: NewId },
@@ -74,7 +81,7 @@ export async function orderCard(
   const before = call === null ? undefined : await findOrderOf(database, call, at)
   if (before !== undefined) {
     if (isDeepStrictEqual(storedOf(before.wanted), stored)) return before
-    throw new Failure('idempotency_key_reused', 'This idempotency key was used for another card.', {
+    throw new Failure('idempotency_key_reused', 'This idempotency key was used for a different card.', {
       hint: 'Use a new idempotency key for a new card.',
     })
   }
@@ -104,7 +111,7 @@ const claim: Statement = {
     returning id, caller_kind, caller, wanted, created_at`,
 }
 
-/** Orders that nobody has in hand, for whoever carries them on. @param before when they were tried last. */
+/** Claims open orders that no process is working on. @param before latest time of the previous attempt. */
 export async function claimCardOrders(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
@@ -112,7 +119,6 @@ export async function claimCardOrders(
   return (await database.call<Row>(claim, [before, at, limit])).map(orderOf)
 }
 
-/** The end of an order. */
 export async function endCardOrder(
   database: Connection,
   { id, status }: { id: string; status: 'issued' | 'given_up' },
@@ -120,12 +126,12 @@ export async function endCardOrder(
   await database.kysely.updateTable('card_order').set({ status }).where('id', '=', id).execute()
 }
 
-/** Nothing was issued for it, and nothing will be. */
+/** Deletes the order of a card that was not and will not be issued. */
 export async function forgetCardOrder(database: Connection, id: string): Promise<void> {
   await database.kysely.deleteFrom('card_order').where('id', '=', id).where('status', '=', 'open').execute()
 }
 
-/** Forgets orders that ended and whose idempotency key is over. */
+/** Deletes issued orders whose idempotency key has expired. */
 export async function sweepCardOrders(database: Connection, at: Date): Promise<void> {
   await database.kysely
     .deleteFrom('card_order')

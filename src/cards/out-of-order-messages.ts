@@ -1,8 +1,8 @@
-/** Messages that came before what they belong to, and webhooks that are only remembered. */
+/** Out-of-order messages: transaction messages that arrive before their authorization. */
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
 
-/** Keeps a transaction's message until its authorization is there, as the processor sent it. */
+/** Stores a transaction's raw message until its authorization arrives. */
 export async function storeOutOfOrderMessage(
   database: Connection,
   { webhookId, token, message, at }: { webhookId: string; token: string; message: unknown; at: Date },
@@ -19,7 +19,7 @@ export async function storeOutOfOrderMessage(
     .execute()
 }
 
-/** Messages whose authorization has come, and those that have waited since before a moment. */
+/** Finds messages whose authorization has arrived, and those received before a moment. */
 export async function dueOutOfOrderMessages(
   database: Connection,
   { before, limit }: { before: Date; limit: number },
@@ -41,7 +41,6 @@ export async function dueOutOfOrderMessages(
   }))
 }
 
-/** Forgets a message that was applied. */
 export async function deleteOutOfOrderMessage(database: Connection, webhookId: string): Promise<void> {
   await database.kysely.deleteFrom('card_early').where('webhook_id', '=', webhookId).execute()
 }

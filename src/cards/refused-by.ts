@@ -1,19 +1,18 @@
-/** What refuses a purchase before anything is counted. */
+/** Declines that do not depend on counters. */
 import { refusalOf } from '../../policies/cards/controls.ts'
 import { type KycLimits, neededLevel } from '../../policies/kyc.ts'
 import type { CardAuthorization, CardReason } from '../providers/card-processor.ts'
 import type { RailControls } from '../providers/rail-controls.ts'
 import type { CardWithPolicies } from './store.ts'
 
-/** What it asks. */
 export interface CardRefusalDependencies {
   readonly railControls: Pick<RailControls, 'read'>
   readonly settings: { readonly mode: 'sandbox' | 'production'; readonly kycLimits: KycLimits }
 }
 
 /**
- * The first that refuses, or null. A paused key is told by the counters, which read it under their lock: here only where
- * there is no money, and thus nothing to count.
+ * Returns the first reason to decline, or null. The counters check for a paused key under their lock, so it is
+ * checked here only when there is no money to count.
  */
 export async function refusedBy(
   { railControls, settings }: CardRefusalDependencies,
@@ -36,7 +35,10 @@ export async function refusedBy(
 
 const unlimited: KycLimits = { none: null, basic: null, full: null }
 
-/** What the holder may spend at once. Demo guests are nobody, and have nothing of worth. */
+/**
+ * Spending limits of the holder. Demo guests are unidentified and hold nothing of value, so the sandbox does not
+ * limit them.
+ */
 export function kycLimitsOf(
   { mode, kycLimits }: CardRefusalDependencies['settings'],
   { isGuest }: Pick<CardWithPolicies, 'isGuest'>,

@@ -1,4 +1,7 @@
-/** Stablecoins that cards have spent, on their way to the treasury: each try is a reservation that a transfer settles. */
+/**
+ * Settlements: stablecoins spent by cards, on their way to the treasury. Each attempt is a reservation that a
+ * transfer settles.
+ */
 import { raiseAlarm } from '../alarms/alarms.ts'
 import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
@@ -7,13 +10,16 @@ import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
-/** Tries after which a settlement is a debt and an alarm. With the pauses between them about a quarter of an hour. */
+/**
+ * Failed attempts after which a settlement becomes a debt and raises an alarm; about a quarter of an hour with the
+ * pauses.
+ */
 export const MAX_ATTEMPTS = 10
 
-/** How many are looked at in a round. */
+/** Maximum settlements per round. */
 const BATCH = 100
 
-/** Money to send. @property isWalletOurs whether the gateway signs for the wallet as its owner. */
+/** A settlement to send. @property isWalletOurs whether the gateway signs for the wallet as its owner. */
 export interface CardSettlement {
   readonly decisionId: string
   readonly accountId: string
@@ -22,14 +28,13 @@ export interface CardSettlement {
   readonly isWalletOurs: boolean
 }
 
-/** What judging a settlement needs. */
 export interface SettlementParts {
   readonly database: Database
   readonly log: Pick<Log, 'error'>
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** A settlement's row beside the decision that its last try was reserved by. */
+/** A settlement's row with the decision that reserved its latest attempt. */
 interface Row extends ContentRow {
   readonly settlement: string
   readonly owner: string
@@ -39,17 +44,17 @@ interface Row extends ContentRow {
   readonly mac: string | null
 }
 
-/** A person looks at it. */
+/** An open alarm has stopped the settlement. */
 const isStopped = `exists (select from alarm a where a.domain = 'cards' and a.object_id = s.id and a.resolved_at is null)`
 
 const withDecision = `s.id as settlement, s.account_id as owner, s.place, s.asset, d.mac, ${contentColumns}
   from card_settlement s join decision d on d.id = s.decision_id`
 
 /**
- * Those settlements that this gateway decided on, for no more than it decided. A row that somebody else wrote is an alarm,
- * and nothing is sent for it.
+ * Filters the settlements that this gateway decided, up to the decided amount. Any other row raises an alarm and is
+ * not sent.
  */
-async function authentic<Settlement extends Row>(
+async function filterAuthentic<Settlement extends Row>(
   { database, log, settings }: SettlementParts,
   rows: readonly Settlement[],
   at: Date,
@@ -79,7 +84,7 @@ async function authentic<Settlement extends Row>(
   return kept
 }
 
-/** Settlements whose try no transfer carries yet. @throws where the database cannot be read. */
+/** Finds settlements whose attempt has no transfer yet. @throws when the database cannot be read. */
 export async function unsentSettlements(
   parts: SettlementParts,
   { at, limit }: { at: Date; limit: number },
@@ -96,7 +101,7 @@ export async function unsentSettlements(
     },
     [limit],
   )
-  return (await authentic(parts, rows, at)).flatMap((row) => {
+  return (await filterAuthentic(parts, rows, at)).flatMap((row) => {
     const token = stablecoins.find((symbol) => symbol === row.asset)
     return token === undefined
       ? []
@@ -113,8 +118,8 @@ export async function unsentSettlements(
 }
 
 /**
- * Notes how tries have ended. What the chain refused stays held, to be tried again after a pause.
- * @returns settlements that are debts from now on.
+ * Records the outcomes of attempts. Refused amounts stay held and are retried after a pause.
+ * @returns settlements that have just become debts.
  */
 export async function endSettlements(database: Connection, at: Date): Promise<readonly string[]> {
   const ended = await database.call<{ id: string }>(
@@ -137,7 +142,7 @@ export async function endSettlements(database: Connection, at: Date): Promise<re
   return owed
 }
 
-/** Tries refused settlements again whose pause is over. */
+/** Retries refused settlements whose pause is over. */
 export async function retrySettlements(
   { newId, vouch, ...parts }: SettlementParts & { newId: NewId; vouch: Vouch },
   at: Date,
@@ -151,7 +156,7 @@ export async function retrySettlements(
     },
     [at, BATCH],
   )
-  for (const { settlement } of await authentic(parts, rows, at))
+  for (const { settlement } of await filterAuthentic(parts, rows, at))
     await parts.database.transaction(async (connection) => {
       const { made } = await callForRow<{ made: readonly ContentRow[] }>(
         connection,
@@ -166,9 +171,9 @@ export async function retrySettlements(
 }
 
 /**
- * Opens a settlement again whose transfer the chain has lost, within the transaction that books the transfer back. Its end may
- * not have been noted yet.
- * @returns whether the transfer was a settlement's.
+ * Reopens a settlement whose transfer the chain has lost, within the transaction that reverses the transfer. The
+ * settlement may not have been completed yet.
+ * @returns whether the transfer belonged to a settlement.
  */
 export async function reopenSettlement(
   { kysely }: Connection,
@@ -189,7 +194,10 @@ export async function reopenSettlement(
   return true
 }
 
-/** Has refused settlements of an account tried again at once, because what refused them may have changed. */
+/**
+ * Schedules an account's refused settlements for an immediate retry, because the cause of the refusal may have
+ * changed.
+ */
 export async function expediteSettlements(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
@@ -202,7 +210,7 @@ export async function expediteSettlements(
     .execute()
 }
 
-/** Approvals that nothing was heard of since before a moment. */
+/** Finds pending authorizations created before a moment. */
 export async function staleAuthorizations(
   database: Connection,
   { before, limit }: { before: Date; limit: number },

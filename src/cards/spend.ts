@@ -1,4 +1,4 @@
-/** A purchase as the spend engine is asked for it. */
+/** Builds the spend request of a purchase. */
 
 import { evaluate } from '../../policies/evaluate.ts'
 import type { Policy } from '../../policies/policy.ts'
@@ -10,15 +10,15 @@ import type { SpendRequest } from '../spending/spend-request.ts'
 import type { Funding } from './fundings.ts'
 import type { CardWithPolicies } from './store.ts'
 
-/** What a spend is made of. @property policyOf a key's policy, parsed. */
+/** Dependencies of a card spend. @property policyOf parses a key's policy. */
 export interface CardSpendDependencies {
   readonly policyOf: (key: NonNullable<CardWithPolicies['key']>) => Policy | null
   readonly newId: NewId
 }
 
 /**
- * The spend that the engine is asked for, and the assets that the key's policy lets it be paid from: all of them, with what
- * forbids it, where there are none.
+ * Builds the spend request and selects the assets that the key's policy allows as funding. If it allows none, returns
+ * all assets together with the violations.
  */
 export function spendOf(
   { newId, policyOf }: CardSpendDependencies,

@@ -1,7 +1,7 @@
 /**
- * Cards: their controls, the decision on a purchase, and what becomes of it. May import base, ports, ledger, spending and
- * policies. Invariants: a purchase is decided once, by its processor's token; what is approved is held in the same moment,
- * and never more than the balance, the card's limits and the bound key's policy leave; an event moves money once.
+ * Cards: controls, authorization of purchases, and their processing. May import base, ports, ledger, spending and
+ * policies. Invariants: a purchase is decided once, by its processor token; an approved amount is held in the same
+ * transaction and never exceeds the balance, the card's limits and the bound key's policy; an event moves money once.
  */
 import type { Selectable } from 'kysely'
 import type { CardControls } from '../../policies/cards/controls.ts'
@@ -10,17 +10,16 @@ import type { IssuedCard } from '../providers/card-processor.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { CardTable } from '../storage/schema-cards.ts'
 
-/** What a card can be paid from, in the order of its owner's choice. */
+/** Assets that can pay for card purchases, in default order. */
 export const fundingAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD'] as const
 
-/** One of them. */
 export type FundingAsset = (typeof fundingAssets)[number]
 
-/** A card as it is stored. Limits are cents; null is no limit. */
+/** A card as stored. Limits are in cents; null means no limit. */
 export interface Card extends CardControls {
   readonly id: string
   readonly accountId: string
-  /** The key whose policy decides too. */
+  /** Key whose policy also applies. */
   readonly keyId: string | null
   readonly token: string
   readonly type: 'virtual' | 'physical'
@@ -36,12 +35,12 @@ export interface Card extends CardControls {
   readonly createdAt: Date
 }
 
-/** A card whose owner and key decide on a purchase. */
+/** A card with the account and key facts that determine authorizations. */
 export interface CardWithPolicies extends Card {
   readonly isAccountLocked: boolean
   readonly isGuest: boolean
   readonly kycLevel: string
-  /** Whether the gateway can move the wallet's stablecoins by itself. */
+  /** Whether the gateway owns the wallet and can move its stablecoins. */
   readonly isWalletOurs: boolean
   readonly key: {
     readonly id: string
@@ -74,7 +73,7 @@ const judged: Statement = {
     where c.processor_token = $1`,
 }
 
-/** The card of a processor's token with all that decides on it, or undefined where there is none. */
+/** Finds the card of a processor token with the facts that determine authorizations. */
 export async function findJudgedCard(
   database: Connection,
   token: string,
@@ -101,7 +100,7 @@ export async function findJudgedCard(
   }
 }
 
-/** An owner's card, or undefined. @param isLocked whether nobody may change it before the transaction's end. */
+/** Finds an owner's card. @param isLocked locks the card until the transaction ends. */
 export async function findOwnCard(
   database: Connection,
   { accountId, id, isLocked = false }: { accountId: string; id: string; isLocked?: boolean },
@@ -115,13 +114,13 @@ export async function findOwnCard(
   return row === undefined ? undefined : cardOf(row)
 }
 
-/** The card of an id, whoever's it is. */
+/** Finds a card by id, regardless of its owner. */
 export async function findAnyCard(database: Connection, id: string): Promise<Card | undefined> {
   const row = await database.kysely.selectFrom('card').selectAll().where('id', '=', id).executeTakeFirst()
   return row === undefined ? undefined : cardOf(row)
 }
 
-/** An account's cards, newest first: one more than the page's limit. */
+/** Lists an account's cards, newest first: one more than the page's limit. */
 export async function listCards(
   database: Connection,
   { accountId, page }: { accountId: string; page: Page },
@@ -134,7 +133,7 @@ export async function listCards(
   return rows.map(cardOf)
 }
 
-/** Whether a key is the account's own and was not revoked. */
+/** Checks that a key belongs to the account and is not revoked. */
 export async function isOwnKey(
   database: Connection,
   { accountId, keyId }: { accountId: string; keyId: string },
@@ -149,7 +148,7 @@ export async function isOwnKey(
   return row !== undefined
 }
 
-/** Stores a new card. One that is there already stays as it is. */
+/** Stores a new card, or returns the one already stored. */
 export async function insertCard(
   database: Connection,
   { issued, ...card }: Omit<Card, keyof IssuedCard | 'status' | 'version'> & { issued: IssuedCard },
@@ -174,12 +173,12 @@ export async function insertCard(
     .returningAll()
     .executeTakeFirst()
   if (row !== undefined) return cardOf(row)
-  const there = await findAnyCard(database, card.id)
-  if (there === undefined) throw new Error('a card that is there already cannot be read')
-  return there
+  const stored = await findAnyCard(database, card.id)
+  if (stored === undefined) throw new Error('a stored card cannot be read')
+  return stored
 }
 
-/** Stores a card's controls: they bind the very next authorization. */
+/** Stores a card's controls; they apply from the next authorization. */
 export async function updateCard(database: Connection, card: Card): Promise<Card> {
   const row = await database.kysely
     .updateTable('card')

@@ -1,10 +1,13 @@
-/** Addresses that an owner never pays. */
+/** Addresses that an owner has blocked as payees. */
 import type { Connection } from '../storage/database.ts'
 
-/** How many an account can have. */
+/** Maximum per account. */
 export const MAX_BLOCKED_ADDRESSES = 1000
 
-/** An account's blocked addresses, lower case, in order. @param isLocked whether nobody may change them before the transaction's end. */
+/**
+ * Reads an account's blocked addresses, lower case, in order.
+ * @param isLocked locks them until the transaction ends.
+ */
 export async function readBlockedAddresses(
   database: Connection,
   { accountId, isLocked }: { accountId: string; isLocked: boolean },
@@ -25,7 +28,7 @@ export async function readBlockedAddresses(
   return rows.map(({ address }) => address)
 }
 
-/** Adds and removes addresses, lower case: it binds the very next transfer. */
+/** Adds and removes addresses, lower case; applies from the next transfer. */
 export async function changeBlockedAddresses(
   database: Connection,
   {

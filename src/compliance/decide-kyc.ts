@@ -1,4 +1,7 @@
-/** A person decides on a name that is on the sanctions list: it is somebody else's, and the review goes on, or it is not. */
+/**
+ * Manual decisions on sanctions hits and changed identities: an approval forwards the application to the provider, a
+ * rejection is final.
+ */
 
 import { type Json, toJson } from '../base/json.ts'
 import { Failure } from '../failures/failure.ts'
@@ -21,54 +24,55 @@ export interface KycDecision {
   readonly at: Date
 }
 
-/** What a decision has made of an application: states that hold nothing of what its person said. */
+/** States of an application before and after a decision, without personal data. */
 export interface DecidedApplication {
   readonly accountId: string
   readonly before: Json
   readonly after: Json
 }
 
-/** Writes a decision into the journal, last in the transaction that makes it. */
+/** Records a decision in the journal, as the last step of its transaction. */
 export type RecordDecision = (transaction: Connection, decided: DecidedApplication) => Promise<void>
 
 /**
- * Writes a decision down, for good. What is approved goes to the provider, as any other application does: no person stands in
- * for the check of an identity. What its person has erased meanwhile they may say again, and it is screened again. Where the provider does not answer, a job carries it there.
- * @throws Failure `not_found`, `conflict` where nothing waits for a decision.
+ * Records a decision, permanently. An approved application goes to the provider like any other, because a manual
+ * decision does not replace the identity check. Data erased in the meantime may be submitted again and is screened
+ * again. If the provider does not answer, a job submits the application later.
+ * @throws Failure `not_found`, `conflict` when no decision is pending.
  */
 export async function decideOnHit(
-  verifying: KycDependencies,
+  dependencies: KycDependencies,
   decision: KycDecision,
   recordDecision: RecordDecision,
 ): Promise<KycApplication> {
-  const { database, log } = verifying
+  const { database, log } = dependencies
   const { id, verdict, at } = decision
-  const application = await record(verifying, decision, recordDecision)
-  log.info({ applicationId: id, decidedBy: decision.decidedBy, verdict }, 'a sanctions hit was decided on')
-  if (verdict === 'reject' || application.said === null) return findAgain(verifying, application)
+  const application = await record(dependencies, decision, recordDecision)
+  log.info({ applicationId: id, decidedBy: decision.decidedBy, verdict }, 'a sanctions hit was decided')
+  if (verdict === 'reject' || application.said === null) return findAgain(dependencies, application)
   try {
-    return await submit(verifying, application, at)
+    return await submit(dependencies, application, at)
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'provider_unavailable') throw error
-    log.warn({ err: error, applicationId: id }, 'an identity that was cleared is not under review yet')
-    return findAgain({ ...verifying, database }, application)
+    log.warn({ err: error, applicationId: id }, 'a cleared identity could not be submitted for review yet')
+    return findAgain({ ...dependencies, database }, application)
   }
 }
 
 async function record(
-  verifying: KycDependencies,
+  dependencies: KycDependencies,
   decision: KycDecision,
   recordDecision: RecordDecision,
 ): Promise<KycApplication> {
-  const { database, settings } = verifying
+  const { database, settings } = dependencies
   const { id, decidedBy, verdict, at } = decision
   return database.transaction(async (connection) => {
     const keeping = { database: connection, dataKey: settings.dataKey }
     const first = await findApplicationBy(keeping, { id })
     if (first === undefined) throw new Failure('not_found', 'There is no such application.')
     if (first.accountId === decidedBy)
-      throw new Failure('conflict', 'Nobody decides on their own application.', {
-        hint: 'Another administrator decides.',
+      throw new Failure('conflict', 'Administrators cannot decide their own application.', {
+        hint: 'Let another administrator decide.',
       })
     await lockAccountRow(connection, first.accountId)
     const application = (await findApplicationBy(keeping, { id })) ?? first
@@ -78,9 +82,13 @@ async function record(
       reference === null &&
       labels.some((label) => manuallyReviewedReasons.includes(label))
     if (!waits || !(await storeReviewDecision(connection, decision)))
-      throw new Failure('conflict', 'The application does not wait for a decision, or was decided on.', {
-        hint: 'GET /api/admin/kyc lists what waits.',
-      })
+      throw new Failure(
+        'conflict',
+        'The application is not waiting for a decision, or was already decided.',
+        {
+          hint: 'GET /api/admin/kyc lists the open applications.',
+        },
+      )
     if (verdict === 'reject') {
       await updateApplicationStatus(connection, id, { status: 'rejected', labels, at })
       await deleteApplicationLevel(connection, first.accountId)

@@ -1,10 +1,10 @@
-/** What people say of themselves and of each other, as far as it is the same for every law. */
+/** Identity fields of persons and institutions, common to all jurisdictions. */
 import { z } from 'zod'
 import { isLei } from '../base/lei.ts'
 
 /**
- * A name: a letter that is seen, nothing that nobody sees but the joiners that some scripts need, and nothing that turns the
- * reading round. Marks of direction come along with what is copied from Arabic and Hebrew, and are left out.
+ * A person's name: at least one visible letter, no invisible characters except the joiners that some scripts need,
+ * and no bidirectional control characters. Directional marks from text copied in Arabic or Hebrew are removed.
  */
 export const personName = z
   .string()
@@ -15,7 +15,10 @@ export const personName = z
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, 'must not hold control characters')
   .refine((text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text), 'must hold a letter')
 
-/** The officially assigned codes, and XK: Kosovo, as the European Union and the registry of IBANs name it. @see https://www.iso.org/iso-3166-country-codes.html */
+/**
+ * The officially assigned codes, and XK: Kosovo, as used by the European Union and the IBAN registry.
+ * @see https://www.iso.org/iso-3166-country-codes.html
+ */
 const countries: ReadonlySet<string> = new Set(
   `
   AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV
@@ -31,16 +34,15 @@ const countries: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** A country. */
 export const countryCode = z
   .string()
   .regex(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code such as DE')
-  .refine((code) => countries.has(code), 'is no country of ISO 3166-1')
+  .refine((code) => countries.has(code), 'is not an ISO 3166-1 country')
 
 const leiForm = /^[0-9A-Z]{18}\d{2}$/
 
-/** A Legal Entity Identifier. One that has not the form is told so, and nothing of its check digits. */
+/** A Legal Entity Identifier. Check digits are only reported for a well-formed identifier. */
 export const lei = z
   .string()
   .regex(leiForm, 'must be a Legal Entity Identifier')
-  .refine((text) => !leiForm.test(text) || isLei(text), 'has check digits that do not fit')
+  .refine((text) => !leiForm.test(text) || isLei(text), 'has invalid check digits')

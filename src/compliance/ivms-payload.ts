@@ -1,7 +1,7 @@
-/** Who pays whom, as institutions tell each other. @see https://intervasp.org (IVMS101.2023) */
+/** Travel Rule payloads between institutions. @see https://intervasp.org (IVMS101.2023) */
 import { Failure } from '../failures/failure.ts'
 
-/** A person or an organisation. @property identification what its institution knows it by. */
+/** A person or an organisation. @property identification identifier at its institution. */
 export interface Party {
   readonly name: string
   readonly isLegal: boolean
@@ -10,16 +10,16 @@ export interface Party {
   readonly account: string
 }
 
-/** An institution. @property lei its Legal Entity Identifier; null where it is not known. */
+/** An institution. @property lei Legal Entity Identifier; null when unknown. */
 export interface Institution {
   readonly name: string
   readonly lei: string | null
 }
 
-/** The longest `customerIdentification` that the standard takes. */
-const LONGEST_IDENTIFICATION = 50
+/** Maximum length of `customerIdentification` in the standard. */
+const MAX_IDENTIFICATION_LENGTH = 50
 
-/** The payload of a transfer. @throws Failure `invalid_request` where the standard does not take it. */
+/** Builds the payload of a transfer. @throws Failure `invalid_request` when the standard does not accept it. */
 export async function ivmsPayload({
   originator,
   beneficiary,
@@ -31,7 +31,7 @@ export async function ivmsPayload({
   originatingVasp: Institution
   beneficiaryVasp: Institution | null
 }): Promise<Readonly<Record<string, unknown>>> {
-  // The package brings its generators of test data along; only who needs it loads it.
+  // Loaded on demand, because the package includes its generators of test data.
   const { IVMS101_2023Schema, PayloadVersionCode } = await import('ivms101')
   const payload = {
     originator: { originatorPerson: [personOf(originator)] },
@@ -43,14 +43,14 @@ export async function ivmsPayload({
   const { error } = IVMS101_2023Schema.safeParse(payload)
   if (error === undefined) return payload
   const issues = error.issues.map(({ path, message }) => ({ path: path.map(String).join('.'), message }))
-  throw new Failure('invalid_request', 'IVMS101.2023 does not take this Travel Rule data.', {
+  throw new Failure('invalid_request', 'IVMS101.2023 does not accept this Travel Rule data.', {
     issues,
-    hint: 'Correct what "issues" names; paths are those of the payload.',
+    hint: 'Correct the members in "issues"; their paths refer to the payload.',
   })
 }
 
 function personOf({ name, isLegal, country, identification, account }: Party) {
-  const shared = { customerIdentification: identification.slice(0, LONGEST_IDENTIFICATION) }
+  const shared = { customerIdentification: identification.slice(0, MAX_IDENTIFICATION_LENGTH) }
   const accountNumber = [account]
   if (isLegal)
     return {
@@ -63,7 +63,7 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
     }
   return {
     naturalPerson: {
-      // Which of several words is the family name is nothing to guess at: the whole name is the primary identifier.
+      // The family name cannot be determined reliably, so the whole name is the primary identifier.
       name: { nameIdentifier: [{ primaryIdentifier: name, naturalPersonNameIdentifierType: 'LEGL' }] },
       ...shared,
       ...(country === null ? {} : { countryOfResidence: countryOf(country) }),
@@ -72,16 +72,16 @@ function personOf({ name, isLegal, country, identification, account }: Party) {
   }
 }
 
-/** The standard knows the codes of ISO 3166-1 alone, and XX for whoever has none of them: Kosovo. */
+/** The standard accepts ISO 3166-1 codes only, and XX for others such as Kosovo. */
 function countryOf(code: string): string {
   return code === 'XK' ? 'XX' : code
 }
 
 function institutionOf({ name, lei }: Institution) {
-  // Every legal person must be identified; one whose LEI nobody told is known by its name.
+  // Every legal person must be identified; one without a known LEI is identified by its name.
   const identified =
     lei === null
-      ? { customerIdentification: name.slice(0, LONGEST_IDENTIFICATION) }
+      ? { customerIdentification: name.slice(0, MAX_IDENTIFICATION_LENGTH) }
       : { nationalIdentification: { nationalIdentifier: lei, nationalIdentifierType: 'LEIX' } }
   return { legalPerson: { name: legalName(name), ...identified } }
 }

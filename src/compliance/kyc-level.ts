@@ -1,7 +1,7 @@
-/** The level of identity verification that an account has. */
+/** Identity verification level of an account. */
 import type { Connection } from '../storage/database.ts'
 
-/** Raises an account's level, never lowers it, and remembers where it lives. */
+/** Raises an account's level, never lowers it, and stores its country if known. */
 export async function raiseLevel(
   database: Connection,
   { accountId, level, country }: { accountId: string; level: 'basic' | 'full'; country: string | null },
@@ -17,7 +17,7 @@ export async function raiseLevel(
   await database.kysely.updateTable('account').set({ country }).where('id', '=', accountId).execute()
 }
 
-/** Takes an account's level away. */
+/** Resets an account's level to `none`. */
 export async function deleteApplicationLevel(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .updateTable('account')
@@ -26,7 +26,7 @@ export async function deleteApplicationLevel(database: Connection, accountId: st
     .execute()
 }
 
-/** Gives an account the level of its approvals, where it has less. */
+/** Raises an account to the highest level it was approved for. */
 export async function restoreLevel(database: Connection, accountId: string): Promise<void> {
   const approved = await database.kysely
     .selectFrom('kyc_application')

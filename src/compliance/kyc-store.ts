@@ -1,4 +1,4 @@
-/** Identity reviews as they are kept: what a person said lies sealed. */
+/** Stored identity reviews; personal data is sealed. */
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { z } from 'zod'
 import type { Page } from '../base/page.ts'
@@ -9,7 +9,7 @@ import type { KycApplicationTable } from '../storage/schema-compliance.ts'
 
 const PURPOSE = 'kyc'
 
-/** What a person has said so far; anything may be missing. */
+/** Application data submitted so far; any member may be missing. */
 export const partialApplicant = z.object({
   applicant: z
     .object({
@@ -25,10 +25,9 @@ export const partialApplicant = z.object({
   documents: z.array(z.object({ type: z.string(), country: z.string(), reference: z.string() })),
 })
 
-/** {@link partialApplicant}, parsed. */
 export type PartialApplicant = z.output<typeof partialApplicant>
 
-/** One review. @property said null once it was erased. */
+/** One review. @property said submitted data; null once erased. */
 export interface KycApplication {
   readonly id: string
   readonly accountId: string
@@ -45,7 +44,10 @@ interface Keeping {
   readonly dataKey: Uint8Array
 }
 
-/** The application of an account for a level that is not to be tried again, or its newest. @param isLocked until the transaction's end. */
+/**
+ * Finds an account's application for a level, preferring one not in `retry`, then the newest.
+ * @param isLocked locks it until the transaction ends.
+ */
 export async function findApplication(
   { database, dataKey }: Keeping,
   { accountId, level, isLocked = false }: { accountId: string; level: 'basic' | 'full'; isLocked?: boolean },
@@ -63,8 +65,8 @@ export async function findApplication(
 }
 
 /**
- * What holds an account up at every level, whatever it says next: a rejection, which is for good, or a name on a list that
- * nobody has decided on, erased or not.
+ * Finds the application that blocks an account at every level: a rejection, which is permanent, or an undecided hit,
+ * even if erased.
  */
 export async function findHold(
   { database, dataKey }: Keeping,
@@ -100,7 +102,7 @@ function isUndecided(
   ])
 }
 
-/** Applications that a provider has not decided on, the longest untouched first. */
+/** Finds applications awaiting the provider, the longest untouched first. */
 export async function pendingApplications(
   { database, dataKey }: Keeping,
   before: Date,
@@ -113,9 +115,9 @@ export async function pendingApplications(
     .where(({ eb, or, exists, selectFrom }) =>
       or([
         eb('reference', 'is not', null),
-        // Whoever claimed it is gone without an answer.
+        // Claimed for submission by a process that ended without an answer.
         sql<boolean>`labels = '{}' and sealed is not null`,
-        // A hit that was cleared, and that the provider has not heard of yet.
+        // A cleared hit that was not submitted to the provider yet.
         exists(
           selectFrom('kyc_decision')
             .select('application_id')
@@ -131,7 +133,7 @@ export async function pendingApplications(
   return rows.map((row) => applicationOf(dataKey, row))
 }
 
-/** The application that a provider knows by a name, or undefined. */
+/** Finds an application by id or by the provider's reference. */
 export async function findApplicationBy(
   { database, dataKey }: Keeping,
   by: { reference: string } | { id: string },
@@ -144,7 +146,7 @@ export async function findApplicationBy(
   return row === undefined ? undefined : applicationOf(dataKey, row)
 }
 
-/** Applications with one of the labels that wait for a person's decision, newest first: one more than the page's limit. */
+/** Finds undecided applications with one of the labels, newest first: one more than the page's limit. */
 export async function undecidedApplications(
   { database, dataKey }: Keeping,
   { labels, page }: { labels: readonly string[]; page: Page },
@@ -160,7 +162,7 @@ export async function undecidedApplications(
   return rows.map((row) => applicationOf(dataKey, row))
 }
 
-/** Writes a person's decision down, once. @returns false where there is one. */
+/** Stores a manual decision once. @returns false when one already exists. */
 export async function storeReviewDecision(
   database: Connection,
   decision: { id: string; decidedBy: string; verdict: 'approve' | 'reject'; reason: string; at: Date },
@@ -180,7 +182,7 @@ export async function storeReviewDecision(
   return row !== undefined
 }
 
-/** Keeps what was said. @returns false where another application for the level was begun at the same moment. */
+/** Stores submitted data. @returns false when another application for the level was created concurrently. */
 export async function keepApplication(
   { database, dataKey }: Keeping,
   {
@@ -212,7 +214,7 @@ export async function keepApplication(
   return row !== undefined
 }
 
-/** Writes down where a review stands. One that has ended stays as it is. @returns whether it moved. */
+/** Updates the status of a review unless it is complete. @returns whether it changed. */
 export async function updateApplicationStatus(
   database: Connection,
   id: string,
@@ -240,7 +242,7 @@ export async function updateApplicationStatus(
   return row !== undefined
 }
 
-/** Frees an application that was claimed for a provider who did not answer: more may be said of it. */
+/** Releases an application that was claimed for a provider that did not answer, so that it can be completed. */
 export async function releaseApplication(
   database: Connection,
   { id, label, at }: { id: string; label: string; at: Date },
@@ -255,7 +257,7 @@ export async function releaseApplication(
     .execute()
 }
 
-/** Takes a review back, and an approval with it, because of what was said since. */
+/** Withdraws a review, and an approval with it, because of data submitted later. */
 export async function withdrawApplication(
   database: Connection,
   { id, label, at }: { id: string; label: string; at: Date },
@@ -268,8 +270,8 @@ export async function withdrawApplication(
 }
 
 /**
- * What an account has applied with, whatever came of it: all but beginnings.
- * @param sent the label of an application that the provider may have been sent, although it is to be completed.
+ * Lists an account's submitted applications, whatever their outcome.
+ * @param sent label of an unfinished application that the provider may have received.
  */
 export async function earlierApplications(
   { database, dataKey }: Keeping,
@@ -284,7 +286,7 @@ export async function earlierApplications(
   return rows.map((row) => applicationOf(dataKey, row))
 }
 
-/** The approval of the highest level that an account has. */
+/** Finds the approval of the account's highest level. */
 export async function findVerified(
   { database, dataKey }: Keeping,
   accountId: string,
@@ -300,7 +302,7 @@ export async function findVerified(
   return row === undefined ? undefined : applicationOf(dataKey, row)
 }
 
-/** Erases what an account's person has said, and what was written about it; the verdicts and their labels stay. */
+/** Erases an account's personal data and the reasons of decisions; verdicts and labels stay. */
 export async function eraseApplications(database: Connection, accountId: string): Promise<void> {
   await database.kysely
     .updateTable('kyc_decision')

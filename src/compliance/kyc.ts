@@ -1,4 +1,7 @@
-/** Identity verification: what is said is kept, what is complete is screened and reviewed, and a verdict raises the account's level. */
+/**
+ * Identity verification: submitted data is stored, complete applications are screened and reviewed, and an approval
+ * raises the account's level.
+ */
 
 import { matchNames } from '../../policies/aml/match-names.ts'
 import { missingOf } from '../../policies/kyc.ts'
@@ -24,7 +27,6 @@ import {
   withdrawApplication,
 } from './kyc-store.ts'
 
-/** What verification needs. */
 export interface KycDependencies {
   readonly database: Database
   readonly identityReview: IdentityReview
@@ -34,63 +36,68 @@ export interface KycDependencies {
   readonly log: Log
 }
 
-/** A name on the sanctions list is looked at by a person; no provider decides on it. */
+/** A name on the sanctions list is reviewed by a person, not by the provider. */
 const SANCTIONS_REVIEW = 'SANCTIONS_REVIEW'
 
-/** Another person than the account's other applications name: somebody looks at it. */
+/** The applicant differs from the account's other applications and is reviewed by a person. */
 const IDENTITY_CHANGED = 'IDENTITY_CHANGED'
 
-/** What a person of ours decides on, and no provider. */
+/** Labels that need a manual decision. */
 export const manuallyReviewedReasons: readonly string[] = [SANCTIONS_REVIEW, IDENTITY_CHANGED]
 
-/** What was said is gone: the person may say it again. */
+/** The data was erased and may be submitted again. */
 export const ERASED = 'ERASED'
 
-/** The provider was asked and did not answer: it may know the application as it was then. */
+/** The provider did not answer and may have received the application in its earlier state. */
 const UNANSWERED = 'UNANSWERED'
 
-/** An application as it is shown. @property requirements what it still lacks, as paths of the request. */
+/** An application with its missing members. @property requirements missing members, as paths of the request. */
 export interface KycApplicationSummary {
   readonly application: KycApplication
   readonly requirements: readonly string[]
 }
 
 /**
- * Keeps what is said now beside what was said before, and has it reviewed once nothing is missing.
- * @throws Failure `provider_unavailable` (what was said is kept), `screening_unavailable` (it is not).
+ * Merges submitted data with earlier data and starts the review once nothing is missing.
+ * @throws Failure `provider_unavailable` (the data is stored), `screening_unavailable` (it is not).
  */
 export async function applyForKyc(
-  verifying: KycDependencies,
-  { accountId, level, said, at }: Saying,
+  dependencies: KycDependencies,
+  { accountId, level, said, at }: KycSubmission,
 ): Promise<KycApplicationSummary> {
-  const { application, isClaimed } = await keepSaid(verifying, { accountId, level, said, at })
+  const { application, isClaimed } = await storeAndScreen(dependencies, { accountId, level, said, at })
   if (!isClaimed)
     return {
       application,
       requirements: application.said === null ? [] : lackingIn(application.level, application.said),
     }
   try {
-    return { application: await submit(verifying, application, at), requirements: [] }
+    return { application: await submit(dependencies, application, at), requirements: [] }
   } catch (error) {
-    await releaseApplication(verifying.database, { id: application.id, label: UNANSWERED, at })
+    await releaseApplication(dependencies.database, { id: application.id, label: UNANSWERED, at })
     throw error
   }
 }
 
-/** Asks the provider about an application that it has not decided on. */
+/** Polls the provider for a pending application, or submits it. */
 export async function followUp(
-  verifying: KycDependencies,
+  dependencies: KycDependencies,
   application: KycApplication,
   at: Date,
 ): Promise<void> {
   if (application.reference === null) {
-    if (application.said !== null) await submit(verifying, application, at)
+    if (application.said !== null) await submit(dependencies, application, at)
     return
   }
-  await conclude(verifying, application, await verifying.identityReview.read(application.reference), at)
+  await storeVerdict(
+    dependencies,
+    application,
+    await dependencies.identityReview.read(application.reference),
+    at,
+  )
 }
 
-interface Saying {
+interface KycSubmission {
   readonly accountId: string
   readonly level: 'basic' | 'full'
   readonly said: PartialApplicant
@@ -98,54 +105,55 @@ interface Saying {
 }
 
 /**
- * Keeps and screens in one step, so that nothing which is said at the same moment takes the place of a hit.
- * What is complete and hits nothing is claimed: it stays as it is until whoever claimed it has an answer.
+ * Stores and screens data in one transaction, so that concurrent data cannot replace a hit. A complete application
+ * without a hit is claimed: it stays unchanged until the claiming call has an answer.
  */
-async function keepSaid(
+async function storeAndScreen(
   { database, settings: { dataKey }, sanctions, newId, log }: KycDependencies,
-  { accountId, level, said, at }: Saying,
+  { accountId, level, said, at }: KycSubmission,
 ): Promise<{ application: KycApplication; isClaimed: boolean }> {
   const { names } = await sanctions.latest()
   return database.transaction(async (connection) => {
-    // Two first applications at once: the second waits here, and finds the first.
+    // Serializes concurrent first applications: the second waits here and finds the first.
     await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const found = await findApplication(keeping, { accountId, level, isLocked: true })
-    const mayBeginAnew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
-    const before = mayBeginAnew ? undefined : found
+    const mayStartNew = found === undefined || found.status === 'retry' || isErasedUnsent(found)
+    const before = mayStartNew ? undefined : found
     const earlier = await earlierApplications(keeping, { accountId, sent: UNANSWERED })
     const elsewhere = await findApplication(keeping, {
       accountId,
       level: level === 'basic' ? 'full' : 'basic',
     })
-    // What was said for one level counts for the other.
+    // Data submitted for one level also counts for the other.
     const known = elsewhere?.status === 'retry' || elsewhere?.status === 'rejected' ? null : elsewhere?.said
     const merged = mergeSaid(mergeSaid(known, before?.said ?? nothing), said)
     const isListed = lackingIn(level, merged).length === 0 && matchNames(nameOf(merged), names).length > 0
-    const takesBack = before !== undefined && isListed && isAnotherName(before, merged)
+    const withdraws = before !== undefined && isListed && isAnotherName(before, merged)
     const isRead = Object.keys(said.applicant).length + said.documents.length === 0
-    if (found !== undefined && (mayBeginAnew ? isRead : found.status !== 'init' && !takesBack))
+    if (found !== undefined && (mayStartNew ? isRead : found.status !== 'init' && !withdraws))
       return { application: found, isClaimed: false }
     const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
-    if (hold !== undefined && !takesBack) return { application: hold, isClaimed: false }
-    if (takesBack) {
+    if (hold !== undefined && !withdraws) return { application: hold, isClaimed: false }
+    if (withdraws) {
       await withdrawApplication(connection, { id: before.id, label: SANCTIONS_REVIEW, at })
       await deleteApplicationLevel(connection, accountId)
       log.warn(
         { applicationId: before.id },
-        'an identity review is taken back for a name on a sanctions list',
+        'an identity review was withdrawn because of a name on a sanctions list',
       )
     } else if (before !== found && found !== undefined)
       await updateApplicationStatus(connection, found.id, { status: 'retry', labels: [ERASED], at })
-    // The provider takes an application once: it would decide on what it was sent then, and not on what is said now.
-    const isSentOtherwise = before !== undefined && !isRead && wasSentOtherwise(before, merged)
-    if (isSentOtherwise)
+    // The provider accepts an application once and would decide on the data it received first, so changed data needs
+    // a new application.
+    const isSentDifferently = before !== undefined && !isRead && wasSentDifferently(before, merged)
+    if (isSentDifferently)
       await updateApplicationStatus(connection, before.id, { status: 'retry', labels: [UNANSWERED], at })
-    const isAnew = before === undefined || takesBack || isSentOtherwise
-    const id = isAnew ? newId('kyc', at) : before.id
+    const isNew = before === undefined || withdraws || isSentDifferently
+    const id = isNew ? newId('kyc', at) : before.id
     await keepApplication(keeping, { id, accountId, level, said: merged }, at)
     const isComplete = lackingIn(level, merged).length === 0
-    const isChanged = isComplete && !isListed && earlier.some((other) => isSomebodyElse(other, merged))
+    const isChanged = isComplete && !isListed && earlier.some((other) => isDifferentPerson(other, merged))
     const labels = isListed ? [SANCTIONS_REVIEW] : isChanged ? [IDENTITY_CHANGED] : []
     if (isComplete) await updateApplicationStatus(connection, id, { status: 'pending', labels, at })
     const isClaimed = isComplete && labels.length === 0
@@ -153,58 +161,61 @@ async function keepSaid(
   })
 }
 
-/** What nobody else has, and was erased, is said again, as an application of its own; not before a person has decided on a hit. */
+/**
+ * An erased application that was never sent may be submitted again as a new one, but not before a manual decision on
+ * a hit.
+ */
 function isErasedUnsent({ status, reference, said }: KycApplication): boolean {
   return status === 'pending' && reference === null && said === null
 }
 
-/** Whether the provider may have been sent something else than is said now. */
-function wasSentOtherwise({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
+/** Checks whether the provider may have received different data. */
+function wasSentDifferently({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
   if (status !== 'init' || !labels.includes(UNANSWERED)) return false
   return said === null || JSON.stringify(said) !== JSON.stringify(now)
 }
 
-/** Whether a name is said of an application that is under review or approved under another one, which nobody has screened. */
+/** Checks whether an application under review or approved now gets a different name, which was not screened. */
 function isAnotherName({ status, labels, said }: KycApplication, now: PartialApplicant): boolean {
   const isUnderReview =
     status === 'pending' && !labels.some((label) => manuallyReviewedReasons.includes(label))
-  // A name that was erased may have been any.
+  // An erased name may have been any name.
   return (isUnderReview || status === 'approved') && (said === null || nameOf(said) !== nameOf(now))
 }
 
-/** Whether an application names another person than is named now. One that was erased may have named anybody. */
-function isSomebodyElse({ said }: KycApplication, now: PartialApplicant): boolean {
+/** Checks whether an application names a different person. An erased application may have named anyone. */
+function isDifferentPerson({ said }: KycApplication, now: PartialApplicant): boolean {
   return said === null || personIn(said) !== personIn(now)
 }
 
-/** Name and day of birth, as far as writing them differently does not matter. */
+/** Name and date of birth, normalized for comparison. */
 function personIn(said: PartialApplicant): string {
   const name = nameOf(said).normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')
   return `${name} ${said.applicant.dateOfBirth ?? ''}`
 }
 
-/** Has the provider review it. Safe to repeat: the provider takes an application once. */
+/** Submits an application for review. Safe to repeat: the provider accepts each application once. */
 export async function submit(
-  verifying: KycDependencies,
+  dependencies: KycDependencies,
   application: KycApplication,
   at: Date,
 ): Promise<KycApplication> {
-  const { reference, review: verdict } = await verifying.identityReview.submit(completeOf(application))
-  return conclude(verifying, { ...application, reference }, verdict, at)
+  const { reference, review: verdict } = await dependencies.identityReview.submit(completeOf(application))
+  return storeVerdict(dependencies, { ...application, reference }, verdict, at)
 }
 
 /**
- * Writes a verdict down; an approval raises the level in the same transaction, unless something holds the account up. A verdict
- * on what has become something else, or waits for a person by now, is none.
+ * Stores a verdict; an approval raises the level in the same transaction, unless another application blocks the
+ * account. A verdict on changed data, or on an application that now needs a manual decision, is ignored.
  */
-async function conclude(
+async function storeVerdict(
   { database, settings: { dataKey }, log }: KycDependencies,
   { id, accountId, level, reference, said }: KycApplication,
   verdict: Review,
   at: Date,
 ): Promise<KycApplication> {
   return database.transaction(async (connection) => {
-    // In the order in which applications are kept: account first.
+    // Same lock order as when data is stored: account first.
     await lockAccountRow(connection, accountId)
     const keeping = { database: connection, dataKey }
     const current = await findKept(keeping, id)
@@ -217,7 +228,7 @@ async function conclude(
     const hold = await findHold(keeping, { accountId, labels: manuallyReviewedReasons })
     const isSame = current.said === null || JSON.stringify(current.said) === JSON.stringify(said)
     if (hold?.id === id || !isSame) return current
-    const held = heldBack(verdict, hold)
+    const held = withHold(verdict, hold)
     const to = { ...held, ...(reference === null ? {} : { reference }), at }
     if (!(await updateApplicationStatus(connection, id, to))) return current
     if (held.status === 'approved')
@@ -228,7 +239,7 @@ async function conclude(
   })
 }
 
-/** Whether a review is of the application that was asked about. */
+/** Checks that a review belongs to the application it was requested for. */
 function isReviewOf(
   { subject }: Review,
   { id, reference }: Pick<KycApplication, 'id' | 'reference'>,
@@ -237,8 +248,11 @@ function isReviewOf(
   return subject.reference === reference && (subject.applicationId === null || subject.applicationId === id)
 }
 
-/** An approval waits while a person looks at another application of the account, and shares its rejection. */
-function heldBack(verdict: Review, hold: KycApplication | undefined): Pick<Review, 'status' | 'labels'> {
+/**
+ * Holds back an approval while another application of the account needs a manual decision, and rejects it if that one
+ * was rejected.
+ */
+function withHold(verdict: Review, hold: KycApplication | undefined): Pick<Review, 'status' | 'labels'> {
   if (verdict.status !== 'approved' || hold === undefined) return verdict
   return hold.status === 'rejected'
     ? { status: 'rejected', labels: hold.labels }
@@ -252,8 +266,8 @@ export async function lockAccountRow({ kysely }: Connection, accountId: string):
 function completeOf({ id, level, said }: KycApplication): Application {
   const { firstName, lastName, dateOfBirth, country, address, email, phone } = said?.applicant ?? {}
   if (!said || !firstName || !lastName || !dateOfBirth || !country || !address)
-    throw new Failure('conflict', 'What was said for this application was erased.', {
-      hint: 'Say it again: send the whole application.',
+    throw new Failure('conflict', 'The data of this application was erased.', {
+      hint: 'Send the whole application again.',
     })
   const applicant = { firstName, lastName, dateOfBirth, country, address }
   return {
@@ -269,7 +283,7 @@ async function findKept(
   id: string,
 ): Promise<KycApplication> {
   const kept = await findApplicationBy(keeping, { id })
-  if (kept === undefined) throw new Error('an application that was kept is gone')
+  if (kept === undefined) throw new Error('a stored application cannot be found')
   return kept
 }
 

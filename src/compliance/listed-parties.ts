@@ -1,4 +1,7 @@
-/** A person decides on Travel Rule data that names somebody on the sanctions list: it is somebody else, or its destination stays held. */
+/**
+ * Manual decisions on Travel Rule data with a name on the sanctions list: an approval unblocks the destination, a
+ * rejection keeps it blocked.
+ */
 import { z } from 'zod'
 import type { Log } from '../base/log.ts'
 import type { Page } from '../base/page.ts'
@@ -12,7 +15,7 @@ interface Keeping {
   readonly dataKey: Uint8Array
 }
 
-/** Data that holds its destination. @property names of everybody in it; null: erased. */
+/** Data that blocks its destination. @property names all names in it; null if erased. */
 export interface ListedData {
   readonly id: string
   readonly accountId: string
@@ -20,7 +23,7 @@ export interface ListedData {
   readonly names: readonly string[] | null
 }
 
-/** Data that nobody has decided on, newest first: one more than the page's limit. */
+/** Finds undecided data, newest first: one more than the page's limit. */
 export async function undecidedData({ database, dataKey }: Keeping, page: Page): Promise<ListedData[]> {
   const query = listedData(database)
     .leftJoin('travel_rule_decision', 'travel_rule_decision.travel_rule_id', 'travel_rule.id')
@@ -32,7 +35,7 @@ export async function undecidedData({ database, dataKey }: Keeping, page: Page):
   return rows.map(({ sealed, ...row }) => ({ ...row, names: sealed && namesIn(dataKey, row.id, sealed) }))
 }
 
-/** Names that a person has cleared for a destination of an account: said again, they need no second look. */
+/** Finds names already cleared for a destination of an account, which need no second review. */
 export async function findClearedNames(
   { database, dataKey }: Keeping,
   { accountId, destination }: { accountId: string; destination: string },
@@ -46,17 +49,20 @@ export async function findClearedNames(
   return new Set(rows.flatMap(({ id, sealed }) => (sealed === null ? [] : namesIn(dataKey, id, sealed))))
 }
 
-/** Writes a decision down, for good. @throws Failure `not_found`, `conflict` where it was decided on, or by who sent it. */
+/**
+ * Stores a decision, permanently.
+ * @throws Failure `not_found`; `conflict` when it was already decided, or when the administrator submitted the data.
+ */
 export async function decideOnListed(
   { database, log }: { database: Connection; log: Log },
   decision: { id: string; decidedBy: string; verdict: 'approve' | 'reject'; reason: string; at: Date },
 ): Promise<void> {
   const { id, decidedBy, verdict, reason, at } = decision
   const found = await listedData(database).where('travel_rule.id', '=', id).executeTakeFirst()
-  if (found === undefined) throw new Failure('not_found', 'There is no such data that waits for a decision.')
+  if (found === undefined) throw new Failure('not_found', 'There is no such data waiting for a decision.')
   if (found.accountId === decidedBy)
-    throw new Failure('conflict', 'Nobody decides on their own data.', {
-      hint: 'Another administrator decides.',
+    throw new Failure('conflict', 'Administrators cannot decide their own data.', {
+      hint: 'Let another administrator decide.',
     })
   const row = await database.kysely
     .insertInto('travel_rule_decision')
@@ -65,10 +71,10 @@ export async function decideOnListed(
     .returning('travel_rule_id')
     .executeTakeFirst()
   if (row === undefined)
-    throw new Failure('conflict', 'The data was decided on.', {
-      hint: 'GET /api/admin/travel-rules lists what waits.',
+    throw new Failure('conflict', 'The data was already decided.', {
+      hint: 'GET /api/admin/travel-rules lists the open records.',
     })
-  log.info({ travelRuleId: id, decidedBy, verdict }, 'a listed name in Travel Rule data was decided on')
+  log.info({ travelRuleId: id, decidedBy, verdict }, 'a listed name in Travel Rule data was decided')
 }
 
 function listedData({ kysely }: Connection) {
@@ -84,7 +90,7 @@ function listedData({ kysely }: Connection) {
     .where('travel_rule.vasp_name', 'is', null)
 }
 
-/** Whom a payload names. @see https://www.intervasp.org */
+/** Reads the names in a payload. @see https://www.intervasp.org */
 function namesIn(dataKey: Uint8Array, id: string, sealed: Uint8Array): readonly string[] {
   const names: string[] = []
   JSON.parse(

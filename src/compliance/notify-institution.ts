@@ -1,4 +1,4 @@
-/** Tells the beneficiary's institution who pays, and follows up what it says. */
+/** Sends Travel Rule data to the beneficiary's institution and polls for its answer. */
 
 import { z } from 'zod'
 import { raiseAlarm } from '../alarms/alarms.ts'
@@ -10,7 +10,7 @@ import type { TravelRuleAnswer, TravelRuleNetwork } from '../providers/travel-ru
 import type { Connection, Statement } from '../storage/database.ts'
 import { TRAVEL_RULE_PURPOSE } from './store.ts'
 
-/** A record whose institution has not answered. @property reference null: it was not told yet. */
+/** A record without an answer of its institution. @property reference null: not sent yet. */
 export interface UnsentTravelRuleRecord {
   readonly id: string
   readonly institution: { readonly name: string; readonly lei: string | null }
@@ -36,7 +36,7 @@ interface Row {
 
 const claim: Statement = {
   name: 'compliance_claim_untold',
-  // The older the question, the rarer it is repeated; after three days nobody will answer it.
+  // Polling slows down with the age of the record and stops after three days.
   text: `update travel_rule set tried_at = $1 where id in (
       select id from travel_rule
       where vasp_name is not null and status in ('required', 'sent') and sealed is not null
@@ -49,7 +49,7 @@ const claim: Statement = {
     returning id, vasp_name, vasp_lei, token, units, chain, destination, sealed, network_reference`,
 }
 
-/** Records whose turn it is, for whoever tells and asks. */
+/** Claims records that are due to be sent or polled. */
 export async function claimUnsentTravelRules(
   database: Connection,
   { at, limit }: { at: Date; limit: number },
@@ -67,7 +67,7 @@ export async function claimUnsentTravelRules(
   }))
 }
 
-/** Tells or asks once, outside of any transaction. @throws Failure `provider_unavailable`: it is tried again. */
+/** Sends or polls once, outside of any transaction. @throws Failure `provider_unavailable`; it is retried later. */
 export async function notifyInstitution(
   {
     database,
@@ -79,24 +79,24 @@ export async function notifyInstitution(
   at: Date,
 ): Promise<void> {
   if (reference !== null) {
-    const answered = await network.read(reference)
-    if (answered.reference === reference) return note({ database, log }, { id, reference, at }, answered)
+    const answer = await network.read(reference)
+    if (answer.reference === reference) return note({ database, log }, { id, reference, at }, answer)
     const alarm = {
       domain: 'compliance',
       objectId: id,
       reason: 'another_message',
-      reported: toJson(answered),
+      reported: toJson(answer),
       at,
     } as const
     return raiseAlarm({ database, log }, alarm)
   }
   const payload: unknown = JSON.parse(unseal(dataKey, { purpose: TRAVEL_RULE_PURPOSE, owner: id }, sealed))
   const amount = decimalOf({ asset: record.token, units })
-  const told = await network.send({ ...record, id, amount, payload })
-  return note({ database, log }, { id, reference: told.reference, at }, told)
+  const answer = await network.send({ ...record, id, amount, payload })
+  return note({ database, log }, { id, reference: answer.reference, at }, answer)
 }
 
-/** Writes an answer down. One that was given stands. */
+/** Stores an answer. The first final answer stands. */
 async function note(
   { database, log }: { database: Connection; log: Log },
   { id, reference, at }: { id: string; reference: string; at: Date },
@@ -117,6 +117,6 @@ async function note(
   if (status === 'declined' && row !== undefined && row.decision_id !== null)
     log.warn(
       { travelRuleId: id, decisionId: row.decision_id },
-      'data of a transfer that was sent is declined',
+      'the institution declined the data of a transfer that was already sent',
     )
 }

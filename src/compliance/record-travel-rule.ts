@@ -1,4 +1,4 @@
-/** What the Travel Rule asks of a transfer, said by who sends it, and kept for it. */
+/** Travel Rule data of a transfer, submitted by the sender and stored with the transfer. */
 import { matchNames } from '../../policies/aml/match-names.ts'
 import {
   judgeTravelRule,
@@ -17,7 +17,6 @@ import { type Institution, ivmsPayload } from './ivms-payload.ts'
 import { findClearedNames } from './listed-parties.ts'
 import { insertTravelRule, readCountry } from './store.ts'
 
-/** What recording needs. */
 export interface TravelRuleDependencies {
   readonly database: Database
   readonly rates: Rates
@@ -29,18 +28,21 @@ export interface TravelRuleDependencies {
   }
   readonly newId: NewId
   readonly now: Date
-  /** Whether there is a network to tell institutions by. */
+  /** Whether a Travel Rule network is configured to notify institutions. */
   readonly tellsInstitutions: boolean
 }
 
-/** Somebody, as the caller names them. */
+/** A party as the caller names it. */
 export interface PartyByName {
   readonly name: string
   readonly isLegal: boolean
   readonly country: string | null
 }
 
-/** A transfer and its two ends. @property decisionId of a transfer that was sent already; null: of the next one like it. */
+/**
+ * A transfer and its parties.
+ * @property decisionId decision of a transfer already sent; null: the data is for the next matching transfer.
+ */
 export interface TravelRuleFacts {
   readonly accountId: string
   readonly money: Money & { readonly asset: Stablecoin }
@@ -54,7 +56,7 @@ export interface TravelRuleFacts {
   readonly beneficiaryVasp: Institution | null
 }
 
-/** What came of it. `declined`: somebody whom it names may be on a sanctions list. */
+/** Recorded data. `declined`: a named party may be on a sanctions list. */
 export interface RecordedTravelRule {
   readonly id: string
   readonly status: 'required' | 'not_required' | 'declined'
@@ -63,7 +65,10 @@ export interface RecordedTravelRule {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** @throws Failure `invalid_request`, `conflict` where the transfer has its data already, `screening_unavailable`, `rates_unavailable`. */
+/**
+ * @throws Failure `invalid_request`, `screening_unavailable`, `rates_unavailable`; `conflict` when the transfer
+ * already has its data.
+ */
 export async function recordTravelRule(
   { database, rates, sanctions, settings, newId, now, tellsInstitutions }: TravelRuleDependencies,
   facts: TravelRuleFacts,
@@ -99,20 +104,20 @@ export async function recordTravelRule(
       units: money.units,
       destination,
       chain,
-      // Data that is declined goes with no transfer.
+      // Declined data is never attached to a transfer.
       decisionId: isListed ? null : decisionId,
       payload: JSON.stringify(payload),
-      // Nobody is told more than the rule asks for.
+      // The institution is notified only when the rule requires it.
       institution: status === 'required' && tellsInstitutions ? facts.beneficiaryVasp : null,
     },
     now,
   )
-  if (!isKept) throw new Failure('conflict', 'The transfer has its Travel Rule data already.')
+  if (!isKept) throw new Failure('conflict', 'The transfer already has its Travel Rule data.')
   return {
     id,
     status,
     reason: isListed
-      ? `On a sanctions list: the name of ${listed.join(', ')}. Nothing goes to this destination until an administrator of the gateway has looked at it.`
+      ? `The name of ${listed.join(', ')} may be on a sanctions list. Transfers to this destination are blocked until an administrator of the gateway has reviewed it.`
       : reasonOf(verdict),
     threshold: {
       amount: usdOfMicros(verdict.threshold.micros),
@@ -122,7 +127,7 @@ export async function recordTravelRule(
   }
 }
 
-/** Who of those that are named may be on a list. */
+/** Lists the named parties that may be on a list. */
 function listedOf(
   { beneficiary, beneficiaryVasp, originator }: TravelRuleFacts,
   names: readonly string[],
@@ -133,15 +138,15 @@ function listedOf(
     ['the beneficiary’s institution', beneficiaryVasp?.name ?? ''],
     ['the originator', originator.name],
   ] as const
-  return parties.flatMap(([who, name]) =>
-    !cleared.has(name) && matchNames(name, names).length > 0 ? [who] : [],
+  return parties.flatMap(([party, name]) =>
+    !cleared.has(name) && matchNames(name, names).length > 0 ? [party] : [],
   )
 }
 
 function reasonOf({ reason, amount, threshold: { micros, currency } }: TravelRuleVerdict): string {
   const [worth, from] = [amount, micros].map((units) => `${usdOfMicros(units)} ${currency}`)
   if (reason === 'own_wallet')
-    return 'The destination is a wallet of this gateway; no other institution is to be told.'
+    return 'The destination is a wallet of this gateway; no other institution needs to be notified.'
   if (reason === 'below_threshold') return `${worth} is below the threshold of ${from}.`
   return `${worth} is not below the threshold of ${from}; the data is on record for the transfer.`
 }

@@ -1,5 +1,3 @@
-/** Travel Rule records. */
-
 import { seal } from '../base/seal.ts'
 import { type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address } from '../providers/chain.ts'
@@ -7,7 +5,7 @@ import type { Connection } from '../storage/database.ts'
 import type { TravelRuleTable } from '../storage/schema-compliance.ts'
 import { unusedTravelRuleCondition } from './transfer-facts.ts'
 
-/** A record to be kept. @property payload personal data: stored sealed. */
+/** A record to store. @property payload personal data, stored sealed. */
 export interface TravelRuleRecord {
   readonly id: string
   readonly accountId: string
@@ -18,14 +16,14 @@ export interface TravelRuleRecord {
   readonly chain: string
   readonly decisionId: string | null
   readonly payload: string
-  /** The institution that is to be told; null: nobody is. */
+  /** Institution to notify; null: none. */
   readonly institution: { readonly name: string; readonly lei: string | null } | null
 }
 
-/** What payloads are sealed for. */
+/** Sealing purpose of payloads. */
 export const TRAVEL_RULE_PURPOSE = 'travel rule'
 
-/** Keeps a record. @returns false where its transfer has one already. */
+/** Stores a record. @returns false when its transfer already has one. */
 export async function insertTravelRule(
   { database, dataKey }: { database: Connection; dataKey: Uint8Array },
   record: TravelRuleRecord,
@@ -55,7 +53,7 @@ export async function insertTravelRule(
   return row !== undefined
 }
 
-/** Where a record of an account stands, or undefined where the account has no such record. */
+/** Finds the status of an account's record. */
 export async function findTravelRule(
   database: Connection,
   { id, accountId }: { id: string; accountId: string },
@@ -68,7 +66,7 @@ export async function findTravelRule(
     .executeTakeFirst()
 }
 
-/** Gives a record to a transfer's decision, once. @returns false where another transfer has it. */
+/** Attaches a record to a transfer's decision, once. @returns false when another transfer has it. */
 export async function claimTravelRule(
   database: Connection,
   { id, decisionId }: { id: string; decisionId: string },
@@ -83,7 +81,7 @@ export async function claimTravelRule(
   return rows.length === 1
 }
 
-/** What a transfer of an account was, or undefined where the account has no such transfer. */
+/** Finds an account's transfer. */
 export async function findOwnTransfer(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
@@ -100,11 +98,11 @@ export async function findOwnTransfer(
   if (row === undefined) return undefined
   const { token, units, destination, ...rest } = row
   const asset = stablecoins.find((symbol) => symbol === token)
-  if (asset === undefined) throw new Error(`a transfer of ${token} is stored, which is no stablecoin of ours`)
+  if (asset === undefined) throw new Error(`the stored symbol ${token} is not a known stablecoin`)
   return { ...rest, money: { asset, units }, destination: `0x${destination.slice(2)}` }
 }
 
-/** An account's country, or null where it is not known. */
+/** Reads an account's country; null when unknown. */
 export async function readCountry(database: Connection, accountId: string): Promise<string | null> {
   const { country } = await database.kysely
     .selectFrom('account')
@@ -114,7 +112,7 @@ export async function readCountry(database: Connection, accountId: string): Prom
   return country
 }
 
-/** Forgets whom an account's Travel Rule records name; that they were there, and for which transfers, stays. */
+/** Erases the personal data in an account's Travel Rule records; the records and their transfers stay. */
 export async function eraseTravelRules(
   database: Connection,
   { accountId, at }: { accountId: string; at: Date },
@@ -124,7 +122,7 @@ export async function eraseTravelRules(
     .set(({ eb }) => ({
       sealed: null,
       erased_at: at,
-      // Whether an institution was told decides what its answer means; which one, and its words, are gone.
+      // An empty name keeps the fact that an institution was notified, which determines the meaning of its answer.
       vasp_name: eb.case().when('vasp_name', 'is', null).then(null).else('').end(),
       vasp_lei: null,
       answer: null,

@@ -1,7 +1,6 @@
 /**
- * Compliance: what the law and the owner say of people and payments; Travel Rule data, blocked addresses. May import base,
- * ports, ledger, spending and policies. Personal data is stored sealed and can be erased; screening that cannot be had stops
- * the money.
+ * Compliance: identity verification, Travel Rule data and blocked addresses. May import base, ports, ledger, spending
+ * and policies. Personal data is stored sealed and can be erased; money does not move while screening is unavailable.
  */
 import type { Connection, Statement } from '../storage/database.ts'
 
@@ -14,28 +13,31 @@ interface Row {
   readonly listed_id: string | null
 }
 
-/** Data that no transfer goes with yet, or one that never went: a released reservation never stands again. */
+/**
+ * Data not yet attached to a transfer, or attached to one that was released; a released reservation never stands
+ * again.
+ */
 export const unusedTravelRuleCondition = `(decision_id is null or exists (
   select 1 from reservation r where r.decision_id = travel_rule.decision_id and r.status = 'released'))`
 
-/** The records of the very transfer, of which no other has any. */
+/** Unused records of exactly this transfer. */
 const OF_TRANSFER = `account_id = a.id and destination = $2 and token = $3 and units = $4 and chain = $5
   and sealed is not null and ${unusedTravelRuleCondition}`
 
-/** An institution that is told has a moment to decline; a silent one keeps nobody waiting for ever. */
+/** A notified institution has ten seconds to decline; after that, silence does not block the transfer. */
 const IS_HEARD = `(vasp_name is null or status = 'accepted' or created_at <= $6::timestamptz - interval '10 seconds')`
 
 /**
- * What an institution declined holds for its address, whatever is said of it afterwards, until an institution accepts: nobody
- * gets round it by other data, another amount, or erasure. The last answer counts, of two at once the worse.
+ * A decline blocks the address until an institution accepts, regardless of new data, another amount or erasure. The
+ * latest answer counts; of two simultaneous answers, the decline.
  */
 const IS_DECLINED = `coalesce((select status = 'declined' from travel_rule
   where account_id = a.id and destination = $2 and vasp_name is not null and status in ('accepted', 'declined')
   order by tried_at desc, status desc limit 1), false)`
 
 /**
- * Data that names somebody on a sanctions list holds for its address, whatever is said of it afterwards or erased, until a
- * person has decided that it is somebody else. No institution hears of such data.
+ * Data that names a listed party blocks its address, even after new data or erasure, until a manual decision clears
+ * it. Such data is never sent to an institution.
  */
 const LISTED = `(select id from travel_rule
   where account_id = a.id and destination = $2 and vasp_name is null and status = 'declined' and not exists (
@@ -55,7 +57,7 @@ const statement: Statement = {
     from account a where a.id = $1`,
 }
 
-/** Reads what compliance knows of transfers, in one query each. */
+/** Creates the reader of a transfer's compliance facts; one query per transfer. */
 export function complianceFactsOn(database: Connection, now: Date) {
   return async ({
     accountId,
@@ -83,7 +85,7 @@ export function complianceFactsOn(database: Connection, now: Date) {
       chain,
       now,
     ])
-    if (row === undefined) throw new Error('an account that pays is in the database')
+    if (row === undefined) throw new Error('the paying account must be in the database')
     return {
       blocked: new Set(row.is_blocked ? [address] : []),
       country: row.country,

@@ -1,8 +1,8 @@
-/** Who an account's holder was verified to be: the name on cards, bank accounts and Travel Rule data. */
+/** Verified names of account holders, for cards, bank accounts and Travel Rule data. */
 import type { Connection } from '../storage/database.ts'
 import { findVerified } from './kyc-store.ts'
 
-/** The verified name of an account's holder; the name that the account goes by where nobody was verified, or it was erased. */
+/** Reads the verified name of an account's holder; the display name if there is none or it was erased. */
 export async function holderName(
   { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
   account: { readonly id: string; readonly displayName: string },
@@ -10,7 +10,7 @@ export async function holderName(
   return (await verifiedName({ database, settings }, account.id)) ?? account.displayName
 }
 
-/** The name of the person who was verified; null where there is none, or it was erased. */
+/** Reads the verified name of an account's holder; null if there is none or it was erased. */
 export async function verifiedName(
   { database, settings }: { database: Connection; settings: { readonly dataKey: Uint8Array } },
   accountId: string,

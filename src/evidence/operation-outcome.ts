@@ -1,23 +1,25 @@
 /**
- * The only judge of what the chain has done. Takes the chain's own evidence, compares it with what was to happen, and
- * answers an outcome that may be booked. A nonce that is used proves nothing: its owner can spend it on anything. What
- * counts is the token's `Transfer` log, exactly as expected, emitted by our own operation or transaction. May import the
- * base and the ports; domains, jobs and the x402 engine ask it.
+ * The only judge of chain outcomes. Compares the chain's own evidence with the expected result and returns an outcome
+ * that may be booked. A used nonce proves nothing, because its owner can spend it on anything. The evidence is the
+ * token's `Transfer` log, exactly as expected, emitted by our own operation or transaction. May import the base and
+ * the ports; domains, jobs and the x402 engine call it.
  */
 import type { AuthorizedOperation, Chain, Hex, OperationExecution, TransferLog } from '../providers/chain.ts'
 
 /**
- * The outcome of an operation. `failed`: it was executed and moved nothing. `canceled`: another operation of the wallet used
- * its nonce, so that it can never be executed.
+ * Outcome of an operation. `failed`: executed without moving anything. `canceled`: another operation of the wallet
+ * used its nonce, so it can never be executed.
  */
 export type OperationOutcome =
   | { readonly status: 'absent' | 'pending' }
   | { readonly status: 'confirmed' | 'failed' | 'canceled'; readonly transactionHash: Hex }
 
-/** What judging an operation needs of the chain. */
 export type OperationChain = Pick<Chain, 'executionOf' | 'operationHashOf' | 'tokens' | 'walletAddress'>
 
-/** The outcome of an operation; waits up to `waitMs` for one that is pending. @throws where the chain cannot be read. */
+/**
+ * Reads the outcome of an operation; waits up to `waitMs` while it is pending.
+ * @throws when the chain cannot be read.
+ */
 export async function operationOutcome(
   chain: OperationChain,
   operation: AuthorizedOperation,
@@ -47,7 +49,6 @@ async function judgeExecution(
   return { status: hasMoved ? 'confirmed' : 'failed', transactionHash }
 }
 
-/** Whether a log is the very transfer that was expected. */
 export function isTransfer(
   log: TransferLog,
   expected: Pick<TransferLog, 'token' | 'from' | 'to' | 'units'>,

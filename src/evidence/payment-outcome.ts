@@ -1,31 +1,31 @@
 /**
- * Outcomes of payments that their payers sign and the gateway carries to the chain. A payer may sign two messages with one
- * nonce, and anybody may carry either: so a payment counts only where the token logged exactly its transfer for its nonce,
- * in a transaction of this gateway's.
+ * Outcomes of payments that payers sign and the gateway submits to the chain. A payer may sign two messages with one
+ * nonce, and anyone may submit either. A payment therefore counts only if the token logged exactly its transfer for
+ * its nonce, in a transaction of this gateway.
  * @see https://eips.ethereum.org/EIPS/eip-3009
  */
 import type { CalledTransaction, Chain, Hex, TransferLog } from '../providers/chain.ts'
 import { isTransfer } from './operation-outcome.ts'
 import { isMarked } from './transaction-mark.ts'
 
-/** A transfer that a payment is to make. @property token the contract's address. @property nonce null for a permit's. */
+/** The transfer a payment must make. @property token contract address. @property nonce null for a permit. */
 export interface ExpectedPayment extends Pick<TransferLog, 'token' | 'from' | 'to' | 'units'> {
   readonly nonce: Hex | null
 }
 
 /**
- * Who carries it: this gateway, whose transactions end in a mark, or a facilitator elsewhere, whose transactions have none
- * and count from the block at which it was first asked.
+ * The submitter of a payment: this gateway, whose transactions end in a mark, or an external facilitator, whose
+ * transactions carry no mark and count from the block of the first request to it.
  */
 export type Carrier = { readonly mark: Hex } | { readonly sinceBlock: bigint }
 
-/** `displaced`: its nonce was used by another message or another's transaction, or cancelled; it can never be paid. */
+/** `displaced`: the nonce was cancelled, or used by another message or transaction; the payment can never be made. */
 export type PaymentOutcome =
   | { readonly status: 'unused' }
   | { readonly status: 'displaced' }
   | { readonly status: 'paid'; readonly transactionHash: Hex }
 
-/** The outcome of an EIP-3009 payment. @throws where the chain cannot be read: unknown. */
+/** Reads the outcome of an EIP-3009 payment. @throws when the chain cannot be read. */
 export async function paymentOutcome(
   chain: Pick<Chain, 'authorizationState' | 'transaction'>,
   payment: ExpectedPayment & { readonly nonce: Hex },
@@ -43,7 +43,7 @@ export async function paymentOutcome(
     : { status: 'displaced' }
 }
 
-/** Whether a transaction is in a block and proves a payment. @throws where the chain cannot be read: unknown. */
+/** Checks that a transaction is in a block and proves a payment. @throws when the chain cannot be read. */
 export async function isProvedBy(
   chain: Pick<Chain, 'transaction'>,
   payment: ExpectedPayment,
@@ -57,7 +57,6 @@ function isEvidence(transaction: CalledTransaction, payment: ExpectedPayment, ca
   return isPaidBy(transaction, payment) && isCarriedBy(transaction, carrier)
 }
 
-/** Whether a transaction made exactly this payment. */
 export function isPaidBy({ succeeded, transfers }: CalledTransaction, payment: ExpectedPayment): boolean {
   const { nonce } = payment
   return (

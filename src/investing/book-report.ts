@@ -1,4 +1,4 @@
-/** Books how far an order came: money, shares, cost and the order's row in one transaction. */
+/** Books the progress of an order: money, shares, cost and the order's row in one transaction. */
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import { toJson } from '../base/json.ts'
 import { available, external } from '../ledger/accounts.ts'
@@ -14,9 +14,8 @@ import { changePosition } from './positions.ts'
 import { lockOrder, updateOrder } from './store.ts'
 
 /**
- * Brings an order's books up to a report. The same report again changes nothing, and neither does one that was asked for before
- * the last one was booked; an order that has ended never moves again. A report that does not fit raises an alarm, which stops the
- * order with what it holds until a person has resolved it.
+ * Books a report on an order. Repeated and outdated reports change nothing, and a completed order never changes. An
+ * invalid report raises an alarm, which stops the order with its holds until an administrator resolves it.
  */
 export async function bookReport(
   investing: Omit<InvestingDependencies, 'broker'>,
@@ -36,12 +35,12 @@ export async function bookReport(
       await raiseAlarm({ database: connection, log }, { ...stopped, reason: fault, reported, at })
       return order
     }
-    if (report.status === 'unreadable') throw new Error('an unreadable report was believed')
+    if (report.status === 'unreadable') throw new Error('an unreadable report passed validation')
     return book(connection, order, { report, at, newId: investing.newId })
   })
 }
 
-/** Books a report that fits. The caller holds the order's lock. */
+/** Books a valid report. The caller holds the order's lock. */
 async function book(
   connection: Connection,
   order: Order,
@@ -69,7 +68,9 @@ async function book(
   return ended
 }
 
-/** What is filled in all. A buyer pays cents rounded up, at most what the order holds; a seller gets them rounded down. */
+/**
+ * Total filled so far. A buyer pays cents rounded up, at most the order's hold; a seller receives cents rounded down.
+ */
 function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty: bigint; cash: bigint } {
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
@@ -91,7 +92,10 @@ function changeBy(order: Order, report: OrderReport, { qty, cash }: { qty: bigin
   }
 }
 
-/** In the lock order of src/storage/sql/README.md: the order's row is locked already, then come reservation and account. */
+/**
+ * Follows the lock order of src/storage/sql/README.md: the order's row is already locked; reservation and account
+ * come next.
+ */
 async function lockReservationAndAccount(
   connection: Connection,
   { decisionId, accountId }: Order,
@@ -102,7 +106,7 @@ async function lockReservationAndAccount(
   await connection.call({ name: 'investing_lock_account', text: account }, [accountId])
 }
 
-/** What was held goes to the broker; what it gave for it becomes available. */
+/** Moves the filled part of the hold to the broker and credits the proceeds. */
 async function moveFilled(
   connection: Connection,
   { id, accountId, decisionId, side, symbol, filledQty }: Order,

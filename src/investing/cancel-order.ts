@@ -1,12 +1,13 @@
-/** Cancels an order: remembered first, so that it ends even where the broker cannot be reached now. */
+/** Cancels orders. The request is recorded first, so that the order ends even if the broker is unreachable now. */
 import { Failure } from '../failures/failure.ts'
 import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder, type OrderOwner, requestCancel } from './store.ts'
 
 /**
- * Cancels what is not filled yet; canceling again changes nothing.
- * @throws Failure `not_found`, `conflict` where it has ended otherwise, `provider_unavailable` where it is canceled later.
+ * Cancels the unfilled part of an order. Idempotent.
+ * @throws Failure `not_found`; `conflict` when the order has ended otherwise; `provider_unavailable` when it will be
+ * canceled later.
  */
 export async function cancelOrder(
   investing: InvestingDependencies,
@@ -15,7 +16,7 @@ export async function cancelOrder(
   const { database } = investing
   const order = await findOrder(database, { accountId, id })
   const isOwn = order !== undefined && (keyId === null || order.keyId === keyId)
-  if (!isOwn) throw new Failure('not_found', `There is no order ${id} of yours.`)
+  if (!isOwn) throw new Failure('not_found', `You have no order ${id}.`)
   if (order.status === 'canceled') return order
   if (!isOpenOrder(order)) throw ended(order)
   await requestCancel(database, id, at)
@@ -25,9 +26,9 @@ export async function cancelOrder(
 }
 
 function ended({ id, status }: Order): Failure {
-  return new Failure('conflict', `Order ${id} is ${status}; it cannot be canceled any more.`, {
+  return new Failure('conflict', `Order ${id} is ${status}; it can no longer be canceled.`, {
     reason: status,
     isFinal: true,
-    hint: 'Read it with GET /api/investing/orders; a filled order is undone by one the other way.',
+    hint: 'Read it with GET /api/investing/orders; to undo a filled order, place the opposite order.',
   })
 }

@@ -1,4 +1,4 @@
-/** Dividends: whoever has shares at the end of a record date gets cash on the pay date, once. */
+/** Dividends: holders at the end of a record date receive cash on the pay date, once. */
 import { sql } from 'kysely'
 import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import type { Clock } from '../base/clock.ts'
@@ -12,11 +12,10 @@ import { BANK, BROKER } from './order.ts'
 
 const DAY = 86_400_000
 
-/** How far back and ahead the calendar is read. */
+/** How far back and ahead the dividend calendar is read. */
 const PAST_DAYS = 120
 const AHEAD_DAYS = 45
 
-/** What paying needs. */
 interface Paying {
   readonly database: Database
   readonly broker: Broker
@@ -26,12 +25,15 @@ interface Paying {
 
 const dayOf = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 10)
 
-/** Who is entitled, for record dates that are over; then whatever is due is paid. Safe to repeat and to run twice at once. */
+/** Records entitlements for past record dates and pays what is due. Repeated and concurrent runs are safe. */
 export async function payDividends({ database, broker, clock, log }: Paying): Promise<void> {
   const now = clock().getTime()
   const range = { from: dayOf(now - PAST_DAYS * DAY), to: dayOf(now - DAY) }
   const calendar = await broker.dividends(range.from, range.to)
-  await entitle(database, await believed({ database, broker, log }, { calendar, range, at: new Date(now) }))
+  await entitle(
+    database,
+    await filterValid({ database, broker, log }, { calendar, range, at: new Date(now) }),
+  )
   const due = await database.kysely
     .selectFrom('dividend')
     .selectAll()
@@ -46,14 +48,14 @@ export async function payDividends({ database, broker, clock, log }: Paying): Pr
     )
 }
 
-/** A record date and its pay date are weeks apart. */
+/** Maximum days between record date and pay date. */
 const MAX_WAIT_DAYS = 366
 
 /**
- * The announcements that can be: of the dates that were asked for, paid after the record date, and at most what a share is
- * worth. Others raise an alarm, and nobody is entitled by them. Only what somebody has is judged.
+ * Filters valid announcements: within the requested dates, paid after the record date, and at most the share price
+ * per share. Invalid ones raise an alarm and entitle no holder. Only symbols held by an account are checked.
  */
-async function believed(
+async function filterValid(
   { database, broker, log }: Pick<Paying, 'database' | 'broker' | 'log'>,
   { calendar, range, at }: { calendar: readonly Dividend[]; range: { from: string; to: string }; at: Date },
 ): Promise<readonly Dividend[]> {
@@ -61,28 +63,29 @@ async function believed(
   const symbols = new Set(owned.map(({ symbol }) => symbol))
   const announced = calendar.filter(({ symbol }) => symbols.has(symbol))
   const prices = await broker.quotes([...new Set(announced.map(({ symbol }) => symbol))])
-  const faultOf = ({ symbol, perShare, recordDate, payDate }: Dividend): string | null => {
+  const findFault = ({ symbol, perShare, recordDate, payDate }: Dividend): string | null => {
     const waits = (Date.parse(payDate) - Date.parse(recordDate)) / DAY
     if (recordDate < range.from || recordDate > range.to) return 'dividend_of_another_date'
     if (!(waits >= 0 && waits <= MAX_WAIT_DAYS)) return 'dividend_paid_at_no_time'
     return perShare > 0n && perShare <= (prices.get(symbol) ?? 0n) ? null : 'dividend_beyond_price'
   }
-  const fit: Dividend[] = []
+  const valid: Dividend[] = []
   for (const dividend of announced) {
-    const reason = faultOf(dividend)
+    const reason = findFault(dividend)
     const objectId = `${dividend.symbol}:${dividend.recordDate}`
     const reported = { ...dividend, perShare: dividend.perShare.toString() }
-    if (reason === null && !(await isStopped(database, { domain: 'investing', objectId }))) fit.push(dividend)
+    if (reason === null && !(await isStopped(database, { domain: 'investing', objectId })))
+      valid.push(dividend)
     else if (reason !== null)
       await raiseAlarm({ database, log }, { domain: 'investing', objectId, reason, reported, at })
   }
-  return fit
+  return valid
 }
 
 /**
- * Quantities are those of the history, however late this runs. What is less than a cent (1e16) in all is nobody's. Each of
- * several dividends with one record date counts, but never more of them than the calendar has: one whose terms the broker
- * corrects afterwards is not owed again.
+ * Inserts entitlements from the position history, so a late run gives the same quantities. Totals below one cent
+ * (1e16) are dropped. Several dividends with one record date each count, but never more than the calendar lists: a
+ * dividend whose terms the broker corrects later is not owed twice.
  */
 async function entitle(database: Database, calendar: readonly Dividend[]): Promise<void> {
   const events = JSON.stringify(
@@ -177,7 +180,7 @@ async function pay(
       .where('ordinal', '=', ordinal)
       .where('status', '=', 'announced')
       .executeTakeFirstOrThrow()
-    // Rows of less than a cent are those of earlier versions.
+    // Earlier versions stored rows of less than a cent.
     if (numUpdatedRows === 0n || amount === 0n) return
     await post(connection, {
       id: `dividend:${accountId}:${symbol}:${recordDate}${ordinal === 0 ? '' : `:${ordinal}`}`,
@@ -195,7 +198,7 @@ async function pay(
   })
 }
 
-/** A dividend as an account sees it. @property amount cents. */
+/** A dividend as shown to its account. @property amount cents. */
 export interface DividendSummary {
   readonly symbol: string
   readonly qty: bigint
@@ -205,7 +208,7 @@ export interface DividendSummary {
   readonly payDate: string
 }
 
-/** Those that an account was entitled to, newest first, after those that it will be if it keeps what it has. */
+/** Lists an account's dividends: expected ones for current positions first, then recorded ones, newest first. */
 export async function showDividends(
   { database, broker }: Pick<Paying, 'database' | 'broker'>,
   {
@@ -215,7 +218,7 @@ export async function showDividends(
   }: { accountId: string; positions: readonly { symbol: string; qty: bigint }[]; now: Date },
 ): Promise<readonly DividendSummary[]> {
   const calendar = await broker.dividends(dayOf(now.getTime()), dayOf(now.getTime() + AHEAD_DAYS * DAY))
-  const coming = calendar.flatMap(({ symbol, perShare, payDate }) =>
+  const expected = calendar.flatMap(({ symbol, perShare, payDate }) =>
     positions
       .filter((position) => position.symbol === symbol && position.qty > 0n)
       .map(({ qty }) => ({
@@ -236,7 +239,7 @@ export async function showDividends(
     .orderBy('symbol')
     .limit(100)
     .execute()
-  const own = rows.map(({ symbol, qty, per_share: perShare, amount, status, pay_date: payDate }) => ({
+  const recorded = rows.map(({ symbol, qty, per_share: perShare, amount, status, pay_date: payDate }) => ({
     symbol,
     qty,
     perShare,
@@ -244,8 +247,8 @@ export async function showDividends(
     status,
     payDate,
   }))
-  const announced = coming
+  const announced = expected
     .filter(({ amount }) => amount > 0n)
     .sort((one, other) => (one.payDate < other.payDate ? 1 : -1))
-  return [...announced, ...own]
+  return [...announced, ...recorded]
 }

@@ -1,4 +1,4 @@
-/** How an earlier order went, for a caller that repeats its call. */
+/** Outcome of an earlier order, for a repeated call. */
 import type { Connection } from '../storage/database.ts'
 import { rejected } from './admit-order.ts'
 import type { Order } from './order.ts'
@@ -6,8 +6,9 @@ import { rejectedOrder } from './place-order.ts'
 import { findOrder, type OrderOwner } from './store.ts'
 
 /**
- * A decision's order as it stands now. @returns null while it is about to be placed.
- * @throws Failure `order_rejected` where the broker rejected it or it was never placed.
+ * Finds a decision's order in its current state.
+ * @returns null while it is about to be placed.
+ * @throws Failure `order_rejected` when the broker rejected it or it was never placed.
  */
 export async function findRepeatedOrder(
   { database }: { database: Connection },

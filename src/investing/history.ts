@@ -1,30 +1,33 @@
-/** What happened to an account's cash and shares, in the order of time: what its performance is computed from. */
+/** History of an account's cash and shares in chronological order, from which its performance is computed. */
 import { sql } from 'kysely'
 import { available, external, held } from '../ledger/accounts.ts'
 import type { Connection } from '../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
 
-/** Cash that came or went. @property cents below zero where it went. @property isFlow a deposit or withdrawal, no trade or dividend. */
+/**
+ * A cash movement.
+ * @property cents negative for outflows.
+ * @property isFlow true for deposits and withdrawals, false for trades and dividends.
+ */
 export interface CashEvent {
   readonly at: Date
   readonly cents: bigint
   readonly isFlow: boolean
 }
 
-/** Shares that came or went. @property qty below zero where they went. */
+/** A share movement. @property qty negative for sales. */
 export interface ShareEvent {
   readonly at: Date
   readonly symbol: string
   readonly qty: bigint
 }
 
-/** All of both. */
 export interface History {
   readonly cash: readonly CashEvent[]
   readonly shares: readonly ShareEvent[]
 }
 
-/** Reads it. What is only held for an order has not gone. */
+/** Reads an account's history. Money held for an order still counts as the account's. */
 export async function readHistory(connection: Connection, accountId: string): Promise<History> {
   const own = sql.join([available(accountId, BANK), held(accountId, BANK)])
   // The conditions on `split_part` and `left` are those of the partial indexes.

@@ -1,13 +1,13 @@
 /**
- * The one place where a broker's report on an order is believed or not: it is of this order, within what was ordered and held, at
- * a price that can be, and never takes back what it said before. What does not fit is not booked.
+ * Validates broker reports: a report must refer to the order, stay within the ordered and held amounts and a
+ * plausible price, and never go back. Invalid reports are not booked.
  */
 
 import { costRoundedUp, least, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import type { Order } from './order.ts'
 
-/** Why a report is not believed, for programs. */
+/** Machine-readable reason why a report is invalid. */
 export type ReportFault =
   | 'unreadable'
   | 'another_order'
@@ -23,14 +23,14 @@ export type ReportFault =
   | 'cost_beyond_order'
   | 'rejected_after_fill'
 
-/** A day order does not live to see its price change by more than this, either way. */
+/** Maximum plausible price change, up or down, during a day order. */
 const MAX_PRICE_FACTOR = 3n
-/** A broker rounds its average price: a hundredth of a percent. */
+/** Tolerance for the broker's rounding of its average price: a hundredth of a percent. */
 const ROUNDING = 10_000n
-/** What a buy may seem to cost beyond its notional by that rounding. The notional is what is paid at most. */
+/** Tolerance in cents for a buy's computed cost beyond its notional. The buyer never pays more than the notional. */
 const ROUNDING_CENTS = 1n
 
-/** Judges a report. @returns null where it fits. */
+/** Validates a report. @returns null when valid. */
 export function judgeReport(order: Order, report: OrderReport | UnreadableReport): ReportFault | null {
   if (report.status === 'unreadable') return 'unreadable'
   return judgeIdentity(order, report) ?? judgeProgress(order, report) ?? judgePrice(order, report)
@@ -67,6 +67,6 @@ function judgePrice(order: Order, { filledQty, filledValue }: OrderReport): Repo
     filledValue * MAX_PRICE_FACTOR < filledQty * referencePrice
   )
     return 'price_implausible'
-  const mostCents = notional + notional / ROUNDING + ROUNDING_CENTS
-  return side === 'buy' && costRoundedUp(filledValue, 1n) > mostCents ? 'cost_beyond_order' : null
+  const maxCents = notional + notional / ROUNDING + ROUNDING_CENTS
+  return side === 'buy' && costRoundedUp(filledValue, 1n) > maxCents ? 'cost_beyond_order' : null
 }

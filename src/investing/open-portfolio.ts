@@ -1,4 +1,4 @@
-/** The small portfolio that a demo account starts with: cash, and shares that it bought a quarter ago at the prices of that day. */
+/** Initial portfolio of a demo account: cash, and shares bought a quarter ago at the prices of that day. */
 import type { NewId } from '../base/ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
@@ -8,7 +8,7 @@ import type { Connection } from '../storage/database.ts'
 import { BANK, BROKER } from './order.ts'
 import { changePosition } from './positions.ts'
 
-/** 500 USD, in cents, and what was paid for each holding. One of them pays a dividend every month. */
+/** 500 USD in cents, and the cost of each holding. One of them pays a monthly dividend. */
 const CASH_CENTS = 50_000n
 const bought: readonly (readonly [symbol: string, cents: bigint])[] = [
   ['AAPL', 15_000n],
@@ -18,7 +18,7 @@ const bought: readonly (readonly [symbol: string, cents: bigint])[] = [
 
 const HELD_MS = 90 * 86_400_000
 
-/** Books it, through the ledger like everything else. Where a real broker trades there is nothing to give. */
+/** Books the initial portfolio through the ledger; only with the sandbox broker. */
 export async function openPortfolio(
   { database, broker, newId }: { database: Connection; broker: Broker; newId: NewId },
   { accountId, at: now }: { accountId: string; at: Date },

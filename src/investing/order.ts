@@ -1,7 +1,7 @@
 /**
- * Investing: orders for stocks and funds, positions, dividends and performance. May import base, ports, ledger, spending and
- * policies. Invariants: an order is a row before the broker hears of it; what it may cost or give up is held until the broker
- * has said how it ended; what was filled is booked once, in one transaction with the money.
+ * Investing: orders for stocks and funds, positions, dividends and performance. May import base, ports, ledger,
+ * spending and policies. Invariants: an order's row is written before the broker is called; its maximum cost or
+ * quantity is held until the broker reports its end; each fill is booked once, in one transaction with the money.
  */
 import type { Clock } from '../base/clock.ts'
 import type { NewId } from '../base/ids.ts'
@@ -9,11 +9,10 @@ import type { Log } from '../base/log.ts'
 import type { Broker } from '../providers/broker.ts'
 import type { Database } from '../storage/database.ts'
 
-/** Where shares are in the ledger, and the cash that pays for them. */
+/** Ledger places of shares and of the cash that pays for them. */
 export const BROKER = 'broker'
 export const BANK = 'bank'
 
-/** What investing needs. */
 export interface InvestingDependencies {
   readonly database: Database
   readonly broker: Broker
@@ -22,7 +21,7 @@ export interface InvestingDependencies {
   readonly log: Log
 }
 
-/** `new`: it is not known yet whether the broker has it. */
+/** `new`: it is unknown whether the broker has the order. */
 export type OrderStatus =
   | 'new'
   | 'accepted'
@@ -32,11 +31,11 @@ export type OrderStatus =
   | 'rejected'
   | 'expired'
 
-/** An order as it is stored. Money in cents, quantities in billionths of a share, prices in nano-dollars. */
+/** An order as stored. Money in cents, quantities in billionths of a share, prices in nano-dollars. */
 export interface Order {
   readonly id: string
   readonly accountId: string
-  /** That placed it; null: the account's owner. */
+  /** Key that placed the order; null for the account's owner. */
   readonly keyId: string | null
   readonly decisionId: string
   readonly clientOrderId: string | null
@@ -45,10 +44,10 @@ export interface Order {
   readonly side: 'buy' | 'sell'
   readonly type: 'market' | 'limit'
   readonly notional: bigint
-  /** What a sell gives up at most. */
+  /** Maximum quantity to sell. */
   readonly qty: bigint | null
   readonly limitPrice: bigint | null
-  /** What a share was worth when it was ordered. */
+  /** Share price when the order was placed. */
   readonly referencePrice: bigint
   readonly status: OrderStatus
   readonly rejectReason: string | null
@@ -58,11 +57,11 @@ export interface Order {
   readonly cancelRequestedAt: Date | null
   readonly submittedAt: Date
   readonly filledAt: Date | null
-  /** When it was looked at last. */
+  /** When the order was last read or changed. */
   readonly updatedAt: Date
 }
 
-/** Whether an order can still be filled. */
+/** Checks whether an order can still be filled. */
 export function isOpenOrder({ status }: Pick<Order, 'status'>): boolean {
   return status === 'new' || status === 'accepted' || status === 'partially_filled'
 }

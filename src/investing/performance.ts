@@ -1,20 +1,18 @@
 /**
- * Performance: equity over time and its time-weighted return. Deposits and withdrawals end a period and begin the next, so that
+ * Performance: equity over time and its time-weighted return. Deposits and withdrawals start a new period, so that
  * they never count as gain or loss. Pure: history and prices in, series out.
  * @see https://en.wikipedia.org/wiki/Time-weighted_return
  */
 import { worthRoundedDown } from '../money/shares.ts'
 import type { History } from './history.ts'
 
-/** The windows that can be asked for. */
 export const timeframes = ['1D', '1W', '1M', '1Y', 'all'] as const
 
-/** One window. */
 export type Timeframe = (typeof timeframes)[number]
 
 const DAY = 86_400_000
 
-/** How far back a window reaches, and in how many steps it is shown. */
+/** Length of each window and its number of steps. */
 const windows: Readonly<Record<Timeframe, { readonly spanMs: number; readonly steps: number }>> = {
   '1D': { spanMs: DAY, steps: 48 },
   '1W': { spanMs: 7 * DAY, steps: 56 },
@@ -23,11 +21,11 @@ const windows: Readonly<Record<Timeframe, { readonly spanMs: number; readonly st
   all: { spanMs: Number.POSITIVE_INFINITY, steps: 100 },
 }
 
-/** Fraction digits of a return in percent, and of the factors that make it. */
+/** Fraction digits of a return in percent, and the scale of its factors. */
 export const PERCENT_DIGITS = 4
 const SCALE = 10n ** 15n
 
-/** A series. @property profitLossPct time-weighted, in ten-thousandths of a percent. All money in cents. */
+/** A series. @property profitLossPct time-weighted, in ten-thousandths of a percent. Money in cents. */
 export interface Performance {
   readonly baseValue: bigint
   readonly timestamp: readonly Date[]
@@ -36,13 +34,15 @@ export interface Performance {
   readonly profitLossPct: readonly bigint[]
 }
 
-/** The moments of a series, and those at which cash came or went between them: prices are needed for all, in this order. */
+/** Moments of a series, and the cash flows between them. Prices are needed for all, in this order. */
 export interface PerformanceTimes {
   readonly shown: readonly Date[]
   readonly all: readonly Date[]
 }
 
-/** Which moments a window needs. It begins no earlier than the account's first event; before any there is none. */
+/**
+ * Selects the moments of a window. It starts no earlier than the account's first event and is empty without events.
+ */
 export function performanceTimes(history: History, timeframe: Timeframe, now: Date): PerformanceTimes {
   const { spanMs, steps } = windows[timeframe]
   const firsts = [history.cash[0], history.shares[0]].flatMap((event) => event?.at.getTime() ?? [])
@@ -58,7 +58,7 @@ export function performanceTimes(history: History, timeframe: Timeframe, now: Da
   return { shown: [...shown].map((at) => new Date(at)), all: all.map((at) => new Date(at)) }
 }
 
-/** The series. @param prices of every symbol that the history names, at all moments, in nano-dollars. */
+/** Computes the series. @param prices nano-dollar prices of every symbol in the history, at all moments. */
 export function performanceOf(
   history: History,
   { shown, all }: PerformanceTimes,
@@ -80,7 +80,7 @@ export function performanceOf(
     else {
       const flow = flowAt(history, at)
       flowed += flow
-      // Without equity nothing can be gained: a period begins with the next deposit.
+      // Without equity there is no gain; the next deposit starts a period.
       if (before > 0n) factor = (factor * (equity - flow)) / before
     }
     before = equity

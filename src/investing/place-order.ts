@@ -1,4 +1,4 @@
-/** One order: row → broker → books. Called with what it may cost or give up already held. */
+/** One order: row, broker, books. Called with its maximum cost or quantity already held. */
 import { Failure } from '../failures/failure.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { rejected } from './admit-order.ts'
@@ -7,10 +7,10 @@ import type { InvestingDependencies, Order } from './order.ts'
 import { findOrder, insertOrder, type NewOrder } from './store.ts'
 
 /**
- * Places an order. Where it is not known whether the broker took it, it is answered as it stands and carried on by the
- * settle-orders job; the broker takes its id once.
- * @throws Failure `order_rejected` where the broker refused (everything is free again), `conflict` where its client order id is
- * that of another order.
+ * Places an order. If it is unknown whether the broker accepted it, returns its current state, and the settle-orders
+ * job resumes it; the broker accepts an id once.
+ * @throws Failure `order_rejected` when the broker rejected it (everything is released); `conflict` when its client
+ * order id belongs to another order.
  */
 export async function placeOrder(
   investing: InvestingDependencies,
@@ -34,7 +34,7 @@ const nothingFilled = {
   filledAt: null,
 } as const
 
-/** Tells the broker of an order and books what it answers. Safe to repeat. */
+/** Submits an order to the broker and books the answer. Safe to repeat. */
 export async function submitOrder(investing: InvestingDependencies, order: Order): Promise<Order> {
   const { broker, clock, log } = investing
   const askedAt = clock()
@@ -42,7 +42,7 @@ export async function submitOrder(investing: InvestingDependencies, order: Order
   const placement = await broker
     .place({ id, symbol, side, notional, qty, limitPrice })
     .catch((err: unknown) => {
-      log.warn({ err, orderId: id }, 'it is not known whether the broker took an order')
+      log.warn({ err, orderId: id }, 'it is unknown whether the broker accepted an order')
       return null
     })
   if (placement === null) return order
@@ -50,7 +50,7 @@ export async function submitOrder(investing: InvestingDependencies, order: Order
   return bookReport(investing, id, { report: endedUnfilled(order, 'rejected', placement.reason), askedAt })
 }
 
-/** The report of an order that ended without a fill. */
+/** Builds the report of an order that ended without a fill. */
 export function endedUnfilled(
   { id, symbol, side }: Order,
   status: 'rejected' | 'canceled',
@@ -59,7 +59,7 @@ export function endedUnfilled(
   return { id, symbol, side, status, reason, filledQty: 0n, filledValue: 0n, filledAt: null }
 }
 
-/** The refusal of an order that the broker did not take, the first time and every time after. */
+/** Error for an order that the broker rejected, the same for every call. */
 export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
   return rejected(
     rejectReason ?? 'rejected',
@@ -67,16 +67,16 @@ export function rejectedOrder({ id, symbol, rejectReason }: Order): Failure {
   )
 }
 
-/** The reservation has ended, or the caller used the client order id before: then what was held is given back here. */
+/** Handles an ended reservation or a reused client order id; releases what was held. */
 async function notInserted(
   { database, clock }: InvestingDependencies,
   { decisionId, accountId, keyId, clientOrderId, asked }: NewOrder,
 ): Promise<Order> {
   await releaseSpend(database, { decisionId, at: clock() })
-  const twin =
+  const existing =
     clientOrderId === null ? undefined : await findOrder(database, { accountId, keyId, clientOrderId })
-  if (twin?.asked === asked) return twin
-  throw twin === undefined ? endedReservation() : orderConflict(twin)
+  if (existing?.asked === asked) return existing
+  throw existing === undefined ? endedReservation() : orderConflict(existing)
 }
 
 function endedReservation(): Failure {
@@ -85,9 +85,9 @@ function endedReservation(): Failure {
   })
 }
 
-/** A client order id that names another order already. */
+/** Error for a client order id that already names another order. */
 export function orderConflict({ id, clientOrderId }: Order): Failure {
-  return new Failure('conflict', `The client order id ${clientOrderId} is that of order ${id}.`, {
+  return new Failure('conflict', `The client order id ${clientOrderId} already belongs to order ${id}.`, {
     isFinal: true,
     hint: 'Use a new clientOrderId for a new order.',
   })

@@ -1,11 +1,11 @@
-/** Positions: how many shares an account has is the ledger's to say, what they cost it is here. */
+/** Positions: the ledger holds the quantity of shares; this table holds their cost. */
 import { sql } from 'kysely'
 import { available, held } from '../ledger/accounts.ts'
 import { nameOfValue, sharesOf } from '../money/shares.ts'
 import type { Connection } from '../storage/database.ts'
 import { BROKER } from './order.ts'
 
-/** A change of a position. @property qty below zero for a sale. @property cash cents that were paid or got. */
+/** A change of a position. @property qty negative for a sale. @property cash cents paid or received. */
 export interface PositionChange {
   readonly id: string
   readonly accountId: string
@@ -16,7 +16,7 @@ export interface PositionChange {
   readonly at: Date
 }
 
-/** Shares that an account has. @property qty billionths of a share, those under sale too. @property cost cents. */
+/** Shares of an account. @property qty billionths of a share, including those under sale. @property cost cents. */
 export interface Position {
   readonly symbol: string
   readonly qty: bigint
@@ -24,8 +24,8 @@ export interface Position {
 }
 
 /**
- * Remembers a change that the ledger has booked in the same transaction. A purchase adds what it cost; a sale takes its share of
- * the cost, rounded down, and the last one all that is left.
+ * Records a change that the ledger books in the same transaction. A purchase adds its cost; a sale removes its
+ * proportional cost, rounded down; the last sale removes the rest.
  */
 export async function changePosition(connection: Connection, change: PositionChange): Promise<void> {
   const { id, accountId, symbol, qty, cash, orderId, at } = change
@@ -44,7 +44,10 @@ export async function changePosition(connection: Connection, change: PositionCha
     .execute()
 }
 
-/** Shares that an account can sell now: those that open sells hold are not among them. @returns billionths of a share. */
+/**
+ * Reads the shares that an account can sell now, excluding those held by open sells.
+ * @returns billionths of a share.
+ */
 export async function availableShares(
   connection: Connection,
   accountId: string,
@@ -59,7 +62,7 @@ export async function availableShares(
   return row?.units ?? 0n
 }
 
-/** An account's positions with what they cost, by symbol; those that were sold are left out where no symbol is named. */
+/** Reads an account's positions with their cost, by symbol; sold positions are included only for a named symbol. */
 export async function readPositions(
   connection: Connection,
   accountId: string,

@@ -1,12 +1,13 @@
-/** What was held for an order that then never got a row: its process ended between the two. */
+/** Orphaned reservations: holds for an order whose process ended before it wrote a row. */
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { releaseSpend } from '../spending/release.ts'
 import type { Database } from '../storage/database.ts'
 
 /**
- * Gives it back. An order's row is only ever written while its reservation stands (`insertOrder`), and a released reservation
- * never stands again: so the two cannot both happen. @param before reservations made since may still get their row.
+ * Releases orphaned reservations. `insertOrder` writes a row only while the reservation stands, and a released
+ * reservation never stands again, so the two exclude each other.
+ * @param before newer reservations may still get their row.
  */
 export async function releaseUnplaced(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },

@@ -1,14 +1,14 @@
-/** Carries an open order on from wherever it was left. */
+/** Resumes an open order from its recorded state. */
 import { bookReport } from './book-report.ts'
 import { type InvestingDependencies, isOpenOrder, type Order } from './order.ts'
 import { endedUnfilled, submitOrder } from './place-order.ts'
 
-/** Longer than any request to a broker is under way: one that it has not heard of by then it never will. */
+/** Longer than any broker request: an order unknown to the broker by then will never arrive. */
 const GIVE_UP_MS = 5 * 60_000
 
 /**
- * Asks the broker what became of an order and books it. One that it does not know is placed again: its id is taken once. One
- * that it does not know after {@link GIVE_UP_MS} is given up, and what it held is free.
+ * Reads an order from the broker and books it. An unknown order is placed again, because the broker accepts an id
+ * once. After {@link GIVE_UP_MS} it is given up and its hold released.
  */
 export async function resumeOrder(investing: InvestingDependencies, order: Order): Promise<Order> {
   const { broker, clock, log } = investing
@@ -21,7 +21,7 @@ export async function resumeOrder(investing: InvestingDependencies, order: Order
     return bookReport(investing, order.id, { report, askedAt })
   }
   if (order.status !== 'new') {
-    log.error({ orderId: order.id, status: order.status }, 'the broker has lost an order that it had taken')
+    log.error({ orderId: order.id, status: order.status }, 'the broker has lost an accepted order')
     return order
   }
   const isGivenUp = clock().getTime() - order.submittedAt.getTime() > GIVE_UP_MS

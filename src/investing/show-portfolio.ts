@@ -19,7 +19,7 @@ export interface Holding {
   readonly marketValue: bigint
 }
 
-/** A portfolio. @property cash with what is held for open orders. @property buyingPower without it. */
+/** A portfolio. @property cash including holds for open orders. @property buyingPower excluding them. */
 export interface Portfolio {
   readonly cash: bigint
   readonly buyingPower: bigint
@@ -29,7 +29,7 @@ export interface Portfolio {
   readonly performance: Performance
 }
 
-/** @throws Failure `provider_unavailable` where there are no prices. */
+/** @throws Failure `provider_unavailable` when there are no prices. */
 export async function showPortfolio(
   { database, broker }: { database: Database; broker: Broker },
   { accountId, timeframe, now }: { accountId: string; timeframe: Timeframe; now: Date },

@@ -1,10 +1,10 @@
-/** Orders of keys that were stopped and accounts that were locked: nothing of theirs is filled any more. */
+/** Cancels the orders of stopped keys and locked accounts. */
 import type { Connection, Statement } from '../storage/database.ts'
 import type { InvestingDependencies } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder } from './store.ts'
 
-// The triggers of the migration do the same as a key is stopped; this finds orders that came in at that very moment.
+// The triggers in the migrations do the same when a key is stopped; this finds orders placed at that moment.
 const requestStatement: Statement = {
   name: 'investing_cancel_stopped',
   text: `update investing_order set cancel_requested_at = $1 where id in (
@@ -15,12 +15,12 @@ const requestStatement: Statement = {
       for update of o skip locked)`,
 }
 
-/** Remembers that they are to be canceled. */
+/** Records cancel requests for these orders. */
 export async function requestStoppedCancels(database: Connection, at: Date): Promise<void> {
   await database.call(requestStatement, [at])
 }
 
-/** Cancels an account's at the broker at once. The settle-orders job carries on what does not succeed. */
+/** Cancels an account's requested orders at the broker at once. The settle-orders job retries failures. */
 export async function endStoppedOrders(investing: InvestingDependencies, accountId: string): Promise<void> {
   const { database, log } = investing
   const rows = await database.kysely

@@ -1,11 +1,10 @@
-/** Orders in the database. */
 import type { Selectable } from 'kysely'
 import type { Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 import type { InvestingTables } from '../storage/schema-investing.ts'
 import type { Order } from './order.ts'
 
-/** A new order: nothing of it is filled. */
+/** A new order, without fills. */
 export type NewOrder = Omit<
   Order,
   | 'status'
@@ -19,8 +18,9 @@ export type NewOrder = Omit<
 >
 
 /**
- * Writes an order's row, if and only if what it holds is still reserved: a job that has given it back in the meantime and this
- * insert cannot both win. @returns false where the reservation is gone or the same caller used the client order id before.
+ * Inserts an order if its hold is still reserved, so that this insert and a job that releases the hold exclude each
+ * other.
+ * @returns false when the reservation has ended or the caller used the client order id before.
  */
 export async function insertOrder(database: Connection, order: NewOrder): Promise<boolean> {
   const rows = await database.call(
@@ -53,13 +53,14 @@ export async function insertOrder(database: Connection, order: NewOrder): Promis
   return rows.length === 1
 }
 
-/** By what an order is found: its id among an account's, the name that its key (null: the owner) has for it, or its decision. */
+/**
+ * Identifies an order: by id within an account, by the client order id of a key (null: the owner), or by decision.
+ */
 type OrderName =
   | { readonly accountId: string; readonly id: string }
   | (OrderOwner & { readonly clientOrderId: string })
   | { readonly decisionId: string }
 
-/** One order, or undefined where there is no such. */
 export async function findOrder(database: Connection, name: OrderName): Promise<Order | undefined> {
   let query = database.kysely.selectFrom('investing_order').selectAll()
   if ('accountId' in name) query = query.where('account_id', '=', name.accountId)
@@ -73,7 +74,6 @@ export async function findOrder(database: Connection, name: OrderName): Promise<
   return row === undefined ? undefined : orderOf(row)
 }
 
-/** One order, locked until the transaction ends. */
 export async function lockOrder(connection: Connection, id: string): Promise<Order> {
   const row = await connection.kysely
     .selectFrom('investing_order')
@@ -84,13 +84,13 @@ export async function lockOrder(connection: Connection, id: string): Promise<Ord
   return orderOf(row)
 }
 
-/** Whose orders: all of an account's, or those that one of its keys placed. */
+/** Owner of orders: an account, optionally restricted to one of its keys. */
 export interface OrderOwner {
   readonly accountId: string
   readonly keyId: string | null
 }
 
-/** Orders of their owner, newest first: one more than the page's limit. */
+/** Lists orders, newest first: one more than the page's limit. */
 export async function listOrders(
   database: Connection,
   { accountId, keyId, status, page }: OrderOwner & { status: 'open' | 'closed' | undefined; page: Page },
@@ -109,13 +109,12 @@ export async function listOrders(
   return (await query.execute()).map(orderOf)
 }
 
-/** What changes of an order. */
 export type OrderChange = Pick<
   Order,
   'status' | 'rejectReason' | 'filledQty' | 'filledCash' | 'filledAvgPrice' | 'filledAt'
 >
 
-/** Moves an order on; the caller holds its lock. */
+/** Updates an order; the caller holds its lock. */
 export async function updateOrder(
   connection: Connection,
   id: string,
@@ -137,7 +136,7 @@ export async function updateOrder(
     .execute()
 }
 
-/** Remembers that an open order is to be canceled. */
+/** Records a cancel request for an open order. */
 export async function requestCancel(database: Connection, id: string, at: Date): Promise<void> {
   await database.kysely
     .updateTable('investing_order')
@@ -147,8 +146,9 @@ export async function requestCancel(database: Connection, id: string, at: Date):
 }
 
 /**
- * Open orders that nobody touched since a moment, the longest untouched first, touched now: another process gets others.
- * @param at the present.
+ * Claims open orders untouched since a moment, the longest untouched first; concurrent processes claim different
+ * ones.
+ * @param at current time.
  */
 export async function claimOpenOrders(
   database: Connection,
@@ -163,7 +163,7 @@ export async function claimOpenOrders(
         .select('id')
         .where('status', 'in', ['new', 'accepted', 'partially_filled'])
         .where('updated_at', '<', before)
-        // What an alarm has stopped waits for a person.
+        // An order stopped by an alarm waits for an administrator.
         .where(({ not, exists, selectFrom }) =>
           not(
             exists(

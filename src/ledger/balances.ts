@@ -1,20 +1,19 @@
-/** What the books say that accounts have. */
+/** Balances of accounts, as booked. */
 import { sql } from 'kysely'
 import type { Asset } from '../money/money.ts'
 import type { Connection } from '../storage/database.ts'
 import type { OwnerAccount, SystemAccount } from './accounts.ts'
 
-/** An owner's money of one asset at one place, in smallest units. */
 export interface Balance {
   readonly place: string
   readonly asset: Asset
   readonly available: bigint
   readonly held: bigint
-  /** What the place no longer holds; see `frozen` of accounts.ts. */
+  /** Booked money that the place no longer holds; see `frozen` in accounts.ts. */
   readonly frozen: bigint
 }
 
-/** All balances of an owner's money that ever were above zero, by place and asset; shares are not money. */
+/** Reads all balances of an owner's money that were ever above zero, by place and asset. Shares are excluded. */
 export async function balances(connection: Connection, accountId: string): Promise<readonly Balance[]> {
   // A range over the primary key. ';' follows ':' in collation C.
   const { rows } = await sql<Balance>`
@@ -29,7 +28,7 @@ export async function balances(connection: Connection, accountId: string): Promi
   return rows
 }
 
-/** What an owner's account has, in smallest units. Within a transaction: nobody changes it until that ends. */
+/** Reads the balance of an owner's account in smallest units and locks its row until the transaction ends. */
 export async function lockUnits(
   connection: Connection,
   account: OwnerAccount,
@@ -45,7 +44,7 @@ export async function lockUnits(
   return row?.units ?? 0n
 }
 
-/** The sum of a system account's postings, in smallest units: below zero where more came from it than went to it. */
+/** Sums a system account's postings, in smallest units. Negative when more left the account than entered it. */
 export async function balanceOfSystem(
   connection: Connection,
   account: SystemAccount,

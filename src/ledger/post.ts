@@ -1,7 +1,7 @@
 /**
- * The ledger: double entry, append-only. Money moves by `post` and by the spends of `src/spending`, and by nothing else;
- * a correction is a new posting. May import the base and the database port. Invariants, kept by the database's own
- * functions: every posting takes from one account what it gives to another, so the books sum to zero; no owner's account
+ * The ledger: double entry, append-only. Money moves only through `post` and the spends of `src/spending`; a
+ * correction is a new posting. May import the base and the database port. The database functions keep the invariants:
+ * every posting credits one account with what it debits from another, so the books sum to zero; no owner's account
  * falls below zero; an owner's materialized balance equals the sum of its postings.
  */
 import { Failure } from '../failures/failure.ts'
@@ -16,13 +16,13 @@ export interface Posting {
   readonly money: Value
 }
 
-/** One movement: all of its postings or none. */
+/** One movement, posted completely or not at all. */
 export interface LedgerTransaction {
-  /** Unique for ever: posting the same id again changes nothing. */
+  /** Unique forever: posting the same id again changes nothing. */
   readonly id: string
-  /** What moved, such as `deposit`. */
+  /** Kind of movement, such as `deposit`. */
   readonly kind: string
-  /** What it belongs to, such as the id of a transfer or of a provider's event. */
+  /** Id of the related object, such as a transfer or a provider event. */
   readonly reference: string
   readonly at: Date
   readonly postings: readonly Posting[]
@@ -42,9 +42,9 @@ interface Shortage {
 }
 
 /**
- * Books a movement of money, once.
- * @returns `already_posted` where its id is in the books: nothing changed.
- * @throws Failure `insufficient_funds` where an owner's account would fall below zero: nothing changed.
+ * Books a movement of money once.
+ * @returns `already_posted` when its id is already booked and nothing changed.
+ * @throws Failure `insufficient_funds` when an owner's account would fall below zero; nothing changed.
  */
 export async function post(
   connection: Connection,

@@ -1,8 +1,8 @@
-/** The books checked against themselves: for the reconcile job and for tests. Reads everything; not for a request. */
+/** Consistency check of the books, for the reconcile job and for tests. Reads every posting; not for requests. */
 import { sql } from 'kysely'
 import type { Connection } from '../storage/database.ts'
 
-/** What one asset sums to. @property total owners' materialized balances and system accounts together: zero. */
+/** Totals of one asset. @property total sum of owner and system balances; must be zero. */
 export interface AssetTotal {
   readonly asset: string
   readonly owners: bigint
@@ -10,7 +10,7 @@ export interface AssetTotal {
   readonly total: bigint
 }
 
-/** An owner's account whose materialized balance is not the sum of its postings. */
+/** An owner's account whose materialized balance differs from the sum of its postings. */
 export interface Drift {
   readonly account: string
   readonly asset: string
@@ -18,7 +18,7 @@ export interface Drift {
   readonly posted: bigint
 }
 
-/** The result: sound books have totals of zero and no drift. */
+/** Result of the check. Sound books have zero totals and no drift. */
 export interface TrialBalance {
   readonly totals: readonly AssetTotal[]
   readonly drifts: readonly Drift[]
@@ -32,7 +32,7 @@ const posted = sql`
     select source, asset, -units from posting
   ) movement group by account, asset`
 
-/** Sums the books. Each of its two questions sees one moment; run it in a transaction only to see the same one. */
+/** Sums the books. Each of its two queries sees its own snapshot; run it in a transaction to share one. */
 export async function trialBalance(connection: Connection): Promise<TrialBalance> {
   const totals = await sql<AssetTotal>`
     select asset, sum(owners)::bigint as owners, sum(systems)::bigint as systems, sum(owners + systems)::bigint as total

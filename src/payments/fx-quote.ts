@@ -1,7 +1,7 @@
 /**
- * Payments: what is sold over x402, beginning with the FX quote. May import the base, ports, the ledger and policies.
- * A quote's result is exactly its amount times its stated rate, rounded down to what the target can hold; the spread is
- * in the rate. No float is ever involved.
+ * Payments: products sold over x402, starting with the FX quote. May import the base, ports, the ledger and policies.
+ * A quote's result is exactly its amount times its stated rate, rounded down to the target's precision; the rate
+ * includes the spread. No floating-point arithmetic.
  */
 
 import { Failure } from '../failures/failure.ts'
@@ -11,24 +11,24 @@ import { decimalOfUnits } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 import type { Rates } from '../providers/rates.ts'
 
-/** How long a quote holds. */
+/** Lifetime of a quote. */
 const QUOTE_MS = 60_000
 
 const DECIMAL = /^(0|[1-9]\d*)(?:\.(\d+))?$/
 
-/** What is asked: how much `to` for this much `from`. @property amount decimal string in `from`. */
+/** Request for a conversion quote. @property amount decimal string in `from`. */
 export interface FxRequest {
   readonly from: string
   readonly to: string
   readonly amount: string
 }
 
-/** The answer; the caller adds the `quoteId`. Amounts and the rate are decimal strings, times ISO 8601 UTC. */
+/** The quote; the caller adds the `quoteId`. Amounts and the rate are decimal strings, times ISO 8601 UTC. */
 export interface FxQuote extends FxRequest {
-  /** Units of `to` for one `from`, the spread already taken off; up to 10 fraction digits. */
+  /** Units of `to` per unit of `from` after the spread; up to 10 fraction digits. */
   readonly rate: string
   readonly result: string
-  /** What the rate is worse than the reference rate by, in basis points (1/10,000). */
+  /** Spread below the reference rate, in basis points (1/10,000). */
   readonly spreadBps: number
   readonly source: string
   readonly asOf: string
@@ -36,8 +36,10 @@ export interface FxQuote extends FxRequest {
 }
 
 /**
- * Quotes an exchange at the newest reference rates, crossed through EUR. @param spreadBps taken off the rate; 25 is 0.25 %.
- * @throws Failure `pair_not_supported`, `invalid_request` (amount that does not fit or is worth nothing), `rates_unavailable`.
+ * Quotes an exchange at the newest reference rates, crossed through EUR.
+ * @param spreadBps basis points deducted from the rate; 25 is 0.25 %.
+ * @throws Failure `pair_not_supported`, `invalid_request` (amount does not fit or is worth nothing),
+ * `rates_unavailable`.
  */
 export async function quoteFx(
   { rates, spreadBps = 25 }: { readonly rates: Rates; readonly spreadBps?: number },

@@ -1,16 +1,16 @@
-/** Payments under the idempotency key of whoever buys: one for each, whichever payment a call comes with. */
+/** Idempotency of purchases: an idempotency key names one payment, even if later calls present another. */
 import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { beginPayment, findPaymentLike, type NewPayment, type StoredPayment } from './store.ts'
 
-/** What an idempotency key names. @property principal whose it is. @property fingerprint a hash of operation and input. */
+/** Content of an idempotency key. @property fingerprint hash of operation and input. */
 export interface StoredPurchase {
   readonly principal: string
   readonly key: string
   readonly fingerprint: string
 }
 
-/** How long an idempotency key is kept: 24 hours. */
+/** Retention of an idempotency key: 24 hours. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
 const claimStatement: Statement = {
@@ -19,9 +19,9 @@ const claimStatement: Statement = {
 }
 
 /**
- * Writes a payment down under an idempotency key. @returns false where the key names a payment already, or the payment was
- * sent before: then the key names that one.
- * @throws Failure `idempotency_key_reused`; `idempotency_in_progress` where the owner's money pays under the key.
+ * Records a payment under an idempotency key.
+ * @returns false when the key already names a payment, or when the payment was sent before and the key now names that one.
+ * @throws Failure `idempotency_key_reused`; `idempotency_in_progress` when a spend of the owner's money uses the key.
  */
 export function beginPurchase(
   database: Database,
@@ -45,7 +45,10 @@ export function beginPurchase(
   })
 }
 
-/** The key that was claimed for a payment names the one that was sent before, or nothing where that is of no use to it. */
+/**
+ * Points the claimed key at the payment that was sent before, or frees the key if that payment does not match or has
+ * failed.
+ */
 async function nameBefore(connection: Connection, payment: NewPayment): Promise<void> {
   const { kysely } = connection
   const before = await findPaymentLike(connection, payment, payment.identifier)
@@ -62,7 +65,7 @@ async function nameBefore(connection: Connection, payment: NewPayment): Promise<
       .execute()
 }
 
-/** The payment that an idempotency key names; undefined: none. @throws Failure `idempotency_key_reused`. */
+/** Finds the payment that an idempotency key names. @throws Failure `idempotency_key_reused`. */
 export async function findPurchase(
   { kysely }: Connection,
   { principal, key, fingerprint }: StoredPurchase,

@@ -1,12 +1,15 @@
-/** What a payer gets: the answer with its payment beside it, and the receipt that x402 clients read. */
+/** The purchased answer with its payment, and the receipt that x402 clients read. */
 import { getAddress } from 'viem'
 import { decimalOfUnits } from '../money/money.ts'
 import type { StoredPayment } from './store.ts'
 
-/** Digits of every stablecoin. */
+/** Decimals of every stablecoin. */
 const DIGITS = 6
 
-/** The receipt header's value, as both generations spell it. @param transaction null: it was paid and nobody saw by which. */
+/**
+ * Builds the receipt header value, in the form shared by both x402 versions.
+ * @param transaction null when paid by an unknown transaction.
+ */
 export function receiptOf(
   { network, payer }: Pick<StoredPayment, 'network' | 'payer'>,
   transaction: string | null,
@@ -15,7 +18,6 @@ export function receiptOf(
   return Buffer.from(JSON.stringify(receipt)).toString('base64')
 }
 
-/** What was bought with what was paid for it. */
 export function purchasedAnswer(payment: StoredPayment): Record<string, unknown> {
   const { id, transaction_hash, network, units, asset, payer, answer } = payment
   const paid = {

@@ -1,7 +1,7 @@
 /**
- * What became of a payment whose settlement was not seen: the chain's evidence tells. One whose nonce another message or
- * another's transaction used, that its payer cancelled, or that is unspent after its time, can never be paid. Whatever
- * cannot be read stays pending.
+ * Resolves a payment whose settlement was not observed, from the chain's evidence. A payment can never be made if
+ * another message or transaction used its nonce, its payer cancelled it, or it expired unused. A payment stays
+ * pending while the chain cannot be read.
  */
 import type { Clock } from '../base/clock.ts'
 import {
@@ -17,44 +17,43 @@ import type { Connection } from '../storage/database.ts'
 import { receiptOf } from './receipt.ts'
 import { failPayment, type StoredPayment, settlePayment } from './store.ts'
 
-/** A block's time may lag behind ours: so long after its end an authorization is not given up yet. */
+/** Allowed lag of block time behind our clock before an expired authorization is given up. */
 const BLOCK_LAG_MS = 120_000
 
 /**
- * After so long without a trace of it on the chain a payment is given up, however long its payer lets it be valid: only the
- * payer sends it again, and is then asked to sign anew.
+ * A payment without a trace on the chain is given up after this time, even if its authorization stays valid longer.
+ * The payer must then sign a new authorization.
  */
 const GIVEN_UP_MS = 10 * 60_000
 
-/** The authorization was not used in its time. */
 const EXPIRED = 'authorization_expired_unused'
 
-/** The authorization's nonce is spent, and not on this payment. */
+/** The authorization's nonce was spent on something other than this payment. */
 const DISPLACED = 'authorization_used_otherwise_or_canceled'
 
-/** What the outcome of a payment follows from. */
 export interface PaymentEvidenceDependencies {
   readonly chain: Pick<Chain, 'authorizationState' | 'transaction'>
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** What resolving needs. */
 export interface PaymentResolutionDependencies extends PaymentEvidenceDependencies {
   readonly database: Connection
   readonly clock: Clock
 }
 
-/** What is known now. */
 export type Resolution = 'settled' | 'failed' | 'pending'
 
-/** Asks the chain about one payment and writes down what it says. @throws where the chain or the database cannot be asked. */
+/**
+ * Reads the outcome of a payment from the chain and records it.
+ * @throws when the chain or the database cannot be read.
+ */
 export async function resolvePayment(
-  resolving: PaymentResolutionDependencies,
+  dependencies: PaymentResolutionDependencies,
   payment: StoredPayment,
 ): Promise<Resolution> {
-  const { database, clock } = resolving
+  const { database, clock } = dependencies
   const { id } = payment
-  const outcome = await outcomeOf(resolving, payment)
+  const outcome = await outcomeOf(dependencies, payment)
   if (outcome.status === 'paid') {
     const { transactionHash: transaction } = outcome
     await settlePayment(database, { id, transaction, receipt: receiptOf(payment, transaction), at: clock() })
@@ -68,7 +67,11 @@ export async function resolvePayment(
   return 'failed'
 }
 
-/** The outcome of a payment. @param transaction that is said to have paid it. @throws where the chain cannot be read. */
+/**
+ * Reads the outcome of a payment.
+ * @param transaction hash of the transaction that supposedly paid it.
+ * @throws when the chain cannot be read.
+ */
 export async function outcomeOf(
   { chain, settings }: PaymentEvidenceDependencies,
   payment: StoredPayment,

@@ -1,15 +1,13 @@
-/** Payments in the database: each signed authorization once, whoever sends it and to whichever instance. */
+/** Payments in the database: each signed authorization is stored once, across all senders and instances. */
 import type { Selectable } from 'kysely'
 import type { Connection, Statement } from '../storage/database.ts'
 import type { PaymentTable } from '../storage/schema-payments.ts'
 
-/** A payment as it is stored. */
 export type StoredPayment = Selectable<PaymentTable>
 
-/** What makes an authorization the same one: EIP-3009 spends its nonce once. Lower case. */
+/** Identity of an authorization: EIP-3009 spends each nonce once. Lower case. */
 export type PaymentKey = Pick<StoredPayment, 'chain' | 'token' | 'payer' | 'nonce'>
 
-/** A payment that is about to be taken. */
 export type NewPayment = PaymentKey &
   Pick<
     StoredPayment,
@@ -42,7 +40,10 @@ const settle: Statement = {
   text: 'select payment_settle($1, $2, $3, $4) as settled',
 }
 
-/** Writes a payment down before anybody looks at it. @returns false where it, or another under its identifier, is there already. */
+/**
+ * Records a payment before any processing.
+ * @returns false when it, or another payment with its identifier, is already recorded.
+ */
 export async function beginPayment(database: Connection, payment: NewPayment, at: Date): Promise<boolean> {
   const rows = await database.call<{ id: string }>(begin, [
     payment.id,
@@ -67,7 +68,7 @@ export async function beginPayment(database: Connection, payment: NewPayment, at
   return rows.length === 1
 }
 
-/** The payment of an authorization, else the one that its payer gave the same identifier. */
+/** Finds the payment of an authorization, or else the payment with the same payer and identifier. */
 export async function findPaymentLike(
   { kysely }: Connection,
   { chain, token, payer, nonce }: PaymentKey,
@@ -90,12 +91,11 @@ export async function findPaymentLike(
     .executeTakeFirst()
 }
 
-/** A payment by its id. */
 export async function findPayment({ kysely }: Connection, id: string): Promise<StoredPayment | undefined> {
   return kysely.selectFrom('payment').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Remembers what was broadcast for a payment, as soon as it was. */
+/** Records the hash of a payment's transaction directly after the broadcast. */
 export async function noteTransaction(
   { kysely }: Connection,
   id: string,
@@ -109,10 +109,7 @@ export async function noteTransaction(
     .execute()
 }
 
-/**
- * The payment arrived: state, meter and books change together, once.
- * @param receipt the value of the receipt header.
- */
+/** Settles a payment once: state, meter and books change together. @param receipt value of the receipt header. */
 export async function settlePayment(
   database: Connection,
   { id, transaction, receipt, at }: { id: string; transaction: string | null; receipt: string; at: Date },
@@ -120,7 +117,7 @@ export async function settlePayment(
   await database.call(settle, [id, transaction, receipt, at])
 }
 
-/** Books a settled payment back that the chain has lost, once. @returns whether this call did. */
+/** Reverses a settled payment that the chain has lost, once. @returns whether this call reversed it. */
 export async function reversePayment(
   database: Connection,
   { id, at }: { id: string; at: Date },
@@ -132,7 +129,7 @@ export async function reversePayment(
   return row?.reversed === true
 }
 
-/** Payments that were settled since a moment and stand. */
+/** Finds settled payments since a moment that were not reversed. */
 export async function paymentsSettledSince(
   { kysely }: Connection,
   since: Date,
@@ -146,7 +143,7 @@ export async function paymentsSettledSince(
     .execute()
 }
 
-/** Nobody has it in hand any more and it may have been paid. */
+/** Marks a payment as pending when processing stopped without a known outcome. */
 export async function leavePending(
   { kysely }: Connection,
   { id, transaction, at }: { id: string; transaction: string | null; at: Date },
@@ -163,7 +160,7 @@ export async function leavePending(
     .execute()
 }
 
-/** It was certainly not paid and nothing was broadcast: the authorization, and what named it, are as free as before. */
+/** Deletes a payment that was certainly not broadcast and frees its authorization and idempotency key. */
 export async function forgetPayment({ kysely }: Connection, id: string): Promise<void> {
   await kysely
     .with('ended', (from) =>
@@ -174,7 +171,7 @@ export async function forgetPayment({ kysely }: Connection, id: string): Promise
     .execute()
 }
 
-/** It was not paid and never can be: its names are free for another payment. */
+/** Fails a payment that can never be made and frees its identifier and idempotency key. */
 export async function failPayment(
   { kysely }: Connection,
   { id, failure, at }: { id: string; failure: string; at: Date },
@@ -193,7 +190,10 @@ export async function failPayment(
     .execute()
 }
 
-/** Takes a pending payment in hand to send it again; one of those who ask at once gets it. @param before when it was last sent. */
+/**
+ * Claims a pending payment to send it again; only one concurrent caller succeeds.
+ * @param before latest time of the previous send.
+ */
 export async function retakePayment(
   { kysely }: Connection,
   { id, before, at }: { id: string; before: Date; at: Date },
@@ -208,7 +208,10 @@ export async function retakePayment(
   return numUpdatedRows === 1n
 }
 
-/** Payments whose end is not known and into which nobody has looked since, the longest unseen first. @param abandoned nobody has one in hand for longer. */
+/**
+ * Finds payments with an unknown outcome, the longest unchecked first.
+ * @param abandoned payments still being taken are included if last updated before this time.
+ */
 export async function openPayments(
   { kysely }: Connection,
   { before, abandoned, limit }: { before: Date; abandoned: Date; limit: number },
@@ -227,7 +230,10 @@ export async function openPayments(
     .execute()
 }
 
-/** Puts a payment at the end of the list of those to be looked into, and out of the hands of a process that died. @returns whether it was still as it was seen. */
+/**
+ * Claims a payment for resolution: moves it to the end of the queue and marks it pending.
+ * @returns whether it was unchanged since it was read.
+ */
 export async function claimPayment(
   { kysely }: Connection,
   { id, updated_at }: Pick<StoredPayment, 'id' | 'updated_at'>,

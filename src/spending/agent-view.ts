@@ -1,11 +1,10 @@
-/** An agent as its owner sees it: its key, what it may do, and what it used. */
+/** An agent as its owner sees it: key, permissions and usage. */
 import { z } from 'zod'
 import { spendPolicy } from '../../policies/policy.ts'
 import type { AccessKey } from '../base/principal.ts'
 import type { Connection } from '../storage/database.ts'
 import { showUsage, usageView } from './usage.ts'
 
-/** The view. */
 export const agentView = z.strictObject({
   agentId: z.string().describe('`key_…`'),
   keyId: z
@@ -14,18 +13,20 @@ export const agentView = z.strictObject({
     .describe(
       'RFC 7638 thumbprint of the public key: `keyid` of the agent’s signatures. Null for an OAuth grant.',
     ),
-  name: z.string().describe('What the owner calls the agent.'),
-  algorithm: z.literal('ed25519').nullable().describe('How the agent signs. Null for an OAuth grant.'),
-  status: z.enum(['active', 'paused', 'revoked']).describe('Whether the key works.'),
-  scopes: z.array(z.string()).describe('What the agent may do.'),
+  name: z.string().describe('Name the owner gave the agent.'),
+  algorithm: z
+    .literal('ed25519')
+    .nullable()
+    .describe('Signature algorithm of the agent; null for an OAuth grant.'),
+  status: z.enum(['active', 'paused', 'revoked']).describe('State of the key; only an `active` key works.'),
+  scopes: z.array(z.string()).describe('Scopes granted to the agent.'),
   policy: z.looseObject({}).nullable().describe('The spend policy, amounts in USD.'),
-  policyVersion: z.int().describe('Rises with every change of the policy.'),
-  usage: usageView.describe('What the key used today.'),
+  policyVersion: z.int().describe('Incremented with every policy change.'),
+  usage: usageView.describe('Usage of the key today (UTC).'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
-  expiresAt: z.string().nullable().describe('When the key ends, ISO 8601 UTC.'),
+  expiresAt: z.string().nullable().describe('When the key expires, ISO 8601 UTC; null: never.'),
 })
 
-/** {@link agentView} of a key. */
 export async function viewAgent(
   database: Connection,
   key: AccessKey,

@@ -4,31 +4,35 @@ import { parseJson, toJson } from '../base/json.ts'
 import { UNTRUSTED_TEXT_KEY } from '../base/untrusted-text.ts'
 import type { Approval } from './approvals.ts'
 
-/** The states that an approval can be in. */
 export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'expired'])
 
-/** The view. */
 export const approvalView = z.strictObject({
   approvalId: z.string().describe('`appr_…`'),
-  status: approvalStatus.describe('`approved` calls have run, or do: see `answer` and `problem`.'),
-  agentId: z.string().describe('The key that asked: `key_…`'),
-  operation: z.string().describe('What it asked for, such as `wallets.transfer`.'),
-  input: z.looseObject({}).describe('The exact call that is approved or rejected.'),
-  decisionId: z.string().describe('The decision that asked: `dec_…`'),
+  status: approvalStatus.describe('An `approved` call has run or is running: see `answer` and `problem`.'),
+  agentId: z.string().describe('Key that requested the approval: `key_…`'),
+  operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
+  input: z.looseObject({}).describe('Input of the exact call that is approved or rejected.'),
+  decisionId: z.string().describe('Decision that required the approval: `dec_…`'),
   answer: z
     .looseObject({})
     .nullable()
-    // Some of what tools answer is written by merchants, banks and others, and here no schema says which.
-    .meta({ description: 'What the approved call answered.', [UNTRUSTED_TEXT_KEY]: true }),
-  problem: z.looseObject({}).nullable().describe('What the approved call was refused with.'),
+    // Tool answers may contain text from merchants, banks and other third parties; this schema does not mark which
+    // members.
+    .meta({
+      description: 'Answer of the approved call; null until it succeeded.',
+      [UNTRUSTED_TEXT_KEY]: true,
+    }),
+  problem: z.looseObject({}).nullable().describe('Problem of the approved call; null unless it failed.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
-  expiresAt: z.string().describe('Until when it can be approved, ISO 8601 UTC.'),
-  decidedAt: z.string().nullable().describe('ISO 8601 UTC.'),
+  expiresAt: z.string().describe('When the request for approval expires, ISO 8601 UTC.'),
+  decidedAt: z
+    .string()
+    .nullable()
+    .describe('When it was approved or rejected, ISO 8601 UTC; null while pending.'),
 })
 
 const members = z.looseObject({})
 
-/** {@link approvalView} of an approval. */
 export function viewApproval(approval: Approval): z.input<typeof approvalView> {
   return {
     approvalId: approval.id,

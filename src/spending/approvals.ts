@@ -1,23 +1,25 @@
-/** Approvals: what an agent may do only once its owner has said so. Bound to the exact call, decided once, run once. */
+/**
+ * Approvals: agent calls that need the owner's consent. Each is bound to the exact call, decided once and run once.
+ */
 import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import type { Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** An approval. `expired` is a pending one whose time is over. */
+/** An approval. `expired` is a pending one past its expiry. */
 export interface Approval {
   readonly id: string
   readonly accountId: string
   readonly keyId: string
   readonly decisionId: string
   readonly operation: string
-  /** The call's input as JSON text, as it was written. */
+  /** Input of the call as its original JSON text. */
   readonly input: string
   readonly idempotencyKey: string | null
   readonly status: 'pending' | 'approved' | 'rejected' | 'expired'
-  /** What the call answered, once it has run. */
+  /** Answer of the call, once it has run. */
   readonly answer: Json | null
-  /** What it was refused with, where it was. */
+  /** Problem of the call, if it failed. */
   readonly problem: Json | null
   readonly createdAt: Date
   readonly expiresAt: Date
@@ -46,33 +48,32 @@ function approvalOf(row: Row, now: Date): Approval {
   return row.status === 'pending' && row.expiresAt <= now ? { ...row, status: 'expired' } : row
 }
 
-/** A call that asks. */
 export type ApprovalCall = Pick<
   Approval,
   'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey'
 > & { readonly fingerprint: string; readonly ttlSeconds: number; readonly at: Date }
 
 /**
- * The approval that a call waits for: the one that its decision asked for, or for a call without an idempotency key the one
- * that the same call waits for already, or a new one.
+ * Requests an approval. Returns the existing one of the same decision or, for a call without an idempotency key, the
+ * pending one of the same call; otherwise creates a new one.
  */
 export async function askApproval(
   { database, newId }: { database: Connection; newId: NewId },
-  { at, ttlSeconds, ...asking }: ApprovalCall,
+  { at, ttlSeconds, ...call }: ApprovalCall,
 ): Promise<Approval> {
-  const asked = await waitingFor(database, asking, at)
-  if (asked !== undefined) return asked
+  const existing = await findExistingApproval(database, call, at)
+  if (existing !== undefined) return existing
   const row = await database.kysely
     .insertInto('approval')
     .values({
       id: newId('appr', at),
-      account_id: asking.accountId,
-      key_id: asking.keyId,
-      decision_id: asking.decisionId,
-      operation: asking.operation,
-      input: asking.input,
-      fingerprint: asking.fingerprint,
-      idempotency_key: asking.idempotencyKey,
+      account_id: call.accountId,
+      key_id: call.keyId,
+      decision_id: call.decisionId,
+      operation: call.operation,
+      input: call.input,
+      fingerprint: call.fingerprint,
+      idempotency_key: call.idempotencyKey,
       status: 'pending',
       answer: null,
       problem: null,
@@ -80,14 +81,14 @@ export async function askApproval(
       expires_at: new Date(at.getTime() + ttlSeconds * 1000),
       decided_at: null,
     })
-    // Another process answers the same call at this moment.
-    .onConflict((conflict) => conflict.column('decision_id').doUpdateSet({ decision_id: asking.decisionId }))
+    // Another process may insert the approval of the same decision concurrently.
+    .onConflict((conflict) => conflict.column('decision_id').doUpdateSet({ decision_id: call.decisionId }))
     .returning(columns)
     .executeTakeFirstOrThrow()
   return approvalOf(row, at)
 }
 
-async function waitingFor(
+async function findExistingApproval(
   database: Connection,
   { decisionId, keyId, fingerprint, idempotencyKey }: Omit<ApprovalCall, 'at' | 'ttlSeconds'>,
   at: Date,
@@ -106,13 +107,12 @@ async function waitingFor(
   return same === undefined ? undefined : approvalOf(same, at)
 }
 
-/** Whose approvals: all of an account's, or those of one of its keys. */
+/** Owner of approvals: an account, optionally restricted to one of its keys. */
 export interface ApprovalOwner {
   readonly accountId: string
   readonly keyId: string | null
 }
 
-/** One approval, or undefined where its owner has no such. */
 export async function findApproval(
   database: Connection,
   { accountId, keyId, id, now }: ApprovalOwner & { id: string; now: Date },
@@ -126,7 +126,7 @@ export async function findApproval(
   return row === undefined ? undefined : approvalOf(row, now)
 }
 
-/** When a key's very call last asked for an approval, or undefined where it never did. */
+/** Finds the time of the latest approval request for a key's exact call. */
 export async function findAskedAt(
   database: Connection,
   { accountId, keyId, fingerprint }: { accountId: string; keyId: string; fingerprint: string },
@@ -142,7 +142,10 @@ export async function findAskedAt(
   return row?.created_at
 }
 
-/** An account's approvals, newest first: one more than the page's limit. @param status those alone. */
+/**
+ * Lists an account's approvals, newest first: one more than the page's limit.
+ * @param status filter; undefined for all.
+ */
 export async function listApprovals(
   database: Connection,
   {
@@ -165,7 +168,7 @@ export async function listApprovals(
   return (await query.execute()).map((row) => approvalOf(row, now))
 }
 
-/** Decides a pending approval, once. @returns undefined where it is not pending any more. */
+/** Decides a pending approval once. @returns undefined when it is no longer pending. */
 export async function decideApproval(
   database: Connection,
   { accountId, id, status, at }: { accountId: string; id: string; status: 'approved' | 'rejected'; at: Date },
@@ -182,7 +185,7 @@ export async function decideApproval(
   return row === undefined ? undefined : approvalOf(row, at)
 }
 
-/** Keeps what an approved call came to; the first to say so has the word. */
+/** Stores the outcome of an approved call. The first stored outcome wins. */
 export async function storeApprovalOutcome(
   database: Connection,
   { id, outcome, now }: { id: string; outcome: { answer: Json } | { problem: Json }; now: Date },
@@ -207,7 +210,6 @@ export async function storeApprovalOutcome(
   return approvalOf(row, now)
 }
 
-/** Approved calls without an outcome, decided before a moment, oldest first. */
 export async function unfinishedApprovals(
   database: Connection,
   before: Date,

@@ -1,8 +1,9 @@
 /**
- * Authenticity of decisions. The process that takes a decision signs its content with a key that the database never holds, so a
- * row that somebody else wrote or changed is never sealed. The code of the decision that a request leads to by itself goes with
- * the request and is stored with its row; where a counter or the balance decided otherwise, the code follows in a write of its
- * own, before the answer. A process that ends between the two leaves a row without a code, which the audit reports.
+ * Authenticity of decisions. The process that makes a decision signs its content with a key the database never holds,
+ * so rows written or changed by others never carry a valid code. The code of the expected decision is sent with the
+ * request and stored with its row. If a counter or the balance changes the decision, a second write stores the right
+ * code before the answer is sent. A process that ends between the two writes leaves a row without a code, which the
+ * audit reports.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, toJson } from '../base/json.ts'
@@ -14,21 +15,20 @@ import type { SpendVerdict } from './reserve.ts'
 import type { ReserveQueue } from './reserve-queue.ts'
 import type { SpendRequest } from './spend-request.ts'
 
-/** What authenticating needs. */
 export interface AuthenticationDependencies {
   readonly dataKey: Uint8Array
   readonly log: Pick<Log, 'error'>
 }
 
-/** Authenticates decisions that a function of the database has just made and returned: rows of `decisions_made`. */
+/** Authenticates decisions that a database function has just made and returned as rows of `decisions_made`. */
 export type Vouch = (connection: Connection, made: readonly ContentRow[]) => Promise<void>
 
-/** The authentication code of a decision: HMAC-SHA-256, hex. */
+/** Authentication code of a decision: HMAC-SHA-256, hex. */
 export function decisionMac(dataKey: Uint8Array, content: DecisionContent): string {
   return keyedHash(dataKey, 'decision', canonicalJson(content))
 }
 
-/** Whether a decision is as its process took it. @param mac as it is stored with the decision. */
+/** Verifies a decision against its authentication code. @param mac code stored with the decision. */
 export function isAuthentic(dataKey: Uint8Array, content: DecisionContent, mac: string | null): boolean {
   const expected = Buffer.from(decisionMac(dataKey, content))
   const found = Buffer.from(mac ?? '')
@@ -41,7 +41,7 @@ const statement: Statement = {
     where d.id = made.id and d.mac is null`,
 }
 
-/** Makes the {@link Vouch} of a process. It never throws: what stays without a code is reported, and the decision stands. */
+/** Creates the {@link Vouch} of a process. It never throws: a decision without a code is logged and still stands. */
 export function createVouch({ dataKey, log }: AuthenticationDependencies): Vouch {
   return async (connection, made) => {
     if (made.length === 0) return
@@ -54,19 +54,19 @@ export function createVouch({ dataKey, log }: AuthenticationDependencies): Vouch
   }
 }
 
-/** The same reserve, with every decision authenticated. */
+/** Wraps a reserve so that every decision is authenticated. */
 export function authenticatedReserve(
   reserve: ReserveQueue['reserve'],
-  { database, ...authenticating }: AuthenticationDependencies & { readonly database: Connection },
+  { database, ...dependencies }: AuthenticationDependencies & { readonly database: Connection },
 ): ReserveQueue['reserve'] {
-  const vouch = createVouch(authenticating)
+  const vouch = createVouch(dependencies)
   return async (request) => {
     const expected = decisionOf(request, {
       verdict: request.violations.length > 0 ? 'deny' : request.needsApproval ? 'approval_required' : 'allow',
       violations: request.violations,
       available_units: null,
     })
-    const mac = decisionMac(authenticating.dataKey, contentOf(expected))
+    const mac = decisionMac(dependencies.dataKey, contentOf(expected))
     const decided = await reserve({ ...request, mac })
     const row = otherDecision(request, decided)
     if (row !== null && canonicalJson(row) !== canonicalJson(expected)) await vouch(database, [row])
@@ -74,7 +74,7 @@ export function authenticatedReserve(
   }
 }
 
-/** The decision where it may not be the expected one; null where it is, or was taken for an earlier call. */
+/** Returns the decision that may differ from the expected one; null when it matches or belongs to an earlier call. */
 function otherDecision(request: SpendRequest, decided: SpendVerdict): ContentRow | null {
   if (decided.verdict === 'deny' && !decided.replayed)
     return decisionOf(request, { verdict: 'deny', violations: decided.violations, available_units: null })

@@ -1,19 +1,21 @@
-/** What the chain lets cards take of a wallet that its owner holds, as it was read before a decision. */
+/** On-chain coverage of card spending from an owner-held wallet, read before a decision. */
 import type { Stablecoin } from '../money/money.ts'
 import type { Parameter } from '../storage/database.ts'
 
-/** A token of the wallet, in smallest units. @property price what a whole token counts as in the allowance. */
+/** A token of the wallet, in smallest units. @property price amount one whole token counts against the allowance. */
 export interface CoveredToken {
   readonly token: Stablecoin
   readonly price: bigint
   readonly onChain: bigint
-  /** Available and held together, read before the chain was. */
+  /** Sum of available and held, read before the chain. */
   readonly booked: bigint
 }
 
 /**
- * What the chain said. @property leftMicros of the card programme's allowance today, in millionths of a US dollar; what is
- * held or under way is not taken off yet. @property since before the chain was read: what was settled later may be missing.
+ * Coverage as read from the chain.
+ * @property leftMicros rest of the card programme's allowance today, in millionths of a US dollar, before holds and
+ * pending settlements.
+ * @property since time before the chain was read; later settlements may be missing.
  */
 export interface Coverage {
   readonly leftMicros: bigint
@@ -22,7 +24,7 @@ export interface Coverage {
   readonly tokens: readonly CoveredToken[]
 }
 
-/** The parameters of the database's functions, in their order: left, since, place, tokens, prices, on chain, booked. */
+/** Parameters of the database functions in their order: left, since, place, tokens, prices, on chain, booked. */
 export function coverageParameters(coverage: Coverage | null): readonly Parameter[] {
   if (coverage === null) return [null, null, null, [], [], [], []]
   const { leftMicros, since, place, tokens } = coverage

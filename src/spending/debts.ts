@@ -1,6 +1,6 @@
 /**
- * Debts: what the gateway has paid for an owner who did not have it, and how it is collected. A debt is never forgiven by
- * the gateway itself, and never more than what it paid.
+ * Debts: amounts the gateway paid on behalf of an owner who lacked the funds, and their collection. The gateway never
+ * forgives a debt, and a debt never exceeds what the gateway paid.
  */
 import { sql } from 'kysely'
 import type { NewId } from '../base/ids.ts'
@@ -11,23 +11,22 @@ import type { Vouch } from './authenticate.ts'
 import type { ContentRow } from './decision-content.ts'
 import { allAssets, sourcesOf } from './sources.ts'
 
-/** As many settlements as one collection can make: each stablecoin once. */
+/** Upper bound of settlements per collection: one per stablecoin. */
 const MAX_SETTLEMENTS = stablecoins.length
 
-/** Cash first, in the debt's own currency; then what the card would be paid from; then everything else. */
+/** Collection order: cash in the debt's currency, then the card's funding sources, then all other assets. */
 function orderOf({ asset, priority }: Pick<DueDebt, 'asset' | 'priority'>): readonly Asset[] {
   const cash = allAssets([asset]).filter((name) => !stablecoins.some((symbol) => symbol === name))
   return allAssets([...cash, ...priority])
 }
 
-/** A debt to be collected. @property priority of the card that it comes from, where it comes from one. */
+/** A debt to collect. @property priority funding order of the card that caused the debt; empty otherwise. */
 export interface DueDebt {
   readonly id: string
   readonly asset: Asset
   readonly priority: readonly Asset[]
 }
 
-/** What collecting needs. */
 export interface DebtCollectionDependencies {
   readonly database: Connection
   readonly chain: { readonly name: string }
@@ -35,7 +34,10 @@ export interface DebtCollectionDependencies {
   readonly vouch: Vouch
 }
 
-/** Debts of an account wait, and its spends. Within a transaction, before any balance is locked: see src/storage/sql/README.md. */
+/**
+ * Locks an account's debts and spends. Call within a transaction, before locking any balance: see
+ * src/storage/sql/README.md.
+ */
 export async function lockDebts(database: Connection, accountId: string): Promise<void> {
   await database.call({ name: 'debt_lock', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [
     accountId,
@@ -43,8 +45,7 @@ export async function lockDebts(database: Connection, accountId: string): Promis
 }
 
 /**
- * Books what the gateway has paid for an account to a system account, within the transaction of its database and after
- * {@link lockDebts}.
+ * Books what the gateway paid for an account to a system account. Call within a transaction, after {@link lockDebts}.
  */
 export async function bookDebt(
   database: Connection,
@@ -76,7 +77,7 @@ export async function bookDebt(
   )
 }
 
-/** Debts whose owner has anything, those first that were tried longest ago. */
+/** Finds debts whose owner has any available money, least recently tried first. */
 export async function dueDebts(database: Connection, limit: number): Promise<readonly DueDebt[]> {
   const { rows } = await sql<{ id: string; asset: Asset; priority: Asset[] | null }>`
     select d.id, d.asset, c.priority from debt d left join card c on c.id = d.card_id
@@ -89,9 +90,10 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
 }
 
 /**
- * Collects as much of a debt as its owner has, at the rates in force, within a transaction: a settlement whose decision is not
- * authenticated is never sent. Stablecoins leave by a card settlement. Safe to repeat, and to be done by two at once.
- * @returns what was collected, in the debt's smallest units.
+ * Collects as much of a debt as its owner has, at current rates. Call within a transaction: a settlement whose
+ * decision is not authenticated is never sent. Stablecoins leave through a card settlement. Repeated and concurrent
+ * calls are safe.
+ * @returns the collected amount in the debt's smallest units.
  */
 export async function collectDebt(
   { database, chain, newId, vouch }: DebtCollectionDependencies,
@@ -118,7 +120,7 @@ export async function collectDebt(
   return collected
 }
 
-/** What an account owes, by asset. */
+/** Sums an account's open debts by asset. */
 export async function owedBy(database: Connection, accountId: string): Promise<readonly Money[]> {
   const { rows } = await sql<{ asset: Asset; units: bigint }>`
     select asset, sum(owed)::bigint as units from debt where account_id = ${accountId} and owed > 0
@@ -126,7 +128,10 @@ export async function owedBy(database: Connection, accountId: string): Promise<r
   return rows
 }
 
-/** A debt that an operator sees. @property settlement the one that the chain refuses, where it comes from one. */
+/**
+ * A debt as operators see it.
+ * @property tries attempts of the settlement that the chain refuses; null for other debts.
+ */
 export interface OpenDebt {
   readonly id: string
   readonly accountId: string
@@ -140,7 +145,6 @@ export interface OpenDebt {
   readonly nextTryAt: Date | null
 }
 
-/** Open debts of all accounts, the oldest first. */
 export async function openDebts(database: Connection, limit: number): Promise<readonly OpenDebt[]> {
   const rows = await database.kysely
     .selectFrom('debt')
@@ -169,7 +173,7 @@ export async function openDebts(database: Connection, limit: number): Promise<re
 }
 
 function assetOf(text: string): Asset {
-  if (!isAsset(text)) throw new Error(`a debt of ${text} is stored, which is no asset of ours`)
+  if (!isAsset(text)) throw new Error(`a debt is stored in the unknown asset ${text}`)
   return text
 }
 

@@ -1,29 +1,33 @@
-/** The content of a decision: what its authentication code, its receipt and its place in the chain cover. */
+/**
+ * The content of a decision, covered by its authentication code, its receipt and its hash in the chain of decisions.
+ */
 import { z } from 'zod'
 import type { Json } from '../base/json.ts'
 
-/** What a decision says: all that its row holds, and what the chain hashes. Also a member of an export's lines. */
+/** All members of a decision's row that the hash chain covers. Also a member of each exported line. */
 export const decisionContent = z.strictObject({
   decisionId: z.string().describe('`dec_…`.'),
-  at: z.string().describe('When it was taken, ISO 8601 UTC.'),
-  accountId: z.string().describe('`acct_…`: whose money it was about.'),
-  keyId: z.string().nullable().describe('`key_…`; null where a person spent.'),
+  at: z.string().describe('When the decision was made, ISO 8601 UTC.'),
+  accountId: z.string().describe('`acct_…`: account whose money was to be spent.'),
+  keyId: z.string().nullable().describe('`key_…`; null when a person spent.'),
   operation: z.string().describe('The operation, such as `wallets.transfer`.'),
-  verdict: z.string().describe('What was decided.'),
+  verdict: z.string().describe('Outcome of the decision.'),
   policyVersion: z.int().nullable().describe('Version of the key’s policy.'),
   policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
-  facts: z.json().describe('What it was decided on.'),
+  facts: z.json().describe('Facts the decision was based on.'),
   violations: z.json().describe('Every rule that was violated.'),
-  availableUnits: z.string().nullable().describe('What was there, where it was not enough: smallest units.'),
+  availableUnits: z
+    .string()
+    .nullable()
+    .describe('Available amount when it was insufficient, in smallest units; null otherwise.'),
 })
 
-/** A decision's content. */
 export type DecisionContent = Omit<z.output<typeof decisionContent>, 'facts' | 'violations'> & {
   readonly facts: Json
   readonly violations: Json
 }
 
-/** A decision as {@link contentColumns} select it. A bigint within JSON is its digits. */
+/** A row with the columns of {@link contentColumns}. A bigint within JSON is a string of digits. */
 export interface ContentRow {
   readonly id: string
   readonly at: string
@@ -38,11 +42,10 @@ export interface ContentRow {
   readonly available_units: bigint | string | null
 }
 
-/** The columns of `decision d` that are its content. The time goes as text: a Date would drop what is below a millisecond. */
+/** Columns of `decision d` that form its content. The time is text because a Date would drop the microseconds. */
 export const contentColumns = `d.id, to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, d.account_id,
   d.key_id, d.operation, d.verdict, d.policy_version, d.policy_hash, d.facts, d.violations, d.available_units`
 
-/** The content of a row. */
 export function contentOf(row: ContentRow): DecisionContent {
   return {
     decisionId: row.id,

@@ -1,4 +1,4 @@
-/** The record of decisions, read. */
+/** Reads of recorded decisions. */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Connection } from '../storage/database.ts'
@@ -6,7 +6,7 @@ import type { IdempotentCall } from './idempotency.ts'
 
 const recorded = z.looseObject({ found: z.unknown() })
 
-/** What a spend had found out when it was decided, as it was stored. */
+/** Reads what a spend had looked up before its decision. */
 export async function findDecisionFacts(database: Connection, decisionId: string): Promise<unknown> {
   const { facts } = await database.kysely
     .selectFrom('decision')
@@ -16,7 +16,7 @@ export async function findDecisionFacts(database: Connection, decisionId: string
   return recorded.parse(facts).found
 }
 
-/** The decision that allowed an earlier spend with this key and input, or undefined where there is none. */
+/** Finds the decision that allowed an earlier spend with this key and input. */
 export async function findAllowedDecision(
   database: Connection,
   { principal, key, fingerprint }: IdempotentCall,
@@ -33,10 +33,10 @@ export async function findAllowedDecision(
   return row?.id
 }
 
-/** How long an idempotency key is kept: 24 hours. */
+/** Retention of an idempotency key: 24 hours. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
-/** Whether a spend of the owner's money is behind an idempotency key: it was allowed, or waits for its owner. */
+/** Checks whether an idempotency key belongs to a spend of the owner's money that is allowed or awaits approval. */
 export async function isSpendDecided(
   database: Connection,
   { principal, key, fingerprint }: IdempotentCall,

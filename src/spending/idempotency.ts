@@ -1,22 +1,21 @@
 /**
- * Idempotency of writes that spend nothing; spends have theirs in `spend_reserve`, in the same table and under the same
- * locks. The answer is kept in the transaction of its effect where it has one, for 24 hours.
+ * Idempotency of writes that spend nothing. `spend_reserve` handles that of spends, in the same table and under the
+ * same locks. An answer is stored for 24 hours, in the transaction of its effect if there is one.
  */
 
 import type { Json } from '../base/json.ts'
 import { idempotencyInProgress, idempotencyKeyReused } from '../failures/idempotency-failures.ts'
 import type { Connection, Database, Statement } from '../storage/database.ts'
 
-/** A call that came with an idempotency key. */
 export interface IdempotentCall {
-  /** Who calls: keys of different principals are different. */
+  /** The caller. Keys of different principals are independent. */
   readonly principal: string
   readonly key: string
-  /** A hash of operation and input: the same key with another one is refused. */
+  /** Hash of operation and input: reusing the key with a different hash is rejected. */
   readonly fingerprint: string
 }
 
-/** An answer and whether it is that of an earlier call. */
+/** An answer. @property replayed true for the answer of an earlier call. */
 export interface IdempotentAnswer {
   readonly replayed: boolean
   readonly answer: Json
@@ -24,7 +23,7 @@ export interface IdempotentAnswer {
 
 const lockStatement: Statement = {
   name: 'idempotency_lock',
-  // Two hashes of 32 bits: two pairs that collide only wait for each other's retry, never share an answer.
+  // Two 32-bit hashes: colliding pairs only make each other retry; they never share an answer.
   text: 'select pg_try_advisory_xact_lock(hashtext($1), hashtext($2)) as locked',
 }
 
@@ -51,7 +50,8 @@ const keepStatement: Statement = {
 
 const claimStatement: Statement = {
   name: 'idempotency_claim',
-  // A claim that was neither kept nor freed is that of a process that ended: longer than any request lasts.
+  // A claim that was neither kept nor freed for two minutes, longer than any request, belongs to a process that
+  // ended.
   text: `insert into idempotency as i (principal, key, fingerprint, created_at) values ($1, $2, $3, $4)
     on conflict (principal, key) do update
     set fingerprint = excluded.fingerprint, decision_id = null, payment_id = null, answer = null,
@@ -77,7 +77,7 @@ const freeStatement: Statement = {
 
 const sweepStatement: Statement = {
   name: 'idempotency_sweep',
-  // What is locked is in use: it is left for the next sweep, so that a sweep waits for nobody.
+  // Skips locked rows, which are in use, so that a sweep never blocks.
   text: `delete from idempotency where (principal, key) in (
     select i.principal, i.key from idempotency i
     where i.created_at < $1::timestamptz - interval '24 hours'
@@ -85,7 +85,7 @@ const sweepStatement: Statement = {
     for update skip locked)`,
 }
 
-/** A key as it was found. @property claimed a call has it that has neither answered nor decided. */
+/** A stored key. @property claimed a call claimed it and has neither answered nor decided. */
 interface Found {
   readonly fingerprint: string
   readonly answered: boolean
@@ -94,12 +94,12 @@ interface Found {
   readonly claimed: boolean
 }
 
-/** A claim is free again after this, by {@link claimStatement}. */
+/** Lifetime of a claim, as in {@link claimStatement}. */
 const CLAIM_MS = 2 * 60_000
-/** Calls usually answer sooner. */
+/** Usual duration of a call. */
 const USUAL_MS = 5_000
 
-/** Whole seconds until it makes sense to ask again: an older claim is probably that of a process that ended. */
+/** Whole seconds until a retry is useful. An older claim probably belongs to a process that ended. */
 function waitFor(found: Found | undefined, at: Date): number {
   if (found === undefined || !found.claimed) return 1
   const ageMs = at.getTime() - found.created_at.getTime()
@@ -107,9 +107,9 @@ function waitFor(found: Found | undefined, at: Date): number {
 }
 
 /**
- * Runs work once for an idempotency key, in one transaction with the row that keeps its answer. A throw keeps nothing.
+ * Runs work once per idempotency key, in one transaction with the row that stores its answer. A throw stores nothing.
  * @throws Failure `idempotency_in_progress` while another call with the key runs.
- * @throws Failure `idempotency_key_reused` where the key belongs to another request.
+ * @throws Failure `idempotency_key_reused` when the key belongs to another request.
  */
 export function withIdempotency(
   database: Database,
@@ -133,15 +133,15 @@ export function withIdempotency(
       JSON.stringify(answer),
       at,
     ])
-    // Nobody else can have taken the key under the lock; were it so, two effects must not share it.
+    // The lock excludes other holders of the key; this check ensures that two effects never share it.
     if (kept.length === 0) throw idempotencyKeyReused()
     return { replayed: false, answer }
   })
 }
 
 /**
- * Runs work that asks others on the way once for an idempotency key: the key is claimed before it, and the answer kept after
- * it. A throw frees the key. Where the process ends in between, the key is free again after two minutes.
+ * Runs work that calls other systems once per idempotency key: claims the key before the work and stores the answer
+ * after it. A throw frees the key. If the process ends in between, the key is free again after two minutes.
  * @throws Failure `idempotency_in_progress`, `idempotency_key_reused`, as {@link withIdempotency}.
  */
 export async function claimingIdempotency(
@@ -166,7 +166,7 @@ export async function claimingIdempotency(
   }
 }
 
-/** Forgets keys that are older than 24 hours and whose spend, if any, is resolved and waits for nobody. */
+/** Deletes keys older than 24 hours whose spend, if any, is resolved. */
 export async function sweepIdempotency(connection: Connection, at: Date): Promise<void> {
   await connection.call(sweepStatement, [at])
 }

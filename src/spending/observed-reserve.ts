@@ -1,10 +1,10 @@
-/** Decisions on spends, counted and traced as they are taken. */
+/** Metrics and traces of spend decisions. */
 import type { Metrics } from '../providers/metrics.ts'
 import type { Tracing } from '../providers/tracing.ts'
 import type { SpendVerdict } from './reserve.ts'
 import type { ReserveQueue } from './reserve-queue.ts'
 
-/** The same queue, watched. A verdict that repeats an earlier one is no decision, and is counted as `repeated`. */
+/** Wraps a reserve with metrics and traces. A verdict that repeats an earlier one is counted as `repeated`. */
 export function observedReserve(
   reserve: ReserveQueue['reserve'],
   { metrics, tracing }: { metrics: Pick<Metrics, 'decision'>; tracing: Pick<Tracing, 'span' | 'note'> },

@@ -1,4 +1,4 @@
-/** What left an account within the AML windows, as the database counts it. */
+/** Outflows of an account within the AML windows, as counted by the database. */
 import type { OutflowRule, OutflowWindow } from '../../policies/aml/outflow-windows.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
@@ -8,8 +8,8 @@ const statement: Statement = {
 }
 
 /**
- * Reads the rules that one more spend would break at the moment. A preview: another spend may be reserved in the next instant,
- * so the reserve judges the same windows again.
+ * Reads the rules that one more spend would currently break. A preview: the reserve judges the same windows again,
+ * because other spends may be reserved in between.
  */
 export async function exceededOutflows(
   connection: Connection,
@@ -28,7 +28,7 @@ export async function exceededOutflows(
   return exceeded.map(({ rule }) => rule)
 }
 
-/** Windows as the JSON text that the database's functions read. */
+/** Serializes windows as the JSON text that the database functions read. */
 export function windowsText(windows: readonly OutflowWindow[]): string {
   return JSON.stringify(
     windows.map(({ rule, seconds, usdMicros, maxUsdMicros, minCount, isJudged }) => ({

@@ -1,15 +1,18 @@
-/** The owner's cap: what all keys of an account may spend together on one UTC day. The spend function reads it under its lock. */
+/**
+ * The owner's cap: the maximum that all keys of an account may spend together per UTC day. The spend function reads
+ * it under its lock.
+ */
 import { nextUtcDay, utcDay } from '../base/clock.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** The cap and what was used of it today. Millionths of a USD; null is no cap. */
+/** The cap and its usage today, in millionths of a USD. @property maxMicros null: no cap. */
 export interface OwnerCap {
   readonly maxMicros: bigint | null
   readonly usedMicros: bigint
   readonly resetsAt: Date
 }
 
-/** Reads an account's cap. @param isLocked whether nobody may change it before the transaction's end. */
+/** Reads an account's cap. @param isLocked locks the cap until the transaction ends. */
 export async function readOwnerCap(
   database: Connection,
   { accountId, isLocked, now }: { accountId: string; isLocked: boolean; now: Date },
@@ -30,7 +33,7 @@ export async function readOwnerCap(
   return { maxMicros, usedMicros, resetsAt: nextUtcDay(now) }
 }
 
-/** Sets an account's cap: it binds the very next spend. */
+/** Sets an account's cap; it applies from the next spend. */
 export async function setOwnerCap(
   database: Connection,
   { accountId, maxMicros }: { accountId: string; maxMicros: bigint | null },

@@ -1,10 +1,10 @@
-/** The decisions on a key's spends as policies read them. */
+/** Past spend decisions of a key, in the form that policies evaluate. */
 import { z } from 'zod'
 import { spendCategories } from '../../policies/policy.ts'
 import type { PastSpend } from '../../policies/replay.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** What a decision recorded of its spend. Older ones lack what was not judged then. */
+/** Recorded facts of a spend. Older records lack members that were not evaluated then. */
 const recorded = z.looseObject({
   category: z.enum(spendCategories),
   amount: z.string(),
@@ -19,7 +19,7 @@ const recorded = z.looseObject({
 
 const text = z.string().nullable()
 
-/** A violation that is no matter of the key's policy. */
+/** A violation outside the key's policy. */
 const beside = z.object({
   rule: z.enum(['paused', 'owner_budget', 'aml_screening']),
   limit: text,
@@ -29,13 +29,12 @@ const beside = z.object({
   resetsAt: text,
 })
 
-/** A past spend and what it was. */
 export interface RecordedSpend extends PastSpend {
   readonly operation: string
   readonly amount: string
 }
 
-/** A key's newest decisions, oldest first. @param limit how many at most. */
+/** Reads a key's newest decisions, oldest first. @param limit maximum number of decisions. */
 export async function pastSpends(
   database: Connection,
   { accountId, keyId, limit }: { accountId: string; keyId: string; limit: number },
@@ -55,7 +54,7 @@ export async function pastSpends(
     ])
     .where('decision.account_id', '=', accountId)
     .where('decision.key_id', '=', keyId)
-    // A spend that was asked for and then approved has a decision of its own.
+    // An approved spend has a second decision of its own, so the one that required the approval is skipped.
     .where((where) =>
       where.or([where('approval.status', 'is', null), where('approval.status', '!=', 'approved')]),
     )

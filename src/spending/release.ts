@@ -1,14 +1,14 @@
-/** The end of a spend that did not happen. */
+/** Release of a spend that did not happen. */
 
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
-/** A spend of which it is certain that its money has not gone and will not. */
+/** A spend whose money certainly did not leave and never will. */
 export interface SpendRelease {
   readonly decisionId: string
   readonly at: Date
 }
 
-/** What releasing did. Only `released` changed anything; `not_reserved`: nothing was ever held under this decision. */
+/** Result of a release. Only `released` changed anything; `not_reserved`: the decision never held money. */
 export type ReleaseVerdict = 'released' | 'already_settled' | 'already_released' | 'not_reserved'
 
 const statement: Statement = {
@@ -16,7 +16,7 @@ const statement: Statement = {
   text: "select verdict from spend_resolve($1, 'released', null, $2)",
 }
 
-/** Gives the held money back to where it came from, and its budget back to the day that it was counted on, once. */
+/** Returns the held money to its source and its budget to the day it was counted on, once. */
 export async function releaseSpend(
   connection: Connection,
   { decisionId, at }: SpendRelease,

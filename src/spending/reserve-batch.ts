@@ -1,4 +1,4 @@
-/** Several spends in one round trip and one commit. */
+/** Reserves several spends in one round trip and one commit. */
 import type { Connection, Statement } from '../storage/database.ts'
 import { type ReserveRow, type SpendVerdict, verdictOf } from './reserve.ts'
 import { parametersOf } from './reserve-parameters.ts'
@@ -10,8 +10,8 @@ const statement: Statement = {
 }
 
 /**
- * Decides on spends one after the other, in their order, as single calls would: a verdict each. All of them are committed
- * together; a throw has decided none, unless the connection was lost on the way.
+ * Decides spends in order, with the same verdicts as single calls. All are committed together. A throw means that
+ * none was decided, unless the connection was lost.
  */
 export async function reserveSpends(
   connection: Connection,
@@ -20,12 +20,12 @@ export async function reserveSpends(
   const rows = await connection.call<ReserveRow>(statement, [`[${requests.map(objectOf).join()}]`])
   return requests.map((request, index) => {
     const row = rows[index]
-    if (row === undefined) throw new Error('spend_reserve_batch answered too few rows')
+    if (row === undefined) throw new Error('spend_reserve_batch returned too few rows')
     return verdictOf(row, request)
   })
 }
 
-/** A request as the text of a JSON object. Its JSON parts are text already, and a bigint is digits. */
+/** Serializes a request as a JSON object. Its JSON members are already text; bigints become digits. */
 function objectOf(request: SpendRequest): string {
   const { facts, violations, windows, ...plain } = parametersOf(request)
   const text = JSON.stringify(plain, (_name, value: unknown) =>

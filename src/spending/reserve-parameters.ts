@@ -1,9 +1,9 @@
-/** The parameters of the database's spend functions: one list of names for the single call and for a batch. */
+/** Parameters of the database's spend functions: one list of names for single calls and batches. */
 import { available, held } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
 import type { SpendRequest } from './spend-request.ts'
 
-/** The parameters of a request under their names, without the prefix `p_`. JSON is its text. */
+/** Parameters of a request by name, without the prefix `p_`. JSON values are text. */
 export function parametersOf(request: SpendRequest) {
   const { key, idempotency, money, place, windows = [] } = request
   return {
@@ -37,7 +37,7 @@ export function parametersOf(request: SpendRequest) {
   }
 }
 
-/** Every name of {@link parametersOf}, in the order of the statement. */
+/** Names of {@link parametersOf} in the order of the statement. */
 export const parameterNames = [
   'decision',
   'account',

@@ -1,6 +1,6 @@
 /**
- * Where spends meet before the database makes them wait: for each other where they are of one account, and for a connection
- * where there are many. What waits is sent together, in one round trip and one commit; what need not wait goes at once.
+ * Queues spends before the database: spends of one account wait for each other, and all wait for a free connection.
+ * Queued spends share one round trip and one commit; others are sent immediately.
  */
 import { Failure } from '../failures/failure.ts'
 import type { Connection, Database } from '../storage/database.ts'
@@ -8,12 +8,12 @@ import { reserveSpend, type SpendVerdict } from './reserve.ts'
 import { reserveSpends } from './reserve-batch.ts'
 import type { SpendRequest } from './spend-request.ts'
 
-const LARGEST_BATCH = 64
+const MAX_BATCH = 64
 
-/** Calls that may be under way at once. More would only share the server's processors, and take the connections of others. */
-const MOST_UNDER_WAY: Readonly<Record<Database['engine'], number>> = { pglite: 1, postgres: 4 }
+/** Maximum concurrent calls. More would only share the server's processors and take connections from other work. */
+const MAX_CONCURRENT: Readonly<Record<Database['engine'], number>> = { pglite: 1, postgres: 4 }
 
-/** Reserves spends. @see reserveSpend for what it answers. */
+/** Reserves spends; see {@link reserveSpend} for the verdicts. */
 export interface ReserveQueue {
   readonly reserve: (request: SpendRequest) => Promise<SpendVerdict>
 }
@@ -25,38 +25,38 @@ interface Waiter {
 }
 
 /**
- * A queue on a database. Not for use within a transaction: its statements are their own. Spends of one account are decided in
- * the order in which they came. It keeps nothing but who waits: whatever is not answered when the process ends was decided or
- * not, as with any lost call.
+ * Creates a queue on a database. Not for use within a transaction, because it runs its own statements. Spends of one
+ * account are decided in order of arrival. The queue holds only pending calls; a call unanswered when the process
+ * ends may or may not have been decided.
  */
 export function createReserveQueue(database: Connection & Pick<Database, 'engine'>): ReserveQueue {
-  /** By account, those who wait. An account is in it while it has somebody waiting or under way. */
+  /** Waiting calls by account. An account has an entry while any of its calls is waiting or running. */
   const lines = new Map<string, Waiter[]>()
-  /** Accounts with somebody waiting and nobody under way, in the order in which they came. */
+  /** Accounts with waiting calls and none running, in order of arrival. */
   const ready = new Set<string>()
-  let underWay = 0
+  let running = 0
 
-  const depart = async (accounts: readonly string[], waiters: readonly Waiter[]): Promise<void> => {
-    underWay += 1
+  const runBatch = async (accounts: readonly string[], waiters: readonly Waiter[]): Promise<void> => {
+    running += 1
     await send(database, waiters)
-    underWay -= 1
+    running -= 1
     for (const account of accounts)
       if (lines.get(account)?.length === 0) lines.delete(account)
       else ready.add(account)
-    departAll()
+    runReady()
   }
 
-  const departAll = (): void => {
-    while (ready.size > 0 && underWay < MOST_UNDER_WAY[database.engine]) {
+  const runReady = (): void => {
+    while (ready.size > 0 && running < MAX_CONCURRENT[database.engine]) {
       const accounts: string[] = []
       const waiters: Waiter[] = []
       for (const account of ready) {
-        if (waiters.length === LARGEST_BATCH) break
-        waiters.push(...(lines.get(account)?.splice(0, LARGEST_BATCH - waiters.length) ?? []))
+        if (waiters.length === MAX_BATCH) break
+        waiters.push(...(lines.get(account)?.splice(0, MAX_BATCH - waiters.length) ?? []))
         accounts.push(account)
         ready.delete(account)
       }
-      void depart(accounts, waiters)
+      void runBatch(accounts, waiters)
     }
   }
 
@@ -71,12 +71,12 @@ export function createReserveQueue(database: Connection & Pick<Database, 'engine
           lines.set(accountId, [waiter])
           ready.add(accountId)
         }
-        departAll()
+        runReady()
       }),
   }
 }
 
-/** Sends what has come together and tells everyone what became of theirs. Never rejects. */
+/** Sends a batch and resolves each waiter with its verdict. Never rejects. */
 async function send(database: Connection, waiters: readonly Waiter[]): Promise<void> {
   const [first] = waiters
   if (first !== undefined && waiters.length === 1) return sendAlone(database, first)
@@ -87,8 +87,9 @@ async function send(database: Connection, waiters: readonly Waiter[]): Promise<v
     )
     for (const [index, verdict] of verdicts.entries()) waiters[index]?.resolve(verdict)
   } catch (error) {
-    // A database that is lost or too busy may have decided, and is not asked 64 times more: a repeat with the same
-    // idempotency key finds out. Any other error rolled the whole batch back: then each is judged on its own.
+    // After a lost connection or overload the batch may have been decided, so it is not retried here; a repeat with
+    // the same idempotency key returns the outcome. Any other error rolled back the whole batch, so each spend is
+    // tried on its own.
     if (error instanceof Failure) for (const { reject } of waiters) reject(error)
     else for (const waiter of waiters) await sendAlone(database, waiter)
   }

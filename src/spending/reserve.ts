@@ -1,8 +1,8 @@
 /**
- * Spending: reserve, then settle or release, each in one call of a function of the database, each once. May import the
- * base, the database port and the ledger. Invariants: a spend that is not allowed moves nothing; a reservation holds its
- * money and its share of the budget until it is resolved; what was used of a day's budget is the sum of its reservations
- * that were not released; the same idempotency key never reserves twice.
+ * Spending: reserve, then settle or release, each once and in one call of a database function. May import the base,
+ * the database port and the ledger. Invariants: a spend that is not allowed moves nothing; a reservation holds its
+ * money and its share of the budget until it is resolved; the used part of a day's budget is the sum of its
+ * reservations that were not released; an idempotency key never reserves twice.
  */
 import type { Violation } from '../failures/failure.ts'
 import type { Value } from '../money/shares.ts'
@@ -11,13 +11,13 @@ import { parameterNames, parametersOf } from './reserve-parameters.ts'
 import type { SpendRequest } from './spend-request.ts'
 
 /**
- * What became of a request. `replayed`: its idempotency key was decided before, under this decision id.
+ * Outcome of a request. `replayed`: its idempotency key was decided before, under this decision id.
  * - `allow`: the money is held; call the provider, then settle or release.
- * - `repeated`: an earlier call was allowed; how it went is a matter of what it did.
- * - `approval_required`: all else would allow it; nothing is held and nothing is counted.
+ * - `repeated`: an earlier call was allowed; the operation determines its outcome.
+ * - `approval_required`: everything else allows it; nothing is held or counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.
- * - `stale_policy`: the key was revoked or its policy changed; load it anew and reserve again.
- * - `account_locked`: its owner's account was locked meanwhile.
+ * - `stale_policy`: the key was revoked or its policy changed; reload it and reserve again.
+ * - `account_locked`: the account was locked in the meantime.
  */
 export type SpendVerdict =
   | { readonly verdict: 'allow'; readonly decisionId: string }
@@ -39,7 +39,7 @@ export type SpendVerdict =
   | { readonly verdict: 'stale_policy' }
   | { readonly verdict: 'account_locked' }
 
-/** What the database's functions answer for a request. */
+/** Row that the database functions return for a request. */
 export interface ReserveRow {
   readonly verdict: SpendVerdict['verdict']
   readonly replayed: boolean
@@ -48,13 +48,13 @@ export interface ReserveRow {
   readonly available_units: bigint | null
 }
 
-/** The reserve as one named statement; its parameters are {@link parametersOf}, in their order. */
+/** The reserve as one named statement; its parameters are those of {@link parametersOf}, in order. */
 const statement: Statement = {
   name: 'spend_reserve',
   text: `select * from spend_reserve(${parameterNames.map((name, index) => `p_${name} => $${index + 1}`).join(', ')})`,
 }
 
-/** Decides on a spend and, where it is allowed, holds its money and counts it, in one round trip. */
+/** Decides a spend and, if allowed, holds its money and counts it, in one round trip. */
 export async function reserveSpend(connection: Connection, request: SpendRequest): Promise<SpendVerdict> {
   const parameters = parametersOf(request)
   const row = await callForRow<ReserveRow>(connection, statement, [
@@ -63,7 +63,6 @@ export async function reserveSpend(connection: Connection, request: SpendRequest
   return verdictOf(row, request)
 }
 
-/** A row in the words of this folder. */
 export function verdictOf(row: ReserveRow, request: SpendRequest): SpendVerdict {
   const { verdict, replayed, violations, available_units: units } = row
   const decisionId = row.decision_id ?? request.decisionId

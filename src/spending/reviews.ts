@@ -1,4 +1,7 @@
-/** Reviews: what AML wants a person to see. One decision each; released, exactly that spend passes once within a day. */
+/**
+ * Reviews: spends that AML requires a person to check. Each is decided once; a released spend passes exactly once
+ * within a day.
+ */
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../policies/policy.ts'
 import type { Log } from '../base/log.ts'
@@ -7,25 +10,25 @@ import { Failure } from '../failures/failure.ts'
 import type { Money } from '../money/money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
 
-/** How long a released spend may be sent again. */
+/** How long a released spend may be retried. */
 export const REVIEW_RELEASE_MS = 24 * 60 * 60 * 1000
 
-/** The sentence of a hint that says how a review ends. */
+/** Hint text that explains how a review ends. */
 export const REVIEW_HINT =
-  'An administrator of the gateway looks at it (GET /api/admin/reviews). Once it is released, send exactly this request again within 24 hours: it passes once.'
+  'An administrator of the gateway reviews it (GET /api/admin/reviews). After its release, send exactly this request again within 24 hours: it passes once.'
 
-/** A spend that reviews are kept of. @property keyId of the key that spends; null: a person does. */
+/** A spend under review. @property keyId key that spends; null for a person. */
 export interface ReviewedSpend {
   readonly keyId: string | null
   readonly category: SpendCategory
   readonly money: Money
   readonly chain: string
-  /** Addresses in any case. */
+  /** Addresses, in any letter case. */
   readonly payer: string
   readonly payee: string
 }
 
-/** The name of exactly this spend among those of its account. */
+/** Builds the subject that identifies exactly this spend within its account. */
 export function reviewSubject({ keyId, category, money, chain, payer, payee }: ReviewedSpend): string {
   return [keyId ?? 'person', category, money.units, money.asset, chain, payer, payee].join(' ').toLowerCase()
 }
@@ -37,13 +40,12 @@ const latest: Statement = {
     order by r.id desc limit 1`,
 }
 
-/** What people have decided on exactly this spend; null: nothing that still holds. */
+/** Review decision on exactly this spend; null when none is in force. */
 export type ReviewVerdict =
   | { readonly status: 'released'; readonly id: string; readonly lists: readonly string[] }
   | { readonly status: 'blocked'; readonly lists: readonly string[] }
   | null
 
-/** Reads what people have decided on exactly this spend. */
 export async function findReviewVerdict(
   connection: Connection,
   { accountId, subject, at }: { accountId: string; subject: string; at: Date },
@@ -61,8 +63,8 @@ export async function findReviewVerdict(
 }
 
 /**
- * The screening after a person's decision: what they blocked is blocked, and what they released is clear where nothing else
- * objects. A sanctions list is never overruled.
+ * Applies a review decision to a screening: a blocked spend is blocked, and a released one is clear if no other list
+ * objects. A sanctions match is never overruled.
  */
 export function applyReview(
   screening: Screening,
@@ -76,7 +78,7 @@ export function applyReview(
   return { screening: { result: 'clear', lists }, releasedReview: verdict.id }
 }
 
-/** A review and the decision that asks for it. @property facts what the decision was taken on. */
+/** A review and the decision that required it. @property facts facts of that decision. */
 export interface Review {
   readonly id: string
   readonly accountId: string
@@ -93,7 +95,6 @@ export interface Review {
   readonly usedBy: string | null
 }
 
-/** A page of reviews, newest first. */
 export async function listReviews(
   database: Connection,
   { status, page }: { status: Review['status']; page: Page },
@@ -124,7 +125,10 @@ export async function listReviews(
   return onePage(rows, page)
 }
 
-/** Decides on a review, for good. @throws Failure `not_found`, `conflict` where it was decided on, or by who sends the money. */
+/**
+ * Decides a review, permanently.
+ * @throws Failure `not_found`; `conflict` when it was already decided, or when the administrator owns the money.
+ */
 export async function decideReview(
   { database, log }: { readonly database: Connection; readonly log: Log },
   decision: { id: string; decidedBy: string; status: 'released' | 'blocked'; reason: string; at: Date },
@@ -137,8 +141,8 @@ export async function decideReview(
     .executeTakeFirst()
   if (found === undefined) throw new Failure('not_found', 'There is no such review.')
   if (found.account_id === decidedBy)
-    throw new Failure('conflict', 'Nobody decides on their own money.', {
-      hint: 'Another administrator decides.',
+    throw new Failure('conflict', 'Administrators cannot decide reviews of their own money.', {
+      hint: 'Let another administrator decide.',
     })
   const { numUpdatedRows } = await database.kysely
     .updateTable('aml_review')
@@ -147,8 +151,8 @@ export async function decideReview(
     .where('status', '=', 'open')
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n)
-    throw new Failure('conflict', 'The review was decided on.', {
-      hint: 'GET /api/admin/reviews lists what waits.',
+    throw new Failure('conflict', 'The review was already decided.', {
+      hint: 'GET /api/admin/reviews lists the open reviews.',
     })
-  log.info({ reviewId: id, decidedBy, status }, 'an AML review was decided on')
+  log.info({ reviewId: id, decidedBy, status }, 'an AML review was decided')
 }

@@ -1,17 +1,17 @@
-/** The end of a spend that happened. */
+/** Settlement of a spend that happened. */
 
 import type { LedgerAccount } from '../ledger/accounts.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
-/** A spend whose money has gone. */
+/** A spend whose money has left. */
 export interface Settlement {
   readonly decisionId: string
-  /** Where the held money went, such as `external:base-sepolia`. */
+  /** Account that receives the held money, such as `external:base-sepolia`. */
   readonly destination: LedgerAccount
   readonly at: Date
 }
 
-/** What settling did. Only `settled` changed anything; `not_reserved`: nothing was ever held under this decision. */
+/** Result of a settlement. Only `settled` changed anything; `not_reserved`: the decision never held money. */
 export type SettleVerdict = 'settled' | 'already_settled' | 'already_released' | 'not_reserved'
 
 const statement: Statement = {
@@ -19,7 +19,6 @@ const statement: Statement = {
   text: "select verdict from spend_resolve($1, 'settled', $2, $3)",
 }
 
-/** Moves the held money of a spend to its destination, once. */
 export async function settleSpend(
   connection: Connection,
   { decisionId, destination, at }: Settlement,

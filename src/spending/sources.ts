@@ -1,16 +1,15 @@
-/** What can be paid from: an owner's assets in an order, each with what it is worth in a currency. */
+/** Funding sources: an owner's assets in payment order, each with its value in a currency. */
 import { crossRateDown } from '../money/cross-rate.ts'
 import { currencyOf } from '../money/currencies.ts'
 import { type Asset, assetDecimals, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { RateTable } from '../money/rate-table.ts'
 
-/** Where a person's cash lies. */
+/** Place of an owner's cash. */
 export const BANK = 'bank'
 
-/** The currencies of cash. */
 const cash = ['USD', 'EUR', 'GBP', 'INR'] as const satisfies readonly Asset[]
 
-/** One asset to pay from. @property rate millionths of the currency for its smallest unit, in ten-billionths: never more than the table says. */
+/** A funding source. @property rate millionths of the currency per smallest unit, times ten billion; rounded down. */
 export interface Source<Name extends Asset = Asset> {
   readonly place: string
   readonly asset: Name
@@ -19,7 +18,7 @@ export interface Source<Name extends Asset = Asset> {
   readonly rate: bigint
 }
 
-/** Assets as sources, in their order. Those without a rate are left out. */
+/** Converts assets to sources in order. Assets without a rate are skipped. */
 export function sourcesOf<Name extends Asset>(
   assets: readonly Name[],
   { table, currency, chain }: { table: RateTable; currency: Asset; chain: string },
@@ -35,12 +34,11 @@ export function sourcesOf<Name extends Asset>(
   })
 }
 
-/** All assets: those that are named first, then what is left of the cash, then what is left of the stablecoins. */
+/** Lists all assets: the named ones first, then the remaining cash, then the remaining stablecoins. */
 export function allAssets(first: readonly Asset[]): readonly Asset[] {
   return [...new Set<Asset>([...first, ...cash, ...stablecoins])]
 }
 
-/** Whether an asset lives on a chain. */
 export function isStablecoin(asset: Asset): asset is Stablecoin {
   return stablecoins.some((symbol) => symbol === asset)
 }

@@ -1,9 +1,12 @@
-/** A spend that goes in parts: an order that fills little by little. */
+/** Partial settlement of a spend, such as an order that fills step by step. */
 
 import type { LedgerAccount } from '../ledger/accounts.ts'
 import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
-/** A part of a spend's money that has gone. @property id unique for ever: taking the same part again changes nothing. */
+/**
+ * A part of a spend's money that has left.
+ * @property id unique forever: taking the same part again changes nothing.
+ */
 export interface Part {
   readonly decisionId: string
   readonly id: string
@@ -12,7 +15,7 @@ export interface Part {
   readonly at: Date
 }
 
-/** What taking did. Only `taken` changed anything; `too_much`: less than that is still held. */
+/** Result of taking a part. Only `taken` changed anything; `too_much`: less than the part is still held. */
 export type TakeVerdict =
   | 'taken'
   | 'already_taken'
@@ -26,7 +29,7 @@ const statement: Statement = {
   text: 'select verdict from spend_take($1, $2, $3, $4, $5)',
 }
 
-/** Moves a part of the held money of a spend to its destination, once. What is left is settled or released later. */
+/** Moves a part of a spend's held money to its destination, once. The rest is settled or released later. */
 export async function takeSpend(
   connection: Connection,
   { decisionId, id, units, destination, at }: Part,

@@ -1,11 +1,10 @@
-/** What a key used of its budget today. */
+/** Budget usage of a key today. */
 import { z } from 'zod'
 import type { Policy } from '../../policies/policy.ts'
 import { usdMicrosOf, usdOfMicros } from '../../policies/usd.ts'
 import { nextUtcDay, utcDay } from '../base/clock.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** A key's usage as it is shown. */
 export const usageView = z.strictObject({
   day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
   used: z.string().describe('USD spent or held today, as a decimal string.'),
@@ -14,10 +13,9 @@ export const usageView = z.strictObject({
     .nullable()
     .describe('USD left of the daily budget, as a decimal string; null without a policy.'),
   count: z.int().describe('Spends today.'),
-  resetsAt: z.string().describe('When the budget starts anew, ISO 8601 UTC.'),
+  resetsAt: z.string().describe('When the budget resets, ISO 8601 UTC.'),
 })
 
-/** Reads a key's usage of the UTC day of `now`. */
 export async function showUsage(
   database: Connection,
   { keyId, policy }: { keyId: string; policy: Policy | null },
@@ -40,7 +38,7 @@ export async function showUsage(
   }
 }
 
-/** What a key used on the days of the last month that it spent on, newest first; today is not among them. */
+/** Reads a key's usage on each day of the last 30 that has spends, newest first; today is excluded. */
 export async function pastUsage(
   database: Connection,
   keyId: string,

@@ -1,21 +1,21 @@
-/** The one place where an aggregator's offer is believed or not: numbers that can be, and a worth that prices can explain. */
+/** Validates aggregator offers: numbers must be in range, and the value must be plausible at reference prices. */
 
 import { worthInMicros } from '../money/swap-tokens.ts'
 import type { SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
 
-/** More than any token has smallest units in circulation. */
+/** More than the smallest units of any token in circulation. */
 const MAX_UNITS = 10n ** 36n
-/** A billion dollars. */
+/** One billion US dollars. */
 const MAX_USD_MICROS = 10n ** 15n
 const MAX_SECONDS = 7 * 24 * 60 * 60
 const MAX_BPS = 10_000
-/** How far the worth of what comes out may exceed that of what goes in, in percent: two tokens that follow a currency, or others. */
+/** Maximum value out relative to value in, in percent: for two pegged tokens, and for all others. */
 const MAX_PEGGED_PERCENT = 125n
 const MAX_FLOATING_PERCENT = 1_000n
-/** Amounts of millionths round to anything: a cent. */
+/** Tolerance for rounding: one cent. */
 const ROUNDING_MICROS = 10_000n
 
-/** Why an offer is not believed; null where it fits. `bad_answer`: no such numbers. `implausible`: worth too much. */
+/** Validates an offer; null when valid. `bad_answer`: numbers out of range. `implausible`: value too high. */
 export function judgeOffer(offer: SwapOffer, request: SwapRequest): 'bad_answer' | 'implausible' | null {
   return hasPossibleNumbers(offer) ? judgeWorth(offer, request) : 'bad_answer'
 }
@@ -34,8 +34,8 @@ function hasPossibleNumbers(offer: SwapOffer): boolean {
   )
 }
 
-function isWithin(value: number, most: number): boolean {
-  return Number.isInteger(value) && value >= 0 && value <= most
+function isWithin(value: number, max: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= max
 }
 
 function judgeWorth({ amountOut }: SwapOffer, { from, to, amountIn }: SwapRequest): 'implausible' | null {

@@ -1,4 +1,4 @@
-/** Which two tokens a swap is between. */
+/** Resolves the token pair of a swap. */
 import { Failure } from '../failures/failure.ts'
 import {
   isSwapChain,
@@ -10,7 +10,7 @@ import {
   symbolsOn,
 } from '../money/swap-tokens.ts'
 
-/** The names of a pair, as a client writes them, in any case. @property toChain absent: the same chain. */
+/** Names of a pair as the client sends them, in any letter case. @property toChain absent: the same chain. */
 export interface PairNames {
   readonly fromToken: string
   readonly toToken: string
@@ -18,7 +18,10 @@ export interface PairNames {
   readonly toChain: string | undefined
 }
 
-/** @throws Failure `invalid_request` naming what is known, `pair_not_supported` between a test chain and a real one. */
+/**
+ * @throws Failure `invalid_request`, listing the supported names; `pair_not_supported` between a test chain and a
+ * main chain.
+ */
 export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
   from: SwapToken
   to: SwapToken
@@ -30,13 +33,13 @@ export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
   if (from.symbol === to.symbol && source === target)
     throw invalid(
       'toToken',
-      `is ${to.symbol} on ${target}, which is what would be swapped`,
+      `is ${to.symbol} on ${target}, the same token as fromToken`,
       'Name another token or chain.',
     )
   if (swapChains[source].isTest !== swapChains[target].isTest)
     throw new Failure(
       'pair_not_supported',
-      `There is no way from ${from.symbol} on ${source} to ${to.symbol} on ${target}: one is a test chain, where nothing has a price.`,
+      `${from.symbol} on ${source} cannot be swapped to ${to.symbol} on ${target}: one of them is a test chain, whose tokens have no price.`,
       { hint: 'Name two chains of the same kind.' },
     )
   return { from, to }
@@ -45,7 +48,7 @@ export function pairOf({ fromToken, toToken, fromChain, toChain }: PairNames): {
 function chainOf(path: string, name: string): SwapChain {
   const known = name.toLowerCase()
   if (isSwapChain(known)) return known
-  throw invalid(path, 'is no chain that swaps know', `Chains: ${swapChainNames.join(', ')}.`)
+  throw invalid(path, 'is not a supported chain', `Chains: ${swapChainNames.join(', ')}.`)
 }
 
 function tokenOf(path: string, chain: SwapChain, symbol: string): SwapToken {
@@ -53,17 +56,20 @@ function tokenOf(path: string, chain: SwapChain, symbol: string): SwapToken {
   if (token !== undefined) return token
   throw invalid(
     path,
-    `is no token that swaps know on ${chain}`,
+    `is not a supported token on ${chain}`,
     `Tokens on ${chain}: ${symbolsOn(chain).join(', ')}.`,
   )
 }
 
-/** A member of the request that cannot be. */
 function invalid(path: string, message: string, hint: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}.`, { issues: [{ path, message }], hint })
 }
 
-/** Smallest units of a token. @param amount a decimal's text. @throws Failure `invalid_request` where it has more digits than the token. */
+/**
+ * Converts an amount to a token's smallest units.
+ * @param amount decimal string.
+ * @throws Failure `invalid_request` when it has more fraction digits than the token.
+ */
 export function unitsIn({ symbol, decimals }: SwapToken, amount: string): bigint {
   const [whole = '0', fraction = ''] = amount.split('.')
   if (fraction.length <= decimals) return BigInt(whole + fraction.padEnd(decimals, '0'))

@@ -1,6 +1,7 @@
 /**
- * Swaps: the cheapest way from one token to another. May import the base, ports and the ledger. Aggregators are asked at once and
- * within a deadline; one that fails never fails the quote; what comes out in the end, after fees and gas, decides.
+ * Swaps: finds the cheapest route between two tokens. May import the base, ports and the ledger. All aggregators are
+ * queried at once within a deadline. A failing aggregator never fails the quote. Offers are ranked by output after
+ * fees and gas.
  */
 import { Failure } from '../failures/failure.ts'
 import { decimalOfUnits } from '../money/money.ts'
@@ -8,17 +9,17 @@ import { worthInMicros } from '../money/swap-tokens.ts'
 import type { SwapAggregator, SwapFee, SwapOffer, SwapRequest } from '../providers/swap-aggregator.ts'
 import { judgeOffer } from './judge-offer.ts'
 
-/** How long aggregators have, and how long a quote holds. */
+/** Deadline of the aggregators, and lifetime of a quote. */
 const DEADLINE_MS = 2_000
 export const QUOTE_MS = 30_000
 
-/** An offer and who makes it. @property netUsdMicros what it leaves after fees and gas, millionths of a USD. */
+/** An offer with its aggregator. @property netUsdMicros output after fees and gas, in millionths of a USD. */
 export interface RankedOffer extends SwapOffer {
   readonly tool: string
   readonly netUsdMicros: bigint
 }
 
-/** Everything that came. @property best is never beaten by an alternative. */
+/** Result of all aggregators. @property best ranks above every alternative. */
 export interface SwapQuote {
   readonly best: RankedOffer
   readonly alternatives: readonly RankedOffer[]
@@ -26,15 +27,15 @@ export interface SwapQuote {
 }
 
 /**
- * Asks all aggregators. An offer that fees and gas eat up is none.
- * @throws Failure `no_route` where none offers anything: its hint says whether waiting or another amount may help.
+ * Queries all aggregators. Offers that fees and gas use up are dropped.
+ * @throws Failure `no_route` when no offer remains; its hint says whether waiting or another amount may help.
  */
 export async function quoteSwap(
   aggregators: readonly SwapAggregator[],
   request: SwapRequest,
   deadlineMs = DEADLINE_MS,
 ): Promise<SwapQuote> {
-  const outcomes = await Promise.all(aggregators.map((each) => askOne(each, request, deadlineMs)))
+  const outcomes = await Promise.all(aggregators.map((each) => quoteOne(each, request, deadlineMs)))
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
   const all = ranked(offers, request)
   const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
@@ -44,25 +45,25 @@ export async function quoteSwap(
   throw noOffer(request, failed)
 }
 
-/** Whether fees and gas on the way are more than what comes out. */
+/** Checks whether fees and gas exceed the output. */
 const leavesNothing = ({ netUsdMicros }: RankedOffer) => netUsdMicros < 0n
 
-/** What aggregators say that work, and have nothing for this: asking again at once changes nothing. */
-const answered: ReadonlySet<string> = new Set(['no_route', 'unsupported_route'])
+/** Reasons that an aggregator permanentReasons with; an immediate retry gives the same result. */
+const permanentReasons: ReadonlySet<string> = new Set(['no_route', 'unsupported_route'])
 
 function noOffer({ from, to, amountIn }: SwapRequest, failed: SwapQuote['failed']): Failure {
   if (failed.length === 0)
-    return new Failure('no_route', 'No aggregator is configured; there is nobody to ask for a route.', {
+    return new Failure('no_route', 'No aggregator is configured; no route can be quoted.', {
       retryAfter: 60,
-      hint: 'Ask the operator.',
+      hint: 'Contact the operator.',
     })
   const amount = decimalOfUnits(amountIn, from.decimals)
   const reasons = failed.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
-  const detail = `Nobody offers a way from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
-  if (failed.every(({ reason }) => answered.has(reason)))
+  const detail = `No aggregator offers a route from ${amount} ${nameOf(from)} to ${nameOf(to)} (${reasons}).`
+  if (failed.every(({ reason }) => permanentReasons.has(reason)))
     return new Failure('no_route', detail, {
       retryAfter: 60,
-      hint: 'Name another amount, token or chain: fees and gas eat up a small amount, and for a large one there may not be enough on the other side.',
+      hint: 'Name another amount, token or chain: fees and gas may use up a small amount, and a large one may exceed the liquidity.',
     })
   return new Failure('no_route', detail, {
     retryAfter: 5,
@@ -74,8 +75,8 @@ type Outcome = { tool: string; offer: SwapOffer } | { tool: string; reason: stri
 
 const reasons: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'bad_answer', 'circuit_open'])
 
-/** The deadline holds whatever the aggregator does. */
-async function askOne(
+/** Enforces the deadline even if the aggregator ignores the abort signal. */
+async function quoteOne(
   aggregator: SwapAggregator,
   request: SwapRequest,
   deadlineMs: number,
@@ -96,7 +97,7 @@ async function askOne(
   }
 }
 
-/** Best first: most left after fees and gas, at one price for all of them; then the faster one. */
+/** Ranks offers by output after fees and gas, valued at one common price; ties go to the faster one. */
 function ranked(
   offers: readonly { tool: string; offer: SwapOffer }[],
   { to }: SwapRequest,
@@ -110,7 +111,7 @@ function ranked(
       ...offer,
       tool,
       netUsdMicros:
-        worthInMicros(offer.amountOut, to.decimals, price) - offer.gasUsdMicros - onTop(offer.fees),
+        worthInMicros(offer.amountOut, to.decimals, price) - offer.gasUsdMicros - addedFees(offer.fees),
     }))
     .sort((one, other) => {
       if (one.netUsdMicros !== other.netUsdMicros) return one.netUsdMicros > other.netUsdMicros ? -1 : 1
@@ -119,8 +120,8 @@ function ranked(
 }
 
 /**
- * What one of the token is worth, in millionths of a USD: a dollar, or the middle of what those who offer it say, so that nobody
- * wins by a price of their own. Where nobody says, the reference.
+ * Price of one token in millionths of a USD: one dollar, or the median of the aggregators' stated prices, so that no
+ * aggregator wins by its own price. Without stated prices, the reference price.
  */
 function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
   if (to.isDollar) return 1_000_000n
@@ -134,7 +135,7 @@ function priceOf(offers: readonly SwapOffer[], to: SwapRequest['to']): bigint {
   return stated[Math.floor(stated.length / 2)] ?? to.usdMicros
 }
 
-function onTop(fees: readonly SwapFee[]): bigint {
+function addedFees(fees: readonly SwapFee[]): bigint {
   return fees.reduce((sum, { included, usdMicros }) => (included ? sum : sum + usdMicros), 0n)
 }
 

@@ -1,8 +1,8 @@
-/** Quotes in the database: what was told to whom, for as long as it may be asked about. */
+/** Stored swap quotes, kept until they expire. */
 import type { Json } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
 
-/** A quote that was given. @property answer as the client got it. */
+/** A stored quote. @property answer as sent to the client. */
 export interface StoredQuote {
   readonly id: string
   readonly accountId: string
@@ -11,7 +11,6 @@ export interface StoredQuote {
   readonly expiresAt: Date
 }
 
-/** Keeps a quote. */
 export async function insertQuote(database: Connection, quote: StoredQuote): Promise<void> {
   await database.kysely
     .insertInto('swap_quote')

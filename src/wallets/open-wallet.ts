@@ -1,4 +1,4 @@
-/** A wallet for an account: its smart account's address, and in the sandbox the money it starts with. */
+/** Opens an account's wallet: the address of its smart account and, in the sandbox, its initial funds. */
 import type { NewId } from '../base/ids.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
@@ -7,7 +7,7 @@ import type { Address, Chain, WalletOwner } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
 import { insertWallet } from './store.ts'
 
-/** What a demo wallet starts with: 1,000 USDC, 500 EURC, 250 USDT, 250 PYUSD, in smallest units. */
+/** Initial funds of a demo wallet in smallest units: 1,000 USDC, 500 EURC, 250 USDT, 250 PYUSD. */
 export const demoFunds: readonly (Money & { asset: Stablecoin })[] = [
   { asset: 'USDC', units: 1_000_000_000n },
   { asset: 'EURC', units: 500_000_000n },
@@ -16,8 +16,8 @@ export const demoFunds: readonly (Money & { asset: Stablecoin })[] = [
 ]
 
 /**
- * Opens the wallet of an account. The smart account itself is deployed with its first operation.
- * @param owner who signs for it on chain from the start; by default the gateway, until the account has a signer.
+ * Opens the wallet of an account. The smart account is deployed with its first operation.
+ * @param owner initial on-chain owner; by default the gateway, until the account has a signer.
  */
 export async function openWallet(
   { database, chain }: { database: Connection; chain: Chain },
@@ -29,7 +29,7 @@ export async function openWallet(
   return address
 }
 
-/** Books money that came in on the chain as available. */
+/** Books money received on the chain as available. */
 export async function bookDeposit(
   { database, chain, newId }: { database: Connection; chain: Pick<Chain, 'name'>; newId: NewId },
   {

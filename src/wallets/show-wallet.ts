@@ -1,4 +1,4 @@
-/** The wallet as spec 2.1 shows it: address, modules and balances. */
+/** The wallet as in spec 2.1: address, modules and balances. */
 import { getAddress } from 'viem'
 import { Failure } from '../failures/failure.ts'
 import { balances } from '../ledger/balances.ts'
@@ -8,8 +8,8 @@ import type { Connection } from '../storage/database.ts'
 import { findOwnedWallet } from './store.ts'
 
 /**
- * A wallet's balances as decimal strings: `amount` can be spent, `held` is reserved for pending spends. `shortfall`: booked
- * and no longer on the chain, left out where there is none.
+ * A wallet's balances as decimal strings: `amount` can be spent, `held` is reserved for pending spends, `shortfall`
+ * is booked but missing on the chain (omitted when zero).
  */
 export interface WalletSummary {
   readonly safeAddress: Address

@@ -1,7 +1,7 @@
 /**
- * Wallets: an account's smart account, its balances and its transfers. May import base, ports, ledger, spending and policies.
- * Invariants: a transfer's row is written before the chain hears of it; its money moves in the ledger exactly once, whatever
- * fails in between; what is not known stays held.
+ * Wallets: an account's smart account, its balances and its transfers. May import base, ports, ledger, spending and
+ * policies. Invariants: a transfer's row is written before its submission to the chain; its money moves in the ledger
+ * exactly once, whatever fails in between; money with an unknown outcome stays held.
  */
 
 import type { Selectable } from 'kysely'
@@ -11,13 +11,12 @@ import type { Connection } from '../storage/database.ts'
 import type { TransferTable } from '../storage/schema-wallets.ts'
 import { authorization, walletOwner } from './signing/wallet-owner.ts'
 
-/** Where a transfer stands. */
 export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
 
-/** Who a caller sees as the one that allowed a transfer; `sandbox`: the sandbox's own key. */
+/** Kind of signer as shown to callers; `sandbox` is the sandbox's own key. */
 export type Signer = 'sandbox' | 'passkey' | 'eoa' | 'agent'
 
-/** A transfer as it is stored. @property validUntil the chain does not execute it after this. */
+/** A transfer as stored. @property validUntil the chain does not execute it after this. */
 export interface Transfer {
   readonly id: string
   readonly wallet: Wallet
@@ -32,23 +31,22 @@ export interface Transfer {
   readonly chain: string
   readonly state: TransferState
   readonly transactionHash: Hex | null
-  /** By the process that wrote it: transfer-mac.ts. */
+  /** Authentication code by the process that wrote the row: transfer-mac.ts. */
   readonly mac: string | null
 }
 
-/** What the caller of a failed transfer was told, and is told again. */
+/** Failure code of a failed transfer, repeated to later calls. */
 export type FailureCode = 'provider_unavailable' | 'signature_rejected'
 
-/** How many addresses one query may name. */
-const ADDRESSES_AT_ONCE = 1_000
+/** Maximum number of addresses per query. */
+const MAX_ADDRESSES = 1_000
 
-/** A transfer as the chain is told it. */
+/** Builds the chain operation of a transfer. */
 export function operationOf(transfer: Transfer): AuthorizedOperation {
   const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
   return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
 }
 
-/** The wallet address of an account, or undefined where it has none. */
 export async function findWallet(database: Connection, accountId: string): Promise<Address | undefined> {
   const row = await database.kysely
     .selectFrom('wallet')
@@ -58,7 +56,6 @@ export async function findWallet(database: Connection, accountId: string): Promi
   return row === undefined ? undefined : addressOf(row.address)
 }
 
-/** An account's wallet with its owners, or undefined where it has none. */
 export async function findOwnedWallet(
   database: Connection,
   accountId: string,
@@ -71,7 +68,7 @@ export async function findOwnedWallet(
   return row === undefined ? undefined : { ...walletOf(accountId, row), address: addressOf(row.address) }
 }
 
-/** The account whose wallet has this address, on our own books. */
+/** Finds the account whose wallet has this address, in our own books. */
 export async function findWalletOwner(database: Connection, address: Address): Promise<string | undefined> {
   const row = await database.kysely
     .selectFrom('wallet')
@@ -81,25 +78,24 @@ export async function findWalletOwner(database: Connection, address: Address): P
   return row?.account_id
 }
 
-/** The accounts whose wallets stand at some of these addresses. @param addresses lower case. */
+/** Finds the accounts of the wallets at these addresses. @param addresses lower case. */
 export async function walletsAt(
   { kysely }: Connection,
   addresses: readonly Address[],
 ): Promise<ReadonlyMap<Address, string>> {
   const found = new Map<Address, string>()
   const distinct = [...new Set(addresses)]
-  for (let start = 0; start < distinct.length; start += ADDRESSES_AT_ONCE) {
+  for (let start = 0; start < distinct.length; start += MAX_ADDRESSES) {
     const rows = await kysely
       .selectFrom('wallet')
       .select(['account_id', 'address'])
-      .where('address', 'in', distinct.slice(start, start + ADDRESSES_AT_ONCE))
+      .where('address', 'in', distinct.slice(start, start + MAX_ADDRESSES))
       .execute()
     for (const row of rows) found.set(addressOf(row.address), row.account_id)
   }
   return found
 }
 
-/** Remembers an account's wallet. */
 export async function insertWallet(
   database: Connection,
   wallet: Wallet & { address: Address; chain: string; at: Date },
@@ -117,7 +113,7 @@ export async function insertWallet(
     .execute()
 }
 
-/** The next wallets in the order of their accounts' ids. */
+/** Lists the next wallets, ordered by account id. */
 export async function pageOfWallets(
   database: Connection,
   after: string,
@@ -133,16 +129,15 @@ export async function pageOfWallets(
   return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
 }
 
-/** Every wallet with its owner. */
 export async function allWallets(database: Connection): Promise<{ accountId: string; address: Address }[]> {
   const rows = await database.kysely.selectFrom('wallet').select(['account_id', 'address']).execute()
   return rows.map((row) => ({ accountId: row.account_id, address: addressOf(row.address) }))
 }
 
 /**
- * Writes a transfer's row, if and only if its money is still reserved: a job that has given the money back in the meantime
- * and this insert cannot both win. An intent is used up by it.
- * @returns the wallet that pays, or undefined where the reservation is gone or the intent was used.
+ * Inserts a transfer's row if its money is still reserved, so that this insert and a job that releases the money
+ * exclude each other. Uses up the intent.
+ * @returns the paying wallet, or undefined when the reservation has ended or the intent was already used.
  */
 export async function insertTransfer(
   database: Connection,
@@ -182,7 +177,7 @@ export async function insertTransfer(
   return row === undefined ? undefined : walletOf(accountId, row)
 }
 
-/** Moves a transfer on. A transfer that has ended never moves again. */
+/** Updates a transfer. A completed transfer never changes again. */
 export async function updateTransfer(
   database: Connection,
   id: string,
@@ -199,7 +194,10 @@ export async function updateTransfer(
   )
 }
 
-/** Touches an open transfer, unless somebody else has since `before`. @returns whether it is now the caller's to resume. */
+/**
+ * Claims an open transfer unless another process has touched it since `before`.
+ * @returns whether the caller may resume it.
+ */
 export async function claimTransfer(
   database: Connection,
   id: string,
@@ -224,7 +222,7 @@ const transferAndWallet = (database: Connection) =>
     .selectAll('transfer')
     .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover'])
 
-/** Transfers that have not ended and were last touched before a moment, the longest untouched first. */
+/** Finds open transfers last touched before a moment, the longest untouched first. */
 export async function openTransfers(database: Connection, before: Date, limit: number): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
     .where('state', 'in', ['reserved', 'submitted', 'settlement_pending'])
@@ -235,7 +233,6 @@ export async function openTransfers(database: Connection, before: Date, limit: n
   return rows.map(transferOf)
 }
 
-/** Transfers that were confirmed since a moment. */
 export async function transfersConfirmedSince(database: Connection, since: Date): Promise<Transfer[]> {
   const rows = await transferAndWallet(database)
     .where('state', '=', 'confirmed')
@@ -245,7 +242,7 @@ export async function transfersConfirmedSince(database: Connection, since: Date)
   return rows.map(transferOf)
 }
 
-/** Transfers from or to a wallet that have not ended. */
+/** Finds open transfers from or to a wallet. */
 export async function openTransfersOf(
   database: Connection,
   { accountId, address }: { accountId: string; address: Address },
@@ -259,7 +256,7 @@ export async function openTransfersOf(
   return rows.map(transferOf)
 }
 
-/** Transfers that may have made a payment: equal ones that have not failed, whichever transaction carried them. */
+/** Finds transfers that may have made a payment: all with equal members that have not failed, in any transaction. */
 export async function transfersLike(
   database: Connection,
   sought: {
@@ -279,7 +276,7 @@ export async function transfersLike(
   return rows.map(transferOf)
 }
 
-/** Notes the transaction in which the chain has a confirmed transfer after a reorganization. */
+/** Records the new transaction of a confirmed transfer after a reorganization. */
 export async function updateTransferTransaction(
   { kysely }: Connection,
   { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
@@ -292,7 +289,6 @@ export async function updateTransferTransaction(
     .execute()
 }
 
-/** The transfer of a decision, or undefined where it has none (yet). */
 export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
@@ -321,14 +317,13 @@ function transferOf(row: Selectable<TransferTable> & WalletColumns): Transfer {
   }
 }
 
-/** The columns of a wallet's row that the chain is told. */
+/** Columns of a wallet's row that the chain adapter needs. */
 export interface WalletColumns {
   readonly origin: unknown
   readonly owner: unknown
   readonly card_cover: bigint
 }
 
-/** A wallet as its row keeps it. */
 export function walletOf(accountId: string, { origin, owner, card_cover: cardCover }: WalletColumns): Wallet {
   return { accountId, origin: walletOwner.parse(origin), owner: walletOwner.parse(owner), cardCover }
 }
@@ -337,19 +332,18 @@ function hexOf(text: string): Hex {
   return `0x${text.replace(/^0x/, '')}`
 }
 
-/** An address as its row keeps it. */
 export function addressOf(text: string): Address {
   return hexOf(text)
 }
 
-/** A stablecoin as its row keeps it. @throws Error for one that is not ours. */
+/** Parses a stored stablecoin symbol. @throws Error for an unknown symbol. */
 export function stablecoinOf(text: string): Stablecoin {
   const known = stablecoins.find((symbol) => symbol === text)
-  if (known === undefined) throw new Error(`a transfer of ${text} is stored, which is no stablecoin of ours`)
+  if (known === undefined) throw new Error(`the stored symbol ${text} is not a known stablecoin`)
   return known
 }
 
-/** An address in the form that is stored and compared. */
+/** Normalizes an address to the lower-case form that is stored and compared. */
 export function lowerCase(address: Address): Address {
   return `0x${address.slice(2).toLowerCase()}`
 }

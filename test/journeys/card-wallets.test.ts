@@ -243,7 +243,7 @@ describe('a card whose wallet has an owner', () => {
     await new Promise((resolve) => setTimeout(resolve, 6_000))
     expect(await usdcOf(owner.person)).toBe('50 + 50')
     expect(await transfer(owner, '50.01')).toMatchObject({ status: 422 })
-    const refusals = gateway.output().match(/the chain refused a transfer that the ledger allowed/g) ?? []
+    const refusals = gateway.output().match(/the chain rejected a transfer that the ledger allowed/g) ?? []
     expect(refusals.length).toBeGreaterThan(0)
     expect(refusals.length).toBeLessThan(4)
     await allow(owner, '200')

@@ -182,7 +182,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await other.page.goto(`/approvals/${id}`)
     expect(new URL(other.page.url()).pathname).toBe('/sign-in')
     await other.page.getByRole('button', { name: /guest/i }).click()
-    await other.page.getByText('There is no such approval of yours').waitFor()
+    await other.page.getByText('You have no such approval').waitFor()
     expect(new URL(other.page.url()).pathname).toBe(`/approvals/${id}`)
     expect(await other.page.getByRole('button', { name: 'Approve' }).isVisible()).toBe(false)
     await other.page.context().close()

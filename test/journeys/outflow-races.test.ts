@@ -78,7 +78,7 @@ describe.each([
         status: 403,
         code: 'aml_blocked',
         screening: { result: 'review', lists: ['velocity'] },
-        hint: expect.stringContaining('Send less, or later'),
+        hint: expect.stringContaining('Send less, or send it later'),
       })
     const { body } = await payer.send('GET', '/api/wallets')
     expect(body.balances).toContainEqual(expect.objectContaining({ token: 'USDC', amount: '982' }))

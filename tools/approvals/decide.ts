@@ -11,9 +11,9 @@ import { type Approval, decideApproval, findApproval } from '../../src/spending/
 export default defineTool({
   name: 'approvals.decide',
   title: 'Approve or reject',
-  summary: 'Approve or reject exactly the call that an agent asked for. Approving runs it, once.',
+  summary: 'Approve or reject the exact call that an agent requested. Approving runs it once.',
   description:
-    'Approving needs a fresh second factor; rejecting does not. The call runs under the key’s policy, budget and balance of this moment: it can still be refused, and "problem" then says why. Repeating an approval whose call is still under way finishes it.',
+    'Approving needs a fresh second factor; rejecting does not. The call runs under the key’s current policy, budget and balance, so it can still fail; "problem" then gives the reason. Repeating an approval whose call has no outcome yet completes it.',
   route: 'POST /api/approvals/{id}',
   who: 'person',
   scopes: [],
@@ -22,7 +22,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`approvalId`: `appr_…`'),
-    decision: z.enum(['approve', 'reject']).describe('What the owner says.'),
+    decision: z.enum(['approve', 'reject']).describe('Decision of the owner.'),
   }),
   output: approvalView,
   failures: ['not_found', 'conflict', 'step_up_required', 'mfa_enrollment_required', 'settlement_pending'],
@@ -41,24 +41,24 @@ export default defineTool({
             transaction,
           )
         return own
-      })) ?? (await standing(context, { id, status }))
+      })) ?? (await requireSameDecision(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
       return viewApproval(decided)
     return viewApproval(await context.runApproved(context, decided, findKey))
   },
 })
 
-/** The same decision again is answered again; another one comes too late. */
-async function standing(
+/** Repeating the same decision returns the approval; a different decision is rejected. */
+async function requireSameDecision(
   context: Context,
   { id, status }: { id: string; status: 'approved' | 'rejected' },
 ): Promise<Approval> {
   const owner = { accountId: personOf(context).account.id, keyId: null }
   const approval = await findApproval(context.database, { ...owner, id, now: context.now })
-  if (approval === undefined) throw new Failure('not_found', 'There is no such approval of yours.')
+  if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
   if (approval.status === status) return approval
   throw new Failure('conflict', `This approval is ${approval.status}.`, {
     reason: approval.status,
-    hint: 'An approval is decided once, before it expires; the agent may ask again.',
+    hint: 'An approval is decided once, before it expires; the agent can request a new one.',
   })
 }

@@ -7,10 +7,10 @@ import { findApproval } from '../../src/spending/approvals.ts'
 
 export default defineTool({
   name: 'approvals.get',
-  title: 'How an approval stands',
-  summary: 'Read an approval: whether the owner has decided, and what the approved call answered.',
+  title: 'Approval status',
+  summary: 'Read an approval: the owner’s decision, and the outcome of the approved call.',
   description:
-    'Poll it every few seconds after "approval_required". A key sees its own approvals. "answer" is what the call answered; "problem" what it was refused with when it ran. "rejected" and "expired" are final: do not repeat the call.',
+    'Poll it every few seconds after "approval_required". A key sees only its own approvals. "answer" is the answer of the approved call; "problem" is its error. "rejected" and "expired" are final: do not repeat the call.',
   route: 'GET /api/approvals/{id}',
   who: 'account',
   scopes: [],
@@ -25,7 +25,7 @@ export default defineTool({
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const owner = { accountId: caller.account.id, keyId }
     const approval = await findApproval(context.database, { ...owner, id, now: context.now })
-    if (approval === undefined) throw new Failure('not_found', 'There is no such approval of yours.')
+    if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
     return viewApproval(approval)
   },
 })

@@ -8,14 +8,17 @@ import { listApprovals } from '../../src/spending/approvals.ts'
 export default defineTool({
   name: 'approvals.list',
   title: 'Approvals',
-  summary: 'List what the account’s agents ask its owner to approve, newest first.',
+  summary: 'List the approvals that the account’s agents have requested, newest first.',
   route: 'GET /api/approvals',
   who: 'person',
   scopes: [],
   effect: 'read',
   mcp: false,
-  input: z.strictObject({ ...pageMembers, status: approvalStatus.optional().describe('Those alone.') }),
-  output: z.strictObject({ approvals: z.array(approvalView).describe('The approvals.'), nextCursor }),
+  input: z.strictObject({ ...pageMembers, status: approvalStatus.optional().describe('Filter by status.') }),
+  output: z.strictObject({
+    approvals: z.array(approvalView).describe('Approvals of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: { status: 'pending' },
   run: async (context, { status, ...input }) => {

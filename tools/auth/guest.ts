@@ -33,11 +33,11 @@ export default defineTool({
     const { answer, furnish } = await context.database.transaction((database) =>
       openGuest({ ...context, database: { ...context.database, ...database } }),
     )
-    // Jobs carry on what does not succeed at once: the guest is there all the same.
+    // Jobs retry failed steps; the guest session works without them.
     await Promise.all(
       furnish.map((furnishing) =>
         furnishing(context).catch((err: unknown) =>
-          context.log.warn({ err, accountId: answer.account.id }, 'a guest is not furnished yet'),
+          context.log.warn({ err, accountId: answer.account.id }, 'a guest is not fully set up yet'),
         ),
       ),
     )
@@ -45,14 +45,17 @@ export default defineTool({
   },
 })
 
-type Furnishing = (context: Context) => Promise<unknown>
+type SetupStep = (context: Context) => Promise<unknown>
 
-/** The account and what it is to have, in one transaction. @returns what providers and the chain are to do after it. */
+/**
+ * Creates the account and its orders in one transaction.
+ * @returns the provider and chain steps to run after the commit.
+ */
 async function openGuest(context: Context) {
   const { chain, now: at, settings } = context
   const account = await createAccount(context, { displayName: 'Guest', guest: true, at })
   const safeAddress = await openWallet(context, { accountId: account.id, at })
-  const furnish: Furnishing[] = []
+  const furnish: SetupStep[] = []
   if (settings.mode === 'sandbox') {
     const wanted = { ...newCard, accountId: account.id, keyId: null, cardholderName: account.displayName }
     const card = await orderCard(context, { wanted, call: null, at })

@@ -12,41 +12,48 @@ import { openWallet } from '../../src/wallets/open-wallet.ts'
 
 const input = z
   .strictObject({
-    provider: z.string().max(64).describe('Which identity provider; part of the path.'),
-    code: z.string().min(1).max(4096).optional().describe('The `code` that the provider sent back.'),
-    state: z.string().min(1).max(256).optional().describe('The `state` that came with it.'),
+    provider: z.string().max(64).describe('Name of the identity provider; part of the path.'),
+    code: z.string().min(1).max(4096).optional().describe('The `code` returned by the provider.'),
+    state: z.string().min(1).max(256).optional().describe('The `state` returned with the code.'),
     iss: z
       .string()
       .min(1)
       .max(2048)
       .optional()
-      .describe('The `iss` that came with it, if one did (RFC 9207).'),
+      .describe('The `iss` returned with the code, if any (RFC 9207).'),
   })
   .superRefine(({ code, state, iss }, context) => {
     const isReturn = code !== undefined || state !== undefined || iss !== undefined
     for (const [name, value] of isReturn ? Object.entries({ code, state }) : [])
       if (value === undefined)
-        context.addIssue({ code: 'custom', path: [name], message: '`code` and `state` belong together' })
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: '`code` and `state` are required together',
+        })
   })
 
 const output = z.strictObject({
   authorizationUrl: z
     .string()
     .optional()
-    .describe('First call: where to send the person. They come back to the sign-in page of this gateway.'),
+    .describe(
+      'First call: URL to open for sign-in. The provider redirects back to the sign-in page of this gateway.',
+    ),
   state: z
     .string()
     .optional()
-    .describe('First call: the provider sends the same back; refuse an answer that you did not ask for.'),
+    .describe('First call: the provider returns the same value; reject a response with any other.'),
   ...sessionAnswer.partial().shape,
 })
 
 export default defineTool({
   name: 'auth.identity_provider',
   title: 'Sign in with an identity provider',
-  summary: 'Sign in with an identity provider: where to send the person, then what came back for a session.',
+  summary:
+    'Sign in with an identity provider: first get the authorization URL, then exchange the returned code for a session.',
   description:
-    'Twice in one sign-in. `{}` answers `authorizationUrl` and `state`: keep the state where only this browser has it, and open the URL. The provider sends the person back with `code` and `state`: compare the state, and post both within 10 minutes for a session. Each state and code is good once.',
+    'Call it twice per sign-in. `{}` returns `authorizationUrl` and `state`: store the state in this browser only, and open the URL. The provider redirects back with `code` and `state`: compare the state, and post both within 10 minutes for a session. Each state and code works once.',
   route: 'POST /api/auth/{provider}',
   who: 'public',
   scopes: [],
@@ -62,7 +69,8 @@ export default defineTool({
   run: async (context, { provider: name, code, state, iss = null }) => {
     const { database, identityProviders, settings, now: at } = context
     const provider = identityProviders.get(name)
-    if (provider === undefined) throw new Failure('not_found', 'There is no identity provider of that name.')
+    if (provider === undefined)
+      throw new Failure('not_found', 'There is no identity provider with that name.')
     const named = { name, provider, redirectUri: redirectUriOf(settings, name) }
     if (code === undefined || state === undefined) return startFederatedSignIn(context, named, at)
     const identity = await identifyReturned(context, named, { code, state, iss, at })

@@ -13,11 +13,11 @@ export default defineTool({
   mcp: false,
   closesSession: true,
   input: z.strictObject({}),
-  output: z.strictObject({ revoked: z.boolean().describe('False where there was no session to end.') }),
+  output: z.strictObject({ revoked: z.boolean().describe('False if there was no session to end.') }),
   failures: [],
   example: {},
   run: async ({ database, principal, refusal, now: at }) => {
-    // Whoever has no session is out already; a page of another site has not been listened to.
+    // Without a session there is nothing to end; cross-site requests are still rejected.
     if (refusal?.code === 'cross_site_request') throw refusal
     if (principal.kind !== 'session') return { revoked: false }
     const sessionId = principal.session.id

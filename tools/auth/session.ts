@@ -5,8 +5,8 @@ import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
   name: 'auth.session',
-  title: 'Who is signed in',
-  summary: 'Read the session: whose it is, and a fresh token for clients that keep it themselves.',
+  title: 'Current session',
+  summary: 'Read the session and its account, with a fresh token for clients that store it themselves.',
   route: 'GET /api/auth/session',
   who: 'person',
   scopes: [],

@@ -19,11 +19,11 @@ import { giveWallet } from '../../src/wallets/signing/signer-store.ts'
 
 const request = z
   .strictObject({
-    action: z.enum(['register', 'login']).describe('Make a passkey, or use one.'),
+    action: z.enum(['register', 'login']).describe('Register a passkey, or sign in with one.'),
     credential: passkeyResponse
       .nullish()
-      .describe('What `navigator.credentials` answered, as JSON. Null or missing: get a challenge.'),
-    challengeId: z.string().max(64).optional().describe('The challenge that the credential answers.'),
+      .describe('Result of `navigator.credentials` as JSON. Null or absent: get a challenge.'),
+    challengeId: z.string().max(64).optional().describe('Challenge that the credential was made for.'),
     displayName: z
       .string()
       .trim()
@@ -31,7 +31,7 @@ const request = z
       .max(80)
       .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must not hold control characters')
       .optional()
-      .describe('What to call the person of a new account.'),
+      .describe('Display name of a new account.'),
   })
   .transform(({ credential, ...rest }, context) => {
     const made = rest.action === 'register' ? registrationResponse.nullish().safeParse(credential) : null
@@ -46,7 +46,7 @@ export default defineTool({
   title: 'Passkey',
   summary: 'Sign in with a passkey, or register one: first a challenge, then a session.',
   description:
-    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, good for one use within five minutes. With the credential it is a session. A passkey that is registered without a session makes a new account; on a session it is added to that account. The first passkey of an account owns its wallet on chain where its algorithm is ES256, which is asked for first; for any other the gateway holds the wallet and checks the signatures itself.',
+    'Without a credential the answer is {challengeId, publicKey}: options for navigator.credentials, valid for one use within five minutes. With a credential the answer is a session. Registering a passkey without a session creates a new account; with a session the passkey is added to that account. The first passkey of an account owns its wallet on chain if its algorithm is ES256, the preferred one; with any other, the gateway holds the wallet and verifies the signatures itself.',
   route: 'POST /api/auth/webauthn',
   who: 'public',
   scopes: [],
@@ -55,7 +55,7 @@ export default defineTool({
   opensSession: true,
   input: request,
   output: z.strictObject({
-    challengeId: z.string().optional().describe('`chal_…`; with `publicKey`, the first answer.'),
+    challengeId: z.string().optional().describe('`chal_…`; returned with `publicKey` by the first call.'),
     publicKey: z
       .looseObject({})
       .optional()
@@ -69,7 +69,7 @@ export default defineTool({
     if (action === 'login') {
       if (used === null) return loginOptions(context, at)
       const { accountId } = await assertPasskey(context, { credential: used, challengeId, now: at })
-      return enter(context, accountId)
+      return signInOwner(context, accountId)
     }
     const signedIn = personIfAny(context)
     if (signedIn !== null) requireRecentProof(context)
@@ -83,7 +83,7 @@ export default defineTool({
       await giveWallet(context, person.id, owner)
       await noticeOwner(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
-      // Who adds a passkey stays on their session, with its second factor.
+      // Adding a passkey keeps the current session and its second factor.
       return staySignedIn(context.settings, { ...signedIn, at })
     }
     await openWallet(context, { accountId: person.id, owner, at })
@@ -93,8 +93,8 @@ export default defineTool({
   },
 })
 
-/** A lock is told only here, to whoever has just proved to be the owner. */
-async function enter(context: Context, accountId: string) {
+/** Reveals a lock only here, after the caller has proved ownership. */
+async function signInOwner(context: Context, accountId: string) {
   const account = await findAccount(context.database, accountId)
   if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
   return signIn(context, { account, method: 'passkey', at: context.now })

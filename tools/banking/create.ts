@@ -17,9 +17,9 @@ import { findWallet } from '../../src/wallets/store.ts'
 export default defineTool({
   name: 'banking.create',
   title: 'Open a virtual account',
-  summary: 'Open a virtual bank account in USD, EUR, GBP or INR; what is paid into it arrives in the wallet.',
+  summary: 'Open a virtual bank account in USD, EUR, GBP or INR; deposits arrive in the wallet.',
   description:
-    'Asked again for the same currency, it answers the account that is there, or a new one where the bank has closed it; asked with another destination than it has, it answers 409 `conflict`. Deposits become stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another. USD may stay cash: `destination` null.',
+    'Repeated for the same currency, it returns the existing account, or a new one if the bank has closed it; with a different destination it fails with 409 `conflict`. Deposits are converted to stablecoins in the wallet (USDC, or EURC for EUR) unless `destination` names another token. USD may stay cash: `destination` null.',
   route: 'POST /api/banking',
   who: 'account',
   scopes: ['banking:write'],
@@ -29,20 +29,20 @@ export default defineTool({
   rail: 'bank-deposit',
   input: z
     .strictObject({
-      currency: z.enum(bankCurrencies).describe('What it takes.'),
+      currency: z.enum(bankCurrencies).describe('Currency the account receives deposits in.'),
       destination: z
         .strictObject({ token: z.enum(stablecoins).describe('Stablecoin by symbol.') })
         .nullable()
         .optional()
-        .describe('What deposits become; null, for USD alone: they stay cash.'),
+        .describe('Token that deposits are converted to; null (USD only): they stay cash.'),
     })
     .superRefine(({ currency, destination }, context) => {
-      // Nothing shows or spends the cash of another currency.
+      // Cash of other currencies is neither shown nor spendable.
       if (destination === null && currency !== 'USD')
         context.addIssue({
           code: 'custom',
           path: ['destination'],
-          message: 'may be null for USD alone: leave it out, or name a token',
+          message: 'may be null for USD only: omit it, or name a token',
         })
     }),
   output: virtualAccountView,
@@ -71,7 +71,7 @@ export default defineTool({
   },
 })
 
-/** A destination is chosen once. @throws Failure `conflict` where the account that is there has another. */
+/** A destination never changes. @throws Failure `conflict` when the existing account has a different one. */
 function requireDestination(
   found: OrderedAccount,
   { currency, token }: { currency: string; token: Stablecoin | null },
@@ -81,7 +81,7 @@ function requireDestination(
   if (chosen === token) return
   throw new Failure(
     'conflict',
-    `The ${currency} account ${id} is there already, and its deposits ${chosen === null ? 'stay cash' : `become ${chosen}`}.`,
-    { hint: 'A destination never changes. Leave it out to get the account that is there: GET /api/banking.' },
+    `The ${currency} account ${id} already exists, and its deposits ${chosen === null ? 'stay cash' : `are converted to ${chosen}`}.`,
+    { hint: 'A destination never changes. Omit it to get the existing account: GET /api/banking.' },
   )
 }

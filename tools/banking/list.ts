@@ -15,7 +15,10 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   input: z.strictObject(pageMembers),
-  output: z.strictObject({ accounts: z.array(virtualAccountView).describe('The accounts.'), nextCursor }),
+  output: z.strictObject({
+    accounts: z.array(virtualAccountView).describe('Virtual accounts of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: {},
   run: async (context, input) => {

@@ -14,9 +14,9 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.issue',
   title: 'Issue a card',
-  summary: 'Issue a virtual card, paid from the wallet and from cash at the moment of each purchase.',
+  summary: 'Issue a virtual card, paid from the wallet and from cash at each purchase.',
   description:
-    'A card that a key issues is bound to that key: every purchase then needs room in the key’s spend policy (category `card`). Such a card starts with a daily limit of 100 USD, without ATM and magnetic stripe, which only the owner lifts. An owner’s card without a daily limit needs a fresh second factor. `provider_unavailable`: the card may still come; repeat the call with the same idempotency key, or look at the list.',
+    'A card issued by a key is bound to that key: every purchase must also fit the key’s spend policy (category `card`). Such a card starts with a daily limit of 100 USD, without ATM and magnetic stripe, which only the owner can change. An owner’s card without a daily limit needs a fresh second factor. After `provider_unavailable` the card may still be issued; repeat the call with the same idempotency key, or read the list.',
   route: 'POST /api/cards',
   who: 'account',
   scopes: ['cards:write'],
@@ -31,7 +31,7 @@ export default defineTool({
       .max(64)
       .nullable()
       .optional()
-      .describe('`key_…`: bind the card to this key; only the owner may say so.'),
+      .describe('`key_…`: key to bind the card to; owners only.'),
   }),
   output: cardView,
   failures: [
@@ -45,8 +45,8 @@ export default defineTool({
   run: async (context, { agentId, ...controls }) => {
     const caller = callerOf(context)
     const { account } = caller
-    const changer = { accountId: account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
-    const keyId = await bindingOf(context.database, changer, { wanted: agentId, before: changer.keyId })
+    const actor = { accountId: account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+    const keyId = await bindingOf(context.database, actor, { wanted: agentId, before: actor.keyId })
     const blank = {
       ...newCard,
       accountId: account.id,
@@ -55,11 +55,11 @@ export default defineTool({
     }
     const wanted = withControls(isHeldByKey<NewCard>(blank, keyId), controls)
     requireMayIssue(context, wanted)
-    const orderer =
+    const requester =
       caller.kind === 'key'
         ? ({ kind: 'key', id: caller.key.id } as const)
         : ({ kind: 'person', id: account.id } as const)
-    const call = { caller: orderer, key: context.idempotencyKey }
+    const call = { caller: requester, key: context.idempotencyKey }
     const order = await context.database.transaction(async (database) => {
       const ordered = await orderCard({ ...context, database }, { wanted, call, at: context.now })
       await requireStanding(database, caller)
@@ -77,7 +77,11 @@ function requireMayIssue(context: Context, wanted: NewCard): void {
     requireStepUp(context)
     return
   }
-  throw new Failure('insufficient_scope', `Only the owner gives a card ${loose.join(', ')} without bounds.`, {
-    hint: 'State a daily limit, and leave ATM and magnetic stripe off.',
-  })
+  throw new Failure(
+    'insufficient_scope',
+    `Only the owner can issue a card with unrestricted ${loose.join(', ')}.`,
+    {
+      hint: 'Set a daily limit, and leave ATM and magnetic stripe off.',
+    },
+  )
 }

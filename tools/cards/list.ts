@@ -15,7 +15,7 @@ const owedView = z.strictObject({
 export default defineTool({
   name: 'cards.list',
   title: 'Cards',
-  summary: 'List the cards with their state, limits and controls, newest first; never their numbers.',
+  summary: 'List the cards with their state, limits and controls, newest first; without card numbers.',
   route: 'GET /api/cards',
   who: 'account',
   scopes: ['cards:read'],
@@ -23,12 +23,12 @@ export default defineTool({
   mcp: true,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    cards: z.array(cardView).describe('The cards.'),
+    cards: z.array(cardView).describe('Cards of this page, newest first.'),
     owed: z
       .array(owedView)
       .optional()
       .describe(
-        'What the account owes because the gateway has paid for it; absent: nothing. It is collected from what the account has, and cards decline until it is paid.',
+        'Amounts the account owes because the gateway paid for it; absent if none. They are collected from the account’s assets, and cards decline until they are paid.',
       ),
     nextCursor,
   }),

@@ -13,9 +13,9 @@ const { limits, priority, channels } = controlMembers
 export default defineTool({
   name: 'cards.settings',
   title: 'Card controls',
-  summary: 'Freeze or unfreeze a card, and set its limits, channels and what it is paid from.',
+  summary: 'Freeze or unfreeze a card, and set its limits, channels and funding order.',
   description:
-    'In real time: the very next purchase is decided by it, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them. What loosens needs a fresh second factor of the owner.',
+    'Applies from the next purchase on every instance. Absent members stay unchanged. A key can only tighten cards bound to it. Loosening needs the owner’s fresh second factor.',
   route: 'POST /api/cards/settings',
   who: 'account',
   scopes: ['cards:write'],
@@ -24,27 +24,30 @@ export default defineTool({
   input: z
     .strictObject({
       cardId: z.string().max(64).describe('`card_…`'),
-      freeze: z.boolean().optional().describe('true: it pays nothing until it is unfrozen.'),
+      freeze: z
+        .boolean()
+        .optional()
+        .describe('True declines every purchase until the card is unfrozen with false.'),
       limits,
       priority,
       channels,
     })
-    .refine((input) => Object.keys(input).length > 1, 'names nothing to change'),
+    .refine((input) => Object.keys(input).length > 1, 'must name a member to change'),
   output: z.strictObject({
-    success: z.literal(true).describe('The controls hold.'),
-    card: cardView.describe('The card as it is now.'),
+    success: z.literal(true).describe('Always true.'),
+    card: cardView.describe('Card after the change.'),
   }),
   failures: ['not_found', 'conflict', 'insufficient_scope', 'step_up_required', 'mfa_enrollment_required'],
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', freeze: true },
   run: async (context, { cardId, freeze, ...controls }) => {
     const { database } = context
     const caller = callerOf(context)
-    const changer = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
-    const card = await findCardToChange(database, changer, cardId)
+    const actor = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+    const card = await findCardToChange(database, actor, cardId)
     const status = freeze === undefined ? card.status : freeze ? ('frozen' as const) : ('active' as const)
     const after = { ...withControls(card, controls), status }
     if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
-    const changed = await changeCard(database, changer, { before: card, after })
+    const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',
       object: { kind: 'card', id: cardId },

@@ -9,7 +9,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.transactions',
   title: 'Card transactions',
-  summary: 'List what was paid with a card and what was refused, with the reason, newest first.',
+  summary: 'List the purchases of a card, approved and declined, with reasons, newest first.',
   route: 'GET /api/cards/{id}/transactions',
   who: 'account',
   scopes: ['cards:read'],
@@ -17,7 +17,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({ id: z.string().max(64).describe('`card_…`'), ...pageMembers }),
   output: z.strictObject({
-    transactions: z.array(transactionView).describe('The transactions.'),
+    transactions: z.array(transactionView).describe('Transactions of this page, newest first.'),
     nextCursor,
   }),
   failures: ['not_found'],
@@ -25,7 +25,7 @@ export default defineTool({
   run: async (context, { id, ...input }) => {
     const { database } = context
     const card = await findOwnCard(database, { accountId: callerOf(context).account.id, id })
-    if (card === undefined) throw new Failure('not_found', 'There is no such card of yours.')
+    if (card === undefined) throw new Failure('not_found', 'You have no such card.')
     const page = pageOf(input)
     const { rows, nextCursor } = onePage(await listTransactions(database, { cardId: card.id, page }), page)
     return { transactions: [...rows], nextCursor }

@@ -11,9 +11,9 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'cards.update',
   title: 'Change a card',
-  summary: 'Change a card’s name, limits, channels, merchants or key, or cancel it for good.',
+  summary: 'Change a card’s name, limits, channels, merchants or key, or cancel it permanently.',
   description:
-    'Binds the very next purchase, on every instance. What is absent stays. A key can change only cards that are bound to it, and only tighten them. What loosens (a higher limit, a longer list, another key or none) needs a fresh second factor of the owner. A card that is bound to a key gets a daily limit of 100 USD where it has none, and loses ATM and magnetic stripe.',
+    'Applies from the next purchase on every instance. Absent members stay unchanged. A key can only tighten cards bound to it. Loosening (a higher limit, a longer list, another key or none) needs the owner’s fresh second factor. Binding a card to a key sets a daily limit of 100 USD if it has none, and switches off ATM and magnetic stripe.',
   route: 'PATCH /api/cards',
   who: 'account',
   scopes: ['cards:write'],
@@ -22,28 +22,28 @@ export default defineTool({
   input: z
     .strictObject({
       cardId: z.string().max(64).describe('`card_…`'),
-      status: z.literal('canceled').optional().describe('`canceled`: it never pays again.'),
+      status: z.literal('canceled').optional().describe('`canceled` cancels the card permanently.'),
       ...controlMembers,
       agentId: z
         .string()
         .max(64)
         .nullable()
         .optional()
-        .describe('`key_…`: bind the card to this key; null: to none. Only the owner may say so.'),
+        .describe('`key_…`: key to bind the card to; null unbinds it. Owners only.'),
     })
-    .refine((input) => Object.keys(input).length > 1, 'names nothing to change'),
+    .refine((input) => Object.keys(input).length > 1, 'must name a member to change'),
   output: cardView,
   failures: ['not_found', 'conflict', 'insufficient_scope', 'step_up_required', 'mfa_enrollment_required'],
   example: { cardId: 'card_01h455vb4pex5vsknk084sn02q', nickname: 'Travel' },
   run: async (context, { cardId, status, agentId, ...controls }) => {
     const { database } = context
     const caller = callerOf(context)
-    const changer = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
-    const card = await findCardToChange(database, changer, cardId)
-    const keyId = await bindingOf(database, changer, { wanted: agentId, before: card.keyId })
+    const actor = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
+    const card = await findCardToChange(database, actor, cardId)
+    const keyId = await bindingOf(database, actor, { wanted: agentId, before: card.keyId })
     const after = { ...withControls(isHeldByKey(card, keyId), controls), status: status ?? card.status }
     if (caller.kind === 'session' && loosenedParts(card, after).length > 0) requireStepUp(context)
-    const changed = await changeCard(database, changer, { before: card, after })
+    const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, {
       action: 'card.updated',
       object: { kind: 'card', id: cardId },

@@ -9,14 +9,14 @@ import { defineTool } from '../../src/kernel/tool.ts'
 
 const country = countryCode.describe('ISO 3166-1 alpha-2.')
 
-/** Unknown members are ignored: such bodies come from systems that know more of their customers than we ask. */
+/** Unknown members are ignored, because clients often send complete customer records. */
 const request = z.object({
-  level: z.enum(['basic', 'full']).default('basic').describe('The level to apply for.'),
+  level: z.enum(['basic', 'full']).default('basic').describe('Level to apply for.'),
   applicant: z
     .object({
       firstName: personName.optional().describe('Given names.'),
       lastName: personName.optional().describe('Family name.'),
-      dateOfBirth: z.iso.date().optional().describe('ISO 8601 date; of age, and 130 years ago at most.'),
+      dateOfBirth: z.iso.date().optional().describe('Date of birth, ISO 8601; age 18 to 130.'),
       country: country.optional(),
       address: z
         .union([
@@ -35,10 +35,10 @@ const request = z.object({
                 .filter(Boolean)
                 .join(', '),
             )
-            .refine((address) => address !== '', 'says nothing'),
+            .refine((address) => address !== '', 'must not be empty'),
         ])
         .optional()
-        .describe('Where they live: a text, or {street, city, postalCode, state, country}.'),
+        .describe('Residential address: a string, or {street, city, postalCode, state, country}.'),
       email: z.email().max(254).optional().describe('E-mail address.'),
       phone: z
         .string()
@@ -47,13 +47,18 @@ const request = z.object({
         .describe('Phone number, E.164.'),
     })
     .default({})
-    .describe('Who is to be verified. What is missing can follow in another call.'),
+    .describe('Person to verify. Missing members can follow in another call.'),
   documents: z
     .array(
       z.object({
-        type: z.string().trim().min(1).max(40).describe('Such as `passport`.'),
+        type: z.string().trim().min(1).max(40).describe('Type of document, such as `passport`.'),
         country,
-        reference: z.string().trim().min(1).max(200).describe('Where the reviewer finds it.'),
+        reference: z
+          .string()
+          .trim()
+          .min(1)
+          .max(200)
+          .describe('Reference by which the reviewer finds the document.'),
       }),
     )
     .max(10)
@@ -64,9 +69,9 @@ const request = z.object({
 export default defineTool({
   name: 'compliance.kyc',
   title: 'Identity verification',
-  summary: 'Verify who the account’s holder is, which raises what may be spent.',
+  summary: 'Verify the identity of the account’s holder, which raises spending limits.',
   description:
-    'What is said is kept (sealed) and can be completed in further calls: `requirements` lists what is missing. Nothing missing: it is screened and reviewed. Call it again with `{}` to read where a review stands: that is all that a key may do, data come from the person’s own session. A rejection, and a name that a person must look at, hold at every level; such a name takes an earlier approval back until somebody has decided. Sandbox: the last name `Pending`, `Retry` or `Rejected` gets that verdict, anybody else is approved.',
+    'Data is stored sealed and can be completed in further calls: `requirements` lists the missing members. Complete applications are screened and reviewed. Call it with `{}` to read the status; keys can do only that, because data must come from the person’s own session. A rejection, or a name that needs a manual decision, applies to every level; such a name also suspends an earlier approval until the decision. Sandbox: the last name `Pending`, `Retry` or `Rejected` gives that verdict, any other is approved.',
   route: 'POST /api/compliance/kyc',
   who: 'account',
   scopes: ['compliance:write'],
@@ -87,9 +92,9 @@ export default defineTool({
     },
   },
   run: async (context, { level, applicant, documents }) => {
-    const saysNothing = Object.keys(applicant).length === 0 && documents.length === 0 && level === 'basic'
-    // What is said of a person can freeze their account: no key says it.
-    if (callerOf(context).kind === 'key' && !saysNothing) throw personNeeded()
+    const isStatusRead = Object.keys(applicant).length === 0 && documents.length === 0 && level === 'basic'
+    // Identity data can block an account, so keys must not submit it.
+    if (callerOf(context).kind === 'key' && !isStatusRead) throw personNeeded()
     const { dateOfBirth } = applicant
     const misfit = dateOfBirth === undefined ? undefined : birthDateError(dateOfBirth, context.now)
     if (misfit !== undefined)
@@ -108,10 +113,10 @@ export default defineTool({
 function personNeeded(): Failure {
   return new Failure(
     'insufficient_scope',
-    'Identity data come from the person’s own session; a key only reads.',
+    'Identity data must come from the person’s own session; a key can only read the status.',
     {
       scopes: [],
-      hint: 'Ask the owner to sign in and submit them. Send {} to read where the verification stands.',
+      hint: 'Ask the owner to sign in and submit them. Send {} to read the verification status.',
     },
   )
 }

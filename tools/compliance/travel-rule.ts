@@ -13,7 +13,7 @@ import { findWallet, findWalletOwner, lowerCase } from '../../src/wallets/store.
 
 const party = {
   name: personName.optional().describe('Name of a natural person.'),
-  legalName: personName.optional().describe('Name of an organisation, in place of `name`.'),
+  legalName: personName.optional().describe('Name of an organisation, instead of `name`.'),
   country: countryCode.optional().describe('Country of residence or registration, ISO 3166-1 alpha-2.'),
 }
 const institution = z.object({
@@ -24,13 +24,13 @@ const isNamedOnce = (said: { name?: string | undefined; legalName?: string | und
   (said.name === undefined) !== (said.legalName === undefined)
 const once = { error: 'needs either name or legalName' }
 
-/** Unknown members are ignored: such bodies come from systems that know more of their customers than we ask. */
+/** Unknown members are ignored, because clients often send complete customer records. */
 const request = z
   .object({
-    transferId: z.string().max(64).optional().describe('`tx_…`: a transfer that was sent already.'),
+    transferId: z.string().max(64).optional().describe('`tx_…`: transfer that was already sent.'),
     amount: decimalAmount
       .optional()
-      .describe('Without `transferId`: how much the transfer to come will send, as a decimal of the token.'),
+      .describe('Without `transferId`: amount of the planned transfer, as a decimal of the token.'),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
     destination: z
       .string()
@@ -38,7 +38,7 @@ const request = z
         error: 'must be an EVM address',
       })
       .optional()
-      .describe('Without `transferId`: EVM address that it will pay.'),
+      .describe('Without `transferId`: EVM address of the payee.'),
     chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
     beneficiary: z
       .object({
@@ -47,16 +47,16 @@ const request = z
           .union([personName.transform((text) => ({ name: text, lei: undefined })), institution])
           .optional()
           .describe(
-            'The institution that keeps the destination, by name or {name, lei}; absent: their own wallet.',
+            'Institution that holds the destination, by name or {name, lei}; absent: self-hosted wallet.',
           ),
       })
       .refine(isNamedOnce, once)
-      .describe('Who is paid.'),
+      .describe('Beneficiary of the transfer.'),
     originator: z
       .object(party)
       .refine(isNamedOnce, once)
       .optional()
-      .describe('Who pays. Absent: the account’s holder.'),
+      .describe('Originator of the transfer. Default: the account’s holder.'),
   })
   .superRefine(({ transferId, amount, token, destination }, context) => {
     const issue = (path: string, message: string) =>
@@ -65,41 +65,41 @@ const request = z
     if (misfit !== undefined) issue('amount', misfit)
     for (const [path, value] of Object.entries({ amount, destination })) {
       if (transferId === undefined && value === undefined) issue(path, 'is required without transferId')
-      if (transferId !== undefined && value !== undefined) issue(path, 'is said by transferId')
+      if (transferId !== undefined && value !== undefined) issue(path, 'is not allowed with transferId')
     }
   })
 
 export default defineTool({
   name: 'compliance.travel_rule',
   title: 'Travel Rule data',
-  summary: 'Say who pays and who is paid by a transfer, as the Travel Rule asks from a threshold on.',
+  summary: 'Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold.',
   description:
-    'Call it with the very amount, token, destination and chain before a transfer that was refused with `aml_blocked` for `travel_rule`; the data goes with the next such transfer, once. With `transferId` it goes with a transfer that was sent already. With `beneficiary.vasp` that institution is told, and what it says is read at GET /api/compliance/travel-rule/{id}; the transfer waits for it, but not longer than ten seconds. Status `declined`: the name of the beneficiary, their institution or the originator is on a sanctions list, and nothing goes to the destination, whatever is said of it next, until an administrator has looked at it; or the institution does not take the transfer. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, others accept.',
+    'After a transfer was denied with `aml_blocked` for `travel_rule`, call it with the same amount, token, destination and chain; the data is attached to the next such transfer, once. With `transferId` it is attached to a transfer that was already sent. With `beneficiary.vasp` that institution is notified, and its answer is at GET /api/compliance/travel-rule/{id}; the transfer waits for it, at most ten seconds. Status `declined`: the name of the beneficiary, their institution or the originator may be on a sanctions list, and transfers to the destination are blocked, regardless of new data, until an administrator has reviewed it; or the institution has declined the transfer. Sandbox: an institution whose name begins with `Declining` declines, one with `Silent` never answers, all others accept.',
   route: 'POST /api/compliance/travel-rule',
   who: 'account',
   scopes: ['compliance:write'],
   effect: 'write',
   mcp: true,
-  // Personal data: kept sealed in one place alone, and not among the answers.
+  // Personal data is stored sealed in one place only, and not with the idempotent answers.
   shownOnce: ['payload'],
   input: request,
   output: z.strictObject({
     id: z.string().describe('`tr_…`'),
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
-      .describe('Whether the rule asks for the data; `declined`: no transfer goes with it.'),
-    reason: z.string().describe('Why, for people.'),
+      .describe('Whether the rule requires the data; `declined`: the data cannot be used for a transfer.'),
+    reason: z.string().describe('Human-readable reason.'),
     threshold: z
       .strictObject({
-        amount: z.string().describe('From which value on the rule holds, as a decimal string.'),
-        currency: z.enum(['USD', 'EUR']).describe('Of which currency.'),
+        amount: z.string().describe('Threshold value, as a decimal string.'),
+        currency: z.enum(['USD', 'EUR']).describe('Currency of the threshold.'),
       })
       .describe('The threshold of the account’s jurisdiction.'),
     payload: z
       .record(z.string(), z.unknown())
       .nullable()
       .describe(
-        'IVMS101.2023; null where an earlier answer is repeated: it is shown once and stored sealed.',
+        'IVMS101.2023 payload; null in a replayed answer, because it is shown once and stored sealed.',
       ),
   }),
   failures: ['not_found', 'conflict', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable'],
@@ -135,7 +135,7 @@ export default defineTool({
   },
 })
 
-/** Who pays: the verified person where there is one, whoever is said to. */
+/** Returns the verified holder as originator if there is one, regardless of the submitted name. */
 async function originatorOf(context: Context, said: z.output<typeof request>['originator']) {
   const { account } = callerOf(context)
   const verified = await verifiedName(context, account.id)
@@ -143,13 +143,13 @@ async function originatorOf(context: Context, said: z.output<typeof request>['or
   return said ?? { name: account.displayName }
 }
 
-/** The transfer that is asked about. @throws Failure `not_found`, `chain_not_supported`. */
+/** Resolves the transfer that the data is for. @throws Failure `not_found`, `chain_not_supported`. */
 async function transferOf(
   context: Context,
   { transferId, amount, token, destination, chain }: z.output<typeof request>,
 ) {
   if (transferId === undefined) {
-    if (amount === undefined || destination === undefined) throw new Error('the schema asks for both')
+    if (amount === undefined || destination === undefined) throw new Error('the schema requires both')
     if (chain !== context.chain.name)
       throw new Failure('chain_not_supported', `This deployment does not transfer on "${chain}".`, {
         hint: `Use "${context.chain.name}".`,

@@ -5,7 +5,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'docs.feedback',
   title: 'Documentation feedback',
-  summary: 'Say whether a page of the documentation helped. Only counted: nothing about the voter is stored.',
+  summary: 'Rate a page of the documentation. Votes are only counted; nothing about the voter is stored.',
   route: 'POST /api/docs/feedback',
   who: 'public',
   scopes: [],
@@ -19,12 +19,12 @@ export default defineTool({
       .regex(/^\/?[a-z0-9]+(?:[/_-][a-z0-9]+)*$/, 'must be the path of a page, such as docs/quickstart')
       .transform((page) => page.replace(/^\//, ''))
       .describe('Path of the page, such as `docs/quickstart`.'),
-    vote: z.enum(votes).describe('Whether it helped.'),
+    vote: z.enum(votes).describe('Whether the page helped.'),
   }),
   output: z.strictObject({
-    page: z.string().describe('The page.'),
-    up: z.int().describe('How often it helped.'),
-    down: z.int().describe('How often it did not.'),
+    page: z.string().describe('Path of the page.'),
+    up: z.int().describe('Number of up votes.'),
+    down: z.int().describe('Number of down votes.'),
   }),
   failures: [],
   example: { page: 'docs/quickstart', vote: 'up' },

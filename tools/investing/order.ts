@@ -11,9 +11,9 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
 import { priceOf, priceText, sharesOf } from '../../src/money/shares.ts'
 
-/** 0.01 and 1,000,000 USD a share. */
-const LEAST_PRICE = priceOf('0.01')
-const MOST_PRICE = priceOf('1000000')
+/** 0.01 and 1,000,000 USD per share. */
+const MIN_PRICE = priceOf('0.01')
+const MAX_PRICE = priceOf('1000000')
 
 const orderRequest = z
   .strictObject({
@@ -23,26 +23,24 @@ const orderRequest = z
       .toUpperCase()
       .regex(/^[A-Z0-9.]{1,12}$/, 'must be a ticker, such as VTI')
       .describe('Ticker of a stock or fund, such as `VTI`.'),
-    side: z.enum(['buy', 'sell']).describe('Which way.'),
+    side: z.enum(['buy', 'sell']).describe('Direction of the order.'),
     notional: decimalAmount.describe(
-      'What to buy or sell for, in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractions of a share are fine. A holding that is worth less than 1.00 is sold whole for any amount from its worth to 1.00.',
+      'Amount to buy or sell in USD, as a decimal string or number: 1.00 to 1,000,000.00. Fractional shares are supported. A holding worth less than 1.00 is sold completely for any amount from its value to 1.00.',
     ),
     type: z
       .enum(['market', 'limit'])
       .default('market')
-      .describe(
-        '`market` fills at the price of the moment; `limit` waits for its price until the session ends.',
-      ),
+      .describe('`market` fills at the current price; `limit` waits for its price until the session ends.'),
     limitPrice: decimalAmount
       .optional()
       .describe(
-        'USD a share, of a limit order: at most for a buy, at least for a sell. Absent: the last quote.',
+        'Limit price in USD per share: maximum for a buy, minimum for a sell. Default: the last quote.',
       ),
     clientOrderId: z
       .string()
       .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 visible ASCII characters')
       .optional()
-      .describe('Your own name for the order: the same caller never places a second order by it.'),
+      .describe('Client-chosen id of the order; a caller can place only one order with it.'),
   })
   .superRefine(({ notional, type, limitPrice }, context) => {
     const refuse = (path: string, message: string) =>
@@ -50,14 +48,14 @@ const orderRequest = z
     const misfit = amountMismatch(notional, 'USD')
     if (misfit !== undefined) refuse('notional', misfit)
     if (limitPrice === undefined) return
-    if (type !== 'limit') refuse('limitPrice', 'is for limit orders alone')
+    if (type !== 'limit') refuse('limitPrice', 'is allowed for limit orders only')
     const price = priceOf(limitPrice)
-    if (price < LEAST_PRICE || price > MOST_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
+    if (price < MIN_PRICE || price > MAX_PRICE) refuse('limitPrice', 'must be from 0.01 to 1000000')
     const digits = /\.(\d+)$/.exec(limitPrice)?.[1]?.length ?? 0
-    const most = limitPrice.startsWith('0.') ? 4 : 2
-    if (digits > most) refuse('limitPrice', `has ${digits} fraction digits; a price of this size has ${most}`)
+    const max = limitPrice.startsWith('0.') ? 4 : 2
+    if (digits > max) refuse('limitPrice', `has ${digits} fraction digits; a price of this size has ${max}`)
   })
-  // Needless zeros ask for nothing else.
+  // Trailing zeros are removed, so that equal requests compare equal.
   .transform((order) => ({
     ...order,
     notional: decimalOf(moneyOf('USD', order.notional)),
@@ -66,7 +64,7 @@ const orderRequest = z
 
 type OrderRequest = z.output<typeof orderRequest>
 
-/** What makes two requests with one client order id the same. */
+/** Content that must be equal for two requests with the same client order id. */
 const askedOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
   canonicalJson({
     symbol,
@@ -76,7 +74,6 @@ const askedOf = ({ symbol, side, notional, type, limitPrice }: OrderRequest) =>
     limitPrice: limitPrice === undefined ? null : priceOf(limitPrice),
   })
 
-/** Whose the order is. */
 function ownerOf(context: Pick<Context, 'principal'>): OrderOwner {
   const caller = callerOf(context)
   return { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
@@ -90,7 +87,7 @@ export default defineTool({
   summary:
     'Buy or sell stocks and ETFs for an amount of USD, in fractions of a share, at the market or with a limit.',
   description:
-    'A buy holds its USD, a sell its shares, until the order has ended: as many as its amount is worth at the last quote, or at its limit where that is higher. Both need room in the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) is carried on in the background: read it with GET /api/investing/orders. Paid from USD cash alone.',
+    'A buy holds its USD, a sell its shares, until the order ends; the number of shares follows from the last quote, or from the limit if that is higher. Both must fit the spend policy (category `invest`). An open order (`accepted`, `partially_filled`) continues in the background: read it with GET /api/investing/orders. Buys are paid from USD cash only.',
   route: 'POST /api/investing/order',
   who: 'account',
   scopes: ['investing:trade'],
@@ -138,8 +135,8 @@ export default defineTool({
       ...(qty === null ? {} : { holding: sharesOf(symbol, qty) }),
       fundsHint:
         side === 'buy'
-          ? 'Buys are paid from USD cash alone: receive USD, sell a holding, or ask for less.'
-          : 'Read GET /api/investing/portfolio for what you hold; open sells hold theirs.',
+          ? 'Buys are paid from USD cash only: receive USD, sell a holding, or reduce the amount.'
+          : 'Read GET /api/investing/portfolio for your holdings; shares in open sells are not available.',
       facts: {
         limitPrice: limitPrice?.toString() ?? null,
         qty: qty?.toString() ?? null,

@@ -12,29 +12,29 @@ const percent = (units: bigint) => decimalOfUnits(units, PERCENT_DIGITS)
 
 const holding = z.strictObject({
   symbol: z.string().describe('Ticker.'),
-  name: untrustedText('What the stock or fund is called.'),
-  qty: z.string().describe('Shares, nine decimals; those that open sells hold are among them.'),
-  avgEntryPrice: z.string().describe('USD a share, on average.'),
-  costBasis: z.string().describe('What they cost, in USD.'),
-  currentPrice: z.string().describe('USD a share, the last one.'),
-  marketValue: z.string().describe('What they are worth now, in USD.'),
+  name: untrustedText('Name of the stock or fund.'),
+  qty: z.string().describe('Shares with nine decimals, including those held by open sells.'),
+  avgEntryPrice: z.string().describe('Average cost in USD per share.'),
+  costBasis: z.string().describe('Total cost in USD.'),
+  currentPrice: z.string().describe('Last price in USD per share.'),
+  marketValue: z.string().describe('Current value in USD.'),
   unrealizedPl: z.string().describe('Gain or loss, in USD.'),
   unrealizedPlPct: z.string().describe('Gain or loss, in percent of the cost.'),
 })
 
 const dividend = z.strictObject({
   symbol: z.string().describe('Ticker.'),
-  qty: z.string().describe('Shares that it is paid for, nine decimals.'),
-  perShare: z.string().describe('USD a share.'),
-  amount: z.string().describe('USD in all.'),
+  qty: z.string().describe('Entitled shares, with nine decimals.'),
+  perShare: z.string().describe('USD per share.'),
+  amount: z.string().describe('Total in USD.'),
   status: z.enum(['announced', 'paid']).describe('`announced`: not paid yet.'),
-  payDate: z.string().describe('YYYY-MM-DD, UTC.'),
+  payDate: z.string().describe('Pay date, YYYY-MM-DD, UTC.'),
 })
 
 const performance = z.strictObject({
-  timeframe: z.enum(timeframes).describe('The window.'),
-  baseValue: z.string().describe('Equity at its start, in USD.'),
-  timestamp: z.array(z.string()).describe('ISO 8601 UTC.'),
+  timeframe: z.enum(timeframes).describe('Window of the series.'),
+  baseValue: z.string().describe('Equity at the start of the window, in USD.'),
+  timestamp: z.array(z.string()).describe('Times of the series, ISO 8601 UTC.'),
   equity: z.array(z.string()).describe('Cash and holdings at each time, in USD.'),
   profitLoss: z
     .array(z.string())
@@ -54,16 +54,19 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   input: z.strictObject({
-    timeframe: z.enum(timeframes).default('1M').describe('How far back the performance reaches.'),
+    timeframe: z
+      .enum(timeframes)
+      .default('1M')
+      .describe('Window of the performance series; `1M` by default.'),
   }),
   output: z.strictObject({
-    asOf: z.string().describe('ISO 8601 UTC.'),
-    currency: z.literal('USD').describe('Of every amount.'),
-    cash: z.string().describe('USD cash, with what open buys hold.'),
+    asOf: z.string().describe('Time of the valuation, ISO 8601 UTC.'),
+    currency: z.literal('USD').describe('Currency of all amounts.'),
+    cash: z.string().describe('USD cash, including holds of open buys.'),
     buyingPower: z.string().describe('USD cash that can be spent now.'),
-    equity: z.string().describe('Cash and holdings together.'),
-    holdings: z.array(holding).describe('What is held, by symbol.'),
-    dividends: z.array(dividend).describe('To come and paid, newest first.'),
+    equity: z.string().describe('Total of cash and holdings, in USD.'),
+    holdings: z.array(holding).describe('Holdings by symbol.'),
+    dividends: z.array(dividend).describe('Announced and paid dividends, newest first.'),
     performance: performance.describe('Equity over time.'),
   }),
   failures: ['provider_unavailable'],

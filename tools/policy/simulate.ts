@@ -12,31 +12,31 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { type Asset, amountMismatch, assetDecimals, decimalAmount, moneyOf } from '../../src/money/money.ts'
 import { pastSpends } from '../../src/spending/past-spends.ts'
 
-/** How many of a key's decisions are replayed at most. */
-const MOST_REPLAYED = 1000
+/** Maximum number of a key's decisions to replay. */
+const MAX_REPLAYED = 1000
 
-/** What is spent on a chain: its own, where none is named. */
+/** Categories spent on a chain, by default the deployment's own. */
 const onChain: ReadonlySet<string> = new Set(['transfer', 'gasless', 'x402'])
 
 const assets = Object.keys(assetDecimals).filter((name): name is Asset => name in assetDecimals)
 
 const spend = z
   .strictObject({
-    category: z.enum(spendCategories).describe('What it would be spent on.'),
-    amount: decimalAmount.describe('How much, as a decimal string or number of the asset.'),
-    asset: z.enum(assets).default('USDC').describe('What would be spent.'),
+    category: z.enum(spendCategories).describe('Category of the spend.'),
+    amount: decimalAmount.describe('Amount of the asset as a decimal string or number.'),
+    asset: z.enum(assets).default('USDC').describe('Asset to spend; `USDC` by default.'),
     chain: z.string().max(40).nullish().describe('Chain by name.'),
     counterparty: z
       .string()
       .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an EVM address')
       .nullish()
-      .describe('Who would be paid: an EVM address.'),
+      .describe('EVM address of the payee.'),
     mcc: z
       .string()
       .regex(/^\d{4}$/, 'must be four digits')
       .nullish()
-      .describe('The merchant’s category code, of card purchases.'),
-    symbol: z.string().max(12).nullish().describe('The ticker, of investments.'),
+      .describe('Merchant category code, for card purchases.'),
+    symbol: z.string().max(12).nullish().describe('Ticker, for investments.'),
   })
   .superRefine(({ amount, asset }, context) => {
     const misfit = amountMismatch(amount, asset)
@@ -45,41 +45,47 @@ const spend = z
 
 const request = z
   .strictObject({
-    keyId: z.string().max(64).optional().describe('`agentId` of one of your keys. A key asks about itself.'),
+    keyId: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('`agentId` of one of your keys. A key can only simulate itself.'),
     policy: spendPolicy
       .optional()
-      .describe('A draft to judge by, in place of the key’s own policy. For owners.'),
-    spend: spend.optional().describe('The spend to judge. Not needed with `replay`.'),
+      .describe('Draft policy to evaluate instead of the key’s own. Owners only.'),
+    spend: spend.optional().describe('Spend to evaluate. Not allowed with `replay`.'),
     replay: z
       .boolean()
       .optional()
-      .describe('Judge the key’s past decisions (the newest 1,000) by the draft policy. For owners.'),
+      .describe(
+        'Evaluate the key’s newest 1,000 decisions with the draft policy. Owners only. Default: false.',
+      ),
   })
-  .superRefine(({ replay: isReplay = false, spend: asked, keyId, policy }, context) => {
+  .superRefine(({ replay: isReplay = false, spend: requested, keyId, policy }, context) => {
     const need = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    if (!isReplay && asked === undefined) need('spend', 'is required')
-    if (isReplay && asked !== undefined) need('spend', 'is not for a replay')
+    if (!isReplay && requested === undefined) need('spend', 'is required')
+    if (isReplay && requested !== undefined) need('spend', 'is not allowed with replay')
     if (isReplay && keyId === undefined) need('keyId', 'is required for a replay')
     if (isReplay && policy === undefined) need('policy', 'is required for a replay')
   })
 
 const verdict = z.enum(['allow', 'deny', 'approval_required', 'insufficient_funds'])
 const violation = z.strictObject({
-  rule: z.string().describe('The rule.'),
-  limit: z.string().nullable().describe('What the policy allows.'),
-  used: z.string().nullable().describe('What the period has already counted.'),
-  requested: z.string().nullable().describe('What was asked for.'),
-  remaining: z.string().nullable().describe('What is left to ask for.'),
-  resetsAt: z.string().nullable().describe('When the same spend may be asked for again.'),
+  rule: z.string().describe('Name of the violated rule.'),
+  limit: z.string().nullable().describe('Limit of the policy.'),
+  used: z.string().nullable().describe('Amount or count already used in the period.'),
+  requested: z.string().nullable().describe('Requested value.'),
+  remaining: z.string().nullable().describe('Remaining amount or count.'),
+  resetsAt: z.string().nullable().describe('When the same spend can be requested again, ISO 8601 UTC.'),
 })
 
 export default defineTool({
   name: 'policy.simulate',
-  title: 'Would this spend be allowed',
-  summary: 'Ask what would be decided on a spend, without reserving or moving anything.',
+  title: 'Simulate a spend',
+  summary: 'Simulate the decision on a spend, without reserving or moving anything.',
   description:
-    'Judged by the same functions as a real spend: static rules, today’s counters, the owner’s cap and the balance. A key asks about itself with {spend}. An owner may name a key, a draft policy, or both; with {keyId, policy, replay: true} past decisions are judged by the draft and those that would change are listed.',
+    'Evaluated by the same functions as a real spend: static rules, today’s counters, the owner’s cap and the balance. A key simulates itself with {spend}. An owner may name a key, a draft policy, or both; with {keyId, policy, replay: true} past decisions are evaluated with the draft, and those that would change are listed.',
   route: 'POST /api/agents/policies/simulate',
   who: 'account',
   scopes: [],
@@ -87,23 +93,26 @@ export default defineTool({
   mcp: true,
   input: request,
   output: z.strictObject({
-    verdict: verdict.nullable().describe('What would be decided; null for a replay.'),
-    violations: z.array(violation).describe('Every rule that would be violated.'),
-    usd: z.string().nullable().describe('What the spend is worth in USD, as it would count.'),
-    available: z.string().nullable().describe('What is available, where that is too little.'),
-    policyHash: z.string().nullable().describe('SHA-256 of the policy that was judged by; null without one.'),
-    replayed: z.int().nullable().describe('How many past decisions were judged.'),
+    verdict: verdict.nullable().describe('Simulated decision; null for a replay.'),
+    violations: z.array(violation).describe('All rules that would be violated.'),
+    usd: z
+      .string()
+      .nullable()
+      .describe('Value of the spend in USD, as it would be counted; null for a replay.'),
+    available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
+    policyHash: z.string().nullable().describe('SHA-256 of the evaluated policy, hex; null without one.'),
+    replayed: z.int().nullable().describe('Number of past decisions evaluated; null without a replay.'),
     changed: z
       .array(
         z.strictObject({
           decisionId: z.string().describe('`dec_…`'),
           at: z.string().describe('ISO 8601 UTC.'),
-          operation: z.string().describe('What was asked for.'),
-          amount: z.string().describe('How much.'),
-          asset: z.string().describe('Of what.'),
-          was: verdict.describe('What was decided.'),
-          now: verdict.describe('What would be.'),
-          violations: z.array(violation).describe('Why.'),
+          operation: z.string().describe('Requested operation.'),
+          amount: z.string().describe('Amount as a decimal string.'),
+          asset: z.string().describe('Asset by symbol.'),
+          was: verdict.describe('Original decision.'),
+          now: verdict.describe('Simulated decision.'),
+          violations: z.array(violation).describe('Violations under the draft policy.'),
         }),
       )
       .nullable()
@@ -112,7 +121,7 @@ export default defineTool({
   failures: ['not_found', 'rates_unavailable', 'conflict'],
   example: { spend: { category: 'transfer', amount: '25' } },
   run: async (context, input) => {
-    const { accountId, key, policy } = await judgeOf(context, input)
+    const { accountId, key, policy } = await resolveSubject(context, input)
     const shared = { policyHash: policyHashOf(policy), usd: null, available: null }
     if (input.replay === true && key !== null && policy !== null)
       return {
@@ -121,7 +130,7 @@ export default defineTool({
         verdict: null,
         violations: [],
       }
-    if (input.spend === undefined) throw new Error('the schema lets no such request through')
+    if (input.spend === undefined) throw new Error('the schema requires a spend')
     const { category, amount, asset, chain, counterparty, mcc, symbol } = input.spend
     const simulated = await simulateSpend(context, {
       accountId,
@@ -150,20 +159,21 @@ export default defineTool({
   },
 })
 
-/** Whose budgets and which policy. @throws Failure `not_found`, `invalid_request`. */
-async function judgeOf(
+/** Resolves the key and policy to evaluate. @throws Failure `not_found`, `invalid_request`. */
+async function resolveSubject(
   context: Context,
   { keyId, policy, replay: isReplay = false }: z.output<typeof request>,
 ): Promise<{ accountId: string; key: AccessKey | null; policy: Policy | null }> {
   const caller = callerOf(context)
   const accountId = caller.account.id
   if (caller.kind === 'key') {
-    if (policy !== undefined || isReplay) throw invalid('policy', 'is for the owner: a key asks about itself')
+    if (policy !== undefined || isReplay)
+      throw invalid('policy', 'is for owners only: a key can only simulate itself')
     if (keyId !== undefined && keyId !== caller.key.id) throw unknownKey()
     return { accountId, key: caller.key, policy: ownPolicy(caller.key) }
   }
   if (keyId === undefined) {
-    if (policy === undefined) throw invalid('keyId', 'or policy is required')
+    if (policy === undefined) throw invalid('keyId', 'is required without policy')
     return { accountId, key: null, policy }
   }
   const kinds = [...agentKinds, ...developerKinds]
@@ -180,7 +190,7 @@ async function replayed(
   { database }: Context,
   { accountId, keyId, policy }: { accountId: string; keyId: string; policy: Policy },
 ) {
-  const past = await pastSpends(database, { accountId, keyId, limit: MOST_REPLAYED })
+  const past = await pastSpends(database, { accountId, keyId, limit: MAX_REPLAYED })
   const outcomes = new Map(replay(policy, past).map((outcome) => [outcome.id, outcome]))
   const changed = past.flatMap(({ id, at, operation, amount, spend: { asset } }) => {
     const outcome = outcomes.get(id)
@@ -203,14 +213,14 @@ async function replayed(
 }
 
 function unknownKey(): Failure {
-  return new Failure('not_found', 'There is no such key of yours.')
+  return new Failure('not_found', 'You have no such key.')
 }
 
 function invalid(path: string, message: string): Failure {
   return new Failure('invalid_request', `${path}: ${message}`, { issues: [{ path, message }] })
 }
 
-/** Where the money of a category lies; null: it is somebody else's. */
+/** Returns the place of the money for a category; null if the money is not the account's. */
 function placeOf(category: SpendCategory, chain: string): string | null {
   if (category === 'gasless') return null
   return category === 'invest' ? 'bank' : chain

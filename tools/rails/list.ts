@@ -4,29 +4,29 @@ import { railIds } from '../../src/providers/rail-controls.ts'
 import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
 
 const rail = z.strictObject({
-  id: z.enum(railIds).describe('The rail.'),
-  kind: z.enum(['onchain', 'x402', 'brokerage', 'card', 'bank']).describe('What it runs on.'),
-  directions: z.array(z.enum(['in', 'out'])).describe('Whether money comes in by it or goes out.'),
-  currencies: z.array(z.string()).describe('ISO 4217 currencies that it moves.'),
-  tokens: z.array(z.string()).describe('Stablecoins that it moves, by symbol.'),
-  chains: z.array(z.string()).describe('Chains that it runs on, by name.'),
+  id: z.enum(railIds).describe('Id of the rail.'),
+  kind: z.enum(['onchain', 'x402', 'brokerage', 'card', 'bank']).describe('Network of the rail.'),
+  directions: z.array(z.enum(['in', 'out'])).describe('Directions of money on the rail.'),
+  currencies: z.array(z.string()).describe('Supported ISO 4217 currencies.'),
+  tokens: z.array(z.string()).describe('Supported stablecoins, by symbol.'),
+  chains: z.array(z.string()).describe('Supported chains, by name.'),
   status: z
     .enum(['enabled', 'disabled', 'unknown'])
-    .describe('`unknown` while its control cannot be read; nothing moves then.'),
+    .describe('State of the rail; `unknown` while its control cannot be read, which stops all movements.'),
   mode: z.enum(['sandbox', 'live']).describe('`sandbox`: no real money.'),
-  min: z.string().nullable().describe('Smallest amount, as a decimal; null: none of its own.'),
-  max: z.string().nullable().describe('Largest amount, as a decimal; null: none of its own.'),
+  min: z.string().nullable().describe('Minimum amount, as a decimal; null: no limit of its own.'),
+  max: z.string().nullable().describe('Maximum amount, as a decimal; null: no limit of its own.'),
   fees: z
     .array(z.strictObject({ name: z.string(), amount: z.string(), asset: z.string() }))
-    .describe('What is taken above the amount.'),
-  settlementTime: z.string().describe('How long it usually takes, as an ISO 8601 duration.'),
-  reason: z.string().nullable().describe('Why it is off or not known, for people.'),
+    .describe('Fees on top of the amount.'),
+  settlementTime: z.string().describe('Usual settlement time, as an ISO 8601 duration.'),
+  reason: z.string().nullable().describe('Human-readable reason why it is disabled or unknown.'),
 })
 
 export default defineTool({
   name: 'rails.list',
   title: 'Rails',
-  summary: 'Read which ways of moving money there are, and which are on.',
+  summary: 'List the rails for moving money and their states.',
   route: 'GET /api/rails',
   who: 'public',
   scopes: [],
@@ -36,7 +36,7 @@ export default defineTool({
   input: z.strictObject({}),
   output: z.strictObject({
     rails: z.array(rail).describe('Every rail of this deployment.'),
-    asOf: z.string().describe('When this was read, ISO 8601 UTC.'),
+    asOf: z.string().describe('Time of the answer, ISO 8601 UTC.'),
   }),
   failures: [],
   example: {},

@@ -8,7 +8,7 @@ import { defineTool } from '../../src/kernel/tool.ts'
 export default defineTool({
   name: 'sandbox.admin',
   title: 'Become an administrator of the sandbox',
-  summary: 'Make the caller’s account an administrator, to try the admin routes. Never a guest’s.',
+  summary: 'Make the caller’s account an administrator, to try the admin routes. Not available to guests.',
   route: 'POST /sandbox/admin',
   who: 'person',
   scopes: [],
@@ -16,13 +16,13 @@ export default defineTool({
   mcp: false,
   only: 'sandbox',
   input: z.strictObject({}),
-  output: z.strictObject({ role: z.literal('admin').describe('What the account is now.') }),
+  output: z.strictObject({ role: z.literal('admin').describe('New role of the account.') }),
   failures: ['conflict'],
   example: {},
   run: async (context) => {
     const { account } = personOf(context)
     if (account.guest)
-      throw new Failure('conflict', 'A guest is never an administrator.', {
+      throw new Failure('conflict', 'A guest cannot become an administrator.', {
         hint: 'Sign in with a passkey, a one-time code or an identity provider.',
       })
     await makeSandboxAdmin(context.database, account.id)

@@ -8,16 +8,16 @@ import { convertRoundingUp, crossRateUp } from '../../src/money/cross-rate.ts'
 import { currencyOf } from '../../src/money/currencies.ts'
 import { amountMismatch, assetDecimals, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
 
-/** A million US dollars: enough for any experiment. */
-const LARGEST_CENTS = 100_000_000n
+/** One million US dollars. */
+const MAX_CENTS = 100_000_000n
 
 const currencies = ['USD', 'EUR', 'GBP', 'INR'] as const
 
 const purchase = z
   .strictObject({
     cardId: z.string().max(64).describe('`card_…`'),
-    amount: decimalAmount.describe('How much the merchant asks for, as a decimal of the currency.'),
-    currency: z.enum(currencies).default('USD').describe('The merchant’s currency.'),
+    amount: decimalAmount.describe('Requested amount, as a decimal of the currency.'),
+    currency: z.enum(currencies).default('USD').describe('Currency of the merchant; USD by default.'),
     merchant: z.string().trim().min(1).max(60).default('Sandbox Store').describe('Name of the merchant.'),
     mcc: z
       .string()
@@ -27,8 +27,11 @@ const purchase = z
     channel: z
       .enum([...cardChannels, 'chip'])
       .default('ecommerce')
-      .describe('How it is paid.'),
-    clear: z.boolean().default(true).describe('false: approved and held, not yet cleared.'),
+      .describe('Payment channel; `ecommerce` by default.'),
+    clear: z
+      .boolean()
+      .default(true)
+      .describe('False stops after the authorization, without clearing. Default: true.'),
   })
   .superRefine(({ amount, currency }, context) => {
     const misfit = amountMismatch(amount, currency)
@@ -37,8 +40,8 @@ const purchase = z
 
 export default defineTool({
   name: 'sandbox.authorizations',
-  title: 'Buy something',
-  summary: 'Play a purchase with a sandbox card: sends the signed webhooks that the card network would send.',
+  title: 'Simulate a purchase',
+  summary: 'Simulate a purchase with a sandbox card by sending the signed webhooks of the card network.',
   route: 'POST /sandbox/authorizations',
   who: 'public',
   scopes: [],
@@ -48,13 +51,13 @@ export default defineTool({
   ownTransactions: true,
   input: purchase,
   output: z.strictObject({
-    token: z.string().describe('The processor’s name of the transaction.'),
+    token: z.string().describe('Transaction token of the processor.'),
     result: z
       .string()
-      .describe('What the gateway answered, in the processor’s words: `APPROVED`, or why not.'),
-    amount: z.string().describe('What was asked for: USD, as a decimal string.'),
-    approved: z.string().describe('What was approved: USD, as a decimal string.'),
-    cleared: z.boolean().describe('Whether it was cleared too.'),
+      .describe('Result code sent to the processor: `APPROVED`, or the reason for a decline.'),
+    amount: z.string().describe('Requested amount: USD, as a decimal string.'),
+    approved: z.string().describe('Approved amount: USD, as a decimal string.'),
+    cleared: z.boolean().describe('Whether the purchase was also cleared.'),
   }),
   failures: ['not_found', 'provider_unavailable', 'rates_unavailable'],
   example: {
@@ -63,12 +66,12 @@ export default defineTool({
     merchant: 'Corner Shop',
     mcc: '5411',
   },
-  run: async (context, { cardId, amount, currency, clear, ...told }) => {
+  run: async (context, { cardId, amount, currency, clear, ...details }) => {
     const { play } = context.cardProcessor
     const card = await findAnyCard(context.database, cardId)
     if (card === undefined || play === null) throw new Failure('not_found', 'There is no such sandbox card.')
     const units = await centsOf(context, moneyOf(currency, amount).units, currency)
-    const outcome = await play({ ...told, cardToken: card.token, units, cleared: clear ? units : null })
+    const outcome = await play({ ...details, cardToken: card.token, units, cleared: clear ? units : null })
     return {
       token: outcome.token,
       result: outcome.result,
@@ -79,7 +82,7 @@ export default defineTool({
   },
 })
 
-/** The network's conversion, rounded up. @throws Failure `invalid_request`, `rates_unavailable`. */
+/** Converts like the card network, rounding up. @throws Failure `invalid_request`, `rates_unavailable`. */
 async function centsOf(
   { rates, now }: Context,
   units: bigint,
@@ -93,9 +96,9 @@ async function centsOf(
     currency === 'USD'
       ? units
       : convertRoundingUp(units, assetDecimals[currency], crossRateUp(from, dollar), assetDecimals.USD)
-  if (cents > LARGEST_CENTS)
-    throw new Failure('invalid_request', 'amount: must not be worth over 1000000 USD', {
-      issues: [{ path: 'amount', message: 'must not be worth over 1000000 USD' }],
+  if (cents > MAX_CENTS)
+    throw new Failure('invalid_request', 'amount: must not exceed 1000000 USD', {
+      issues: [{ path: 'amount', message: 'must not exceed 1000000 USD' }],
     })
   return cents
 }

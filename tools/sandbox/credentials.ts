@@ -6,8 +6,7 @@ import { stablecoins } from '../../src/money/money.ts'
 export default defineTool({
   name: 'sandbox.credentials',
   title: 'Sandbox credentials',
-  summary:
-    'Read the secrets that the sandbox made for itself: a demo API key, the chain, and a funded x402 payer.',
+  summary: 'Read the generated secrets of the sandbox: a demo API key, the chain, and a funded x402 payer.',
   route: 'GET /sandbox/credentials',
   who: 'public',
   scopes: [],
@@ -19,11 +18,13 @@ export default defineTool({
     demoApiKey: z.string().describe('Developer API key of the demo account.'),
     lithicWebhookSecret: z
       .string()
-      .describe('Signs webhooks to POST /api/webhooks/lithic (Standard Webhooks).'),
-    bridgeWebhookPrivateKey: z.string().describe('Signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM.'),
+      .describe('Secret that signs webhooks to POST /api/webhooks/lithic (Standard Webhooks).'),
+    bridgeWebhookPrivateKey: z
+      .string()
+      .describe('Private key that signs webhooks to POST /api/webhooks/bridge: PKCS #8 PEM.'),
     chain: z
       .strictObject({
-        rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null where it is simulated.'),
+        rpcUrl: z.string().nullable().describe('JSON-RPC address of the chain; null if it is simulated.'),
         chainId: z.int().describe('EIP-155 chain id.'),
         tokens: z.record(z.enum(stablecoins), z.string()).describe('Token contracts by symbol.'),
         entryPoint: z.string().describe('ERC-4337 EntryPoint.'),
@@ -32,7 +33,7 @@ export default defineTool({
     payer: z
       .strictObject({
         address: z.string().describe('EVM address that holds USDC for x402 payments.'),
-        privateKey: z.string().describe('Its key: worth nothing outside this sandbox.'),
+        privateKey: z.string().describe('Private key of the payer, worthless outside this sandbox.'),
       })
       .describe('An x402 payer with USDC.'),
   }),

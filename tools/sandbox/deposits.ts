@@ -4,13 +4,13 @@ import { Failure } from '../../src/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { amountMismatch, decimalAmount, decimalOf, moneyOf } from '../../src/money/money.ts'
 
-/** Enough for any experiment. */
-const LARGEST = 1_000_000n
+/** Maximum deposit in whole units of the currency. */
+const MAX_AMOUNT = 1_000_000n
 
 export default defineTool({
   name: 'sandbox.deposits',
   title: 'Pay into a virtual account',
-  summary: 'Play a bank deposit: sends the signed webhooks that the banking provider would send.',
+  summary: 'Simulate a bank deposit by sending the signed webhooks of the banking provider.',
   route: 'POST /sandbox/deposits',
   who: 'public',
   scopes: [],
@@ -19,12 +19,12 @@ export default defineTool({
   only: 'sandbox',
   ownTransactions: true,
   input: z.strictObject({
-    accountId: z.string().max(64).describe('`va_…`: the virtual account.'),
-    amount: decimalAmount.describe('How much, as a decimal of the account’s currency; at most 1000000.'),
+    accountId: z.string().max(64).describe('`va_…`: virtual account that receives the deposit.'),
+    amount: decimalAmount.describe('Amount as a decimal of the account’s currency; at most 1000000.'),
   }),
   output: z.strictObject({
-    depositId: z.string().describe('The provider’s name of the deposit.'),
-    amount: z.string().describe('What was paid in, as a decimal string.'),
+    depositId: z.string().describe('Deposit id of the provider.'),
+    amount: z.string().describe('Deposited amount, as a decimal string.'),
     currency: z.string().describe('Currency of the account.'),
   }),
   failures: ['not_found', 'conflict', 'provider_unavailable'],
@@ -34,11 +34,11 @@ export default defineTool({
     if (account === undefined || bankingProvider.play === null)
       throw new Failure('not_found', 'There is no such virtual account in this sandbox.')
     if (account.status !== 'active')
-      throw new Failure('conflict', `The virtual account is ${account.status}: no bank pays into it.`)
+      throw new Failure('conflict', `The virtual account is ${account.status}: it does not accept deposits.`)
     const { currency, providerId } = account
     const isOver =
-      amountMismatch(amount, currency) === undefined && moneyOf(currency, amount).units > LARGEST * 100n
-    const misfit = isOver ? `must not be over ${LARGEST}` : amountMismatch(amount, currency)
+      amountMismatch(amount, currency) === undefined && moneyOf(currency, amount).units > MAX_AMOUNT * 100n
+    const misfit = isOver ? `must not be over ${MAX_AMOUNT}` : amountMismatch(amount, currency)
     if (misfit !== undefined)
       throw new Failure('invalid_request', `amount: ${misfit}`, {
         issues: [{ path: 'amount', message: misfit }],

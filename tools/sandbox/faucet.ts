@@ -7,13 +7,13 @@ import { bookDeposit } from '../../src/wallets/open-wallet.ts'
 import { oweMints, payMints } from '../../src/wallets/reconcile/owed-mints.ts'
 import { findWalletOwner } from '../../src/wallets/store.ts'
 
-/** Enough for any experiment, and far from the largest amount that a column holds. */
-const LARGEST = 1_000_000n
+/** Maximum amount in whole tokens, far below what a database column holds. */
+const MAX_AMOUNT = 1_000_000n
 
 export default defineTool({
   name: 'sandbox.faucet',
   title: 'Faucet',
-  summary: 'Put sandbox stablecoins on any address; a wallet of ours is credited at once.',
+  summary: 'Mint sandbox stablecoins to any address; wallets of the gateway are credited at once.',
   route: 'POST /sandbox/faucet',
   who: 'public',
   scopes: [],
@@ -25,20 +25,20 @@ export default defineTool({
       address: z
         .string()
         .refine((text): text is Address => isAddress(text), { error: 'must be an EVM address' })
-        .describe('EVM address.'),
+        .describe('EVM address that receives the tokens.'),
       token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-      amount: decimalAmount.describe('How much, as a decimal of the token; at most 1000000.'),
+      amount: decimalAmount.describe('Amount as a decimal of the token; at most 1000000.'),
     })
     .superRefine(({ amount, token }, context) => {
       const misfit = amountMismatch(amount, token)
       if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
-      else if (moneyOf(token, amount).units > LARGEST * 1_000_000n)
-        context.addIssue({ code: 'custom', path: ['amount'], message: `must not be over ${LARGEST}` })
+      else if (moneyOf(token, amount).units > MAX_AMOUNT * 1_000_000n)
+        context.addIssue({ code: 'custom', path: ['amount'], message: `must not be over ${MAX_AMOUNT}` })
     }),
   output: z.strictObject({
-    address: z.string().describe('EVM address.'),
+    address: z.string().describe('EVM address that received the tokens.'),
     token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-    amount: z.string().describe('What was put there, as a decimal string.'),
+    amount: z.string().describe('Minted amount, as a decimal string.'),
   }),
   failures: ['provider_unavailable'],
   example: { address: '0x000000000000000000000000000000000000dEaD', token: 'USDC', amount: '25' },

@@ -3,13 +3,13 @@ import { readOutbox } from '../../src/identity/codes/outbox.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { channels } from '../../src/providers/messages.ts'
 
-const MOST = 100
+const MAX_MESSAGES = 100
 
 export default defineTool({
   name: 'sandbox.outbox',
   title: 'Outbox',
-  summary: 'Read the messages that the sandbox sent to nobody, newest first.',
-  description: `At most ${MOST} messages of the last day. A channel with a provider of its own does not come through here.`,
+  summary: 'List the messages that the sandbox stored instead of sending, newest first.',
+  description: `At most ${MAX_MESSAGES} messages of the last day. Channels with a configured provider are not included.`,
   route: 'GET /sandbox/outbox',
   who: 'public',
   scopes: [],
@@ -21,10 +21,10 @@ export default defineTool({
     messages: z
       .array(
         z.strictObject({
-          channel: z.enum(channels).describe('How it would have travelled.'),
+          channel: z.enum(channels).describe('Channel of the message.'),
           destination: z.string().describe('E-mail address, or phone number in E.164.'),
-          code: z.string().describe('The code in it; empty in a security notice.'),
-          text: z.string().describe('The whole text.'),
+          code: z.string().describe('Code in the message; empty for a security notice.'),
+          text: z.string().describe('Full text of the message.'),
           sentAt: z.string().describe('When it was sent, ISO 8601 UTC.'),
         }),
       )
@@ -33,7 +33,7 @@ export default defineTool({
   failures: [],
   example: {},
   run: async ({ database }) => {
-    const messages = await readOutbox(database, { most: MOST })
+    const messages = await readOutbox(database, { most: MAX_MESSAGES })
     return { messages: messages.map(({ at, ...message }) => ({ ...message, sentAt: at.toISOString() })) }
   },
 })

@@ -11,7 +11,7 @@ export default defineTool({
   name: 'security.lock',
   title: 'Lock the account',
   summary:
-    'Lock the account at once: no session, key or agent of it works until it is recovered. Open orders are canceled, waiting approvals rejected.',
+    'Lock the account at once: its sessions, keys and agents stop working until it is recovered. Open orders are canceled and pending approvals rejected.',
   route: 'POST /api/security/lock',
   who: 'person',
   scopes: [],
@@ -23,7 +23,7 @@ export default defineTool({
     recovery: z
       .array(z.enum(['email', 'sms', 'passkey', 'guest']))
       .describe(
-        'Ways back in: `channel` of POST /api/auth/recovery/start. `guest`: with the account’s id as destination. None: only an administrator can unlock it.',
+        'Recovery options: `channel` of POST /api/auth/recovery/start. `guest` takes the account id as destination. Empty: only an administrator can unlock the account.',
       ),
   }),
   failures: [],

@@ -32,41 +32,39 @@ const request = z
     action: z
       .enum(['status', 'enroll', 'activate', 'verify', 'disable'])
       .describe(
-        '`enroll` shows a new secret, `activate` makes it the second factor, `verify` steps this session up for five minutes, `disable` removes it.',
+        '`enroll` returns a new secret, `activate` makes it the second factor, `verify` steps up this session for five minutes, `disable` removes the factor.',
       ),
     code: z
       .string()
       .regex(/^\d{6}$/, 'must be six digits')
       .optional()
-      .describe('The six digits that the authenticator shows. Each is taken once.'),
+      .describe('Six-digit code of the authenticator. Each code works once.'),
     recoveryCode: z
       .string()
       .min(16)
       .max(32)
       .optional()
-      .describe(
-        'One of the recovery codes, in place of `code` in `verify` and `disable`. Each is taken once.',
-      ),
+      .describe('Recovery code, instead of `code` for `verify` and `disable`. Each works once.'),
   })
   .superRefine((input, context) => {
-    const taken: readonly string[] = needs[input.action]
+    const accepted: readonly string[] = needs[input.action]
     const given = (['code', 'recoveryCode'] as const).filter((name) => input[name] !== undefined)
-    for (const name of given.filter((member) => !taken.includes(member)))
-      context.addIssue({ code: 'custom', path: [name], message: `is not for ${input.action}` })
-    if (taken.length > 0 && given.length !== 1)
+    for (const name of given.filter((member) => !accepted.includes(member)))
+      context.addIssue({ code: 'custom', path: [name], message: `is not allowed with ${input.action}` })
+    if (accepted.length > 0 && given.length !== 1)
       context.addIssue({
         code: 'custom',
         path: ['code'],
-        message: `exactly one of ${taken.join(', ')} is needed`,
+        message: `exactly one of ${accepted.join(', ')} is required`,
       })
   })
 
 export default defineTool({
   name: 'security.mfa',
   title: 'Second factor',
-  summary: 'Enroll, activate, show or disable the account’s second factor (TOTP), or read its state.',
+  summary: 'Enroll, activate, verify or disable the account’s second factor (TOTP), or read its state.',
   description:
-    'The only operation that writes second factors. `enroll` and `activate` need a sign-in of the last five minutes in production. The owner is told by mail of each. Privileged operations answer 401 step_up_required until `verify` was called on the same session in the last five minutes. Ten wrong codes in an hour lock the account.',
+    'The only operation that changes second factors. In production, `enroll` and `activate` need a sign-in within the last five minutes. The owner is notified of each change by mail. Privileged operations fail with 401 step_up_required unless `verify` was called on the same session within the last five minutes. Ten wrong codes in an hour lock the account.',
   route: 'POST /api/security/mfa',
   who: 'person',
   scopes: [],
@@ -75,28 +73,36 @@ export default defineTool({
   shownOnce: ['otpauthUri', 'qr', 'recoveryCodes'],
   input: request,
   output: z.strictObject({
-    status: z.enum(['none', 'pending', 'active']).describe('How far the second factor has come.'),
-    enrolled: z.boolean().describe('Whether it is active.'),
-    recoveryCodesLeft: z.int().describe('Recovery codes that were not used yet.'),
+    status: z.enum(['none', 'pending', 'active']).describe('State of the second factor.'),
+    enrolled: z.boolean().describe('Whether the second factor is active.'),
+    recoveryCodesLeft: z.int().describe('Number of unused recovery codes.'),
     steppedUpUntil: z
       .string()
       .nullable()
-      .describe('Until when this session may do what is privileged, ISO 8601 UTC.'),
+      .describe('When the step-up of this session expires, ISO 8601 UTC; null without one.'),
     otpauthUri: z
       .string()
       .nullable()
       .optional()
-      .describe('After `enroll`, once: what an authenticator reads.'),
-    qr: z.string().nullable().optional().describe('After `enroll`, once: the same as an SVG data URI.'),
-    recoveryCodes: z.array(z.string()).nullable().optional().describe('After `activate`, once.'),
+      .describe('After `enroll`, once: otpauth URI for an authenticator.'),
+    qr: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('After `enroll`, once: the URI as a QR code, an SVG data URI.'),
+    recoveryCodes: z
+      .array(z.string())
+      .nullable()
+      .optional()
+      .describe('After `activate`, once: new recovery codes.'),
   }),
   failures: ['step_up_required', 'conflict'],
   example: { action: 'status' },
   run: async (context, input) => {
     if (input.action === 'status') return state(context)
-    // An old session that was stolen must not put its own second factor before the owner's account.
+    // A stolen old session must not be able to add its own second factor to the account.
     if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
-    // Guesses go one after the other, and the tenth wrong one stops those behind it.
+    // The row lock serializes attempts, so the tenth wrong one stops all later ones.
     if ((await lockAccountRow(context.database, personOf(context).account.id)) === 'locked') throw lockedNow()
     switch (input.action) {
       case 'enroll':
@@ -119,7 +125,7 @@ export default defineTool({
         await requireFactor(context, input, 'active')
         const { id: accountId } = personOf(context).account
         await disable(context.database, accountId)
-        // What was shown of it counts no longer, whatever factor comes next.
+        // Earlier step-ups with the removed factor are no longer valid.
         await endStepUps(context.database, accountId)
         await noticeOwner(context, { accountId, notice: 'factor_removed', at: context.now })
         await recordFactor(context, 'factor.removed')
@@ -140,7 +146,7 @@ function lockedNow(): Failure {
   })
 }
 
-/** @param steppedUpAt where this call has changed it. */
+/** @param steppedUpAt step-up time, if this call changed it. */
 async function state(context: Context, steppedUpAt = personOf(context).session.steppedUpAt) {
   const found: MfaStatus = await mfaStatus(context.database, personOf(context).account.id)
   const until = steppedUpAt === null ? null : new Date(steppedUpAt.getTime() + STEP_UP_SECONDS * 1000)
@@ -155,7 +161,7 @@ async function state(context: Context, steppedUpAt = personOf(context).session.s
 async function enroll(context: Context) {
   const { account } = personOf(context)
   const { database, now: at } = context
-  // Enrollments that replace one that was begun tell nothing new.
+  // Only the first enrollment is notified; replacing a pending one is not.
   const isFirst = (await mfaStatus(database, account.id)).status === 'none'
   const secret = await beginEnrollment(context, { accountId: account.id, at })
   if (isFirst) await noticeOwner(context, { accountId: account.id, notice: 'factor_begun', at })
@@ -165,7 +171,7 @@ async function enroll(context: Context) {
   return { ...(await state(context)), otpauthUri, qr }
 }
 
-/** Takes a code or counts the failure, which then stands although the call is refused. */
+/** Verifies a code, or records the failed attempt, which is committed although the call fails. */
 async function requireFactor(
   context: Context,
   { code, recoveryCode }: z.output<typeof request>,
@@ -181,9 +187,9 @@ async function requireFactor(
   if ((await mfaStatus(database, accountId)).status !== status)
     throw new Failure(
       'conflict',
-      status === 'pending' ? 'No enrollment was begun.' : 'No second factor is active.',
+      status === 'pending' ? 'No enrollment was started.' : 'No second factor is active.',
       {
-        hint: 'POST /api/security/mfa {"action":"status"} tells how far it has come.',
+        hint: 'POST /api/security/mfa {"action":"status"} returns the state of the second factor.',
       },
     )
   if (await recordFailedFactor(database, { accountId, at })) {

@@ -10,80 +10,79 @@ import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/swaps/quote-swa
 import { insertQuote } from '../../src/swaps/store.ts'
 import { findWallet } from '../../src/wallets/store.ts'
 
-/** How much less than expected is still taken: 0.5 %. */
+/** Accepted shortfall against the expected output: 0.5 %. */
 const SLIPPAGE_BPS = 50
 
 const name = z.string().min(1).max(40)
 const usd = (micros: bigint) => decimalOfUnits(micros, 6)
 
 const fee = z.strictObject({
-  name: untrustedText('What it is for.'),
-  amount: z.string().describe('Decimal string of the token.'),
-  token: z.string().describe('The token that it is taken in.'),
-  amountUsd: z.string().describe('The same in USD.'),
-  included: z.boolean().describe('Whether `amountOut` is already less by it.'),
+  name: untrustedText('Purpose of the fee.'),
+  amount: z.string().describe('Amount as a decimal string of the token.'),
+  token: z.string().describe('Symbol of the token the fee is charged in.'),
+  amountUsd: z.string().describe('Amount in USD.'),
+  included: z.boolean().describe('Whether `amountOut` already excludes the fee.'),
 })
 
-/** What one aggregator offers, briefly. */
+/** Members that every offer has. */
 const brief = {
-  tool: z.string().describe('Who offers it.'),
-  amountOut: z.string().describe('What is expected to come out, as a decimal string of the token.'),
-  amountOutMin: z.string().describe('What comes out at least.'),
-  gasUsd: z.string().describe('Gas on the way, in USD.'),
+  tool: z.string().describe('Aggregator of the offer.'),
+  amountOut: z.string().describe('Expected output, as a decimal string of the token.'),
+  amountOutMin: z.string().describe('Minimum output, as a decimal string of the token.'),
+  gasUsd: z.string().describe('Gas cost in USD.'),
   priceImpactBps: z
     .int()
     .nullable()
-    .describe('How far the swap moves the price, in basis points; null where nobody says.'),
-  durationSec: z.int().describe('How long it is expected to take, in seconds.'),
-  netOutUsd: z.string().describe('What is left after fees and gas, in USD: the most wins.'),
+    .describe('Price impact of the swap, in basis points; null when unknown.'),
+  durationSec: z.int().describe('Expected duration, in seconds.'),
+  netOutUsd: z.string().describe('Output after fees and gas, in USD; the highest wins.'),
 }
 
 export default defineTool({
   name: 'swaps.quote',
   title: 'Swap quote',
-  summary:
-    'Ask aggregators at once for the cheapest way from a token on one chain to a token on another or the same.',
+  summary: 'Query aggregators for the cheapest swap of a token to another, on the same or another chain.',
   description:
-    'Nothing is moved or held. The cheapest is the one that leaves most after fees and gas. A quote holds for 30 seconds. Tokens and chains, in any case, that are not known are refused with those that are. Where nobody offers a way, `no_route` says in its hint whether to wait or to name another amount.',
+    'Nothing is moved or held. The cheapest offer has the highest output after fees and gas. A quote is valid for 30 seconds. Unknown tokens and chains (case-insensitive) are rejected with a list of the supported ones. If no aggregator offers a route, the hint of `no_route` says whether to wait or to change the amount.',
   route: 'POST /api/swaps',
   who: 'account',
   scopes: ['swaps:quote'],
   effect: 'write',
-  // Others are asked on the way: no transaction may be open meanwhile.
+  // Aggregators are called in between, so no transaction may be open.
   ownTransactions: true,
   mcp: true,
   input: z.strictObject({
     fromToken: name.describe('Token to swap, by symbol, such as `USDC`.'),
-    toToken: name.describe('Token to get, by symbol.'),
-    fromChain: name.describe('Chain that the token is on, by name, such as `base`.'),
-    toChain: name.optional().describe('Chain to get it on. Absent: the same chain.'),
-    amountIn: decimalAmount.describe('How much to swap, as a decimal string or number of the token.'),
+    toToken: name.describe('Token to receive, by symbol.'),
+    fromChain: name.describe('Chain of `fromToken`, by name, such as `base`.'),
+    toChain: name.optional().describe('Chain of `toToken`. Default: `fromChain`.'),
+    amountIn: decimalAmount.describe('Amount to swap, as a decimal string or number of the token.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`quote_…`'),
     ...brief,
-    order: z.literal('CHEAPEST').describe('What decided.'),
-    fromToken: z.string().describe('Symbol.'),
+    order: z.literal('CHEAPEST').describe('Ranking of the offers.'),
+    fromToken: z.string().describe('Token to swap, by symbol.'),
     fromChain: z.string().describe('Chain by name.'),
-    amountIn: z.string().describe('Decimal string of the token.'),
-    toToken: z.string().describe('Symbol.'),
+    amountIn: z.string().describe('Amount to swap, as a decimal string of the token.'),
+    toToken: z.string().describe('Token to receive, by symbol.'),
     toChain: z.string().describe('Chain by name.'),
-    slippageBps: z.int().describe('How much less than expected is taken, in basis points.'),
-    fees: z.array(fee).describe('What the aggregator and those behind it take.'),
-    expiresAt: z.string().describe('Until when the quote holds, ISO 8601 UTC.'),
-    alternatives: z.array(z.strictObject(brief)).describe('The other offers, best first.'),
+    slippageBps: z.int().describe('Accepted slippage, in basis points.'),
+    fees: z.array(fee).describe('Fees of the aggregator and its providers.'),
+    expiresAt: z.string().describe('When the quote expires, ISO 8601 UTC.'),
+    alternatives: z.array(z.strictObject(brief)).describe('Other offers, best first.'),
     failed: z
       .array(
         z.strictObject({
-          tool: z.string().describe('Who offered nothing.'),
+          tool: z.string().describe('Aggregator without an offer.'),
           reason: z
             .string()
             .describe(
-              '`no_route`, `unsupported_route`, `timeout`, `unavailable`, `bad_answer`, `implausible` (worth far more than what goes in) or `circuit_open`.',
+              '`no_route`, `unsupported_route`, `timeout`, `unavailable`, `bad_answer`, `implausible` (output value far above the input) or `circuit_open`.',
             ),
         }),
       )
-      .describe('Who was asked in vain.'),
+      .describe('Aggregators without an offer.'),
   }),
   failures: ['pair_not_supported', 'no_route'],
   example: { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' },

@@ -27,8 +27,8 @@ import {
 import { findWalletOwner, lowerCase } from '../../src/wallets/store.ts'
 
 const screening = z.strictObject({
-  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML lists say of payer and payee.'),
-  lists: z.array(z.string()).describe('The lists that were consulted.'),
+  result: z.enum(['clear', 'review', 'blocked']).describe('AML screening result of payer and payee.'),
+  lists: z.array(z.string()).describe('Lists that were checked.'),
 })
 
 const facts = z.strictObject({
@@ -43,9 +43,9 @@ export default defineTool({
   name: 'transfers.gasless',
   title: 'Gasless transfer',
   summary:
-    'Carry a payment that its payer has signed (EIP-3009, or an EIP-2612 permit) to the chain, gas paid by the sponsor.',
+    'Submit a payment signed by its payer (EIP-3009, or an EIP-2612 permit) to the chain, gas paid by the sponsor.',
   description:
-    'Moves the payer’s money for good; yours is not touched, but the amount counts under your spend policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. What cannot be carried out is refused before any gas is spent: `authorization_rejected` with `reason`. The same authorization never pays twice.',
+    'Moves the payer’s money irreversibly; your balance is not affected, but the amount counts under your spend policy (category `gasless`). `value` is in smallest units (1 USDC = 1000000), times are Unix seconds. A payment that cannot be executed is rejected before any gas is spent: `authorization_rejected` with `reason`. The same authorization never pays twice.',
   route: 'POST /api/transfers/gasless',
   who: 'account',
   scopes: ['wallets:transfer'],
@@ -58,7 +58,7 @@ export default defineTool({
     transactionHash: z
       .string()
       .nullable()
-      .describe('Hash of the transaction; null where the chain executed it and it is not known by which.'),
+      .describe('Hash of the transaction; null if the payment was executed by an unknown transaction.'),
     status: z
       .enum(['confirmed', 'settlement_pending'])
       .describe(
@@ -67,11 +67,11 @@ export default defineTool({
     transferId: z.string().describe('`tx_…`'),
     decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
     token: z.enum(authorizingTokens).describe('Stablecoin by symbol.'),
-    amount: z.string().describe('What was paid, as a decimal string of the token.'),
-    from: z.string().describe('EVM address that pays.'),
-    to: z.string().describe('EVM address that is paid.'),
+    amount: z.string().describe('Paid amount, as a decimal string of the token.'),
+    from: z.string().describe('EVM address of the payer.'),
+    to: z.string().describe('EVM address of the payee.'),
     chain: z.string().describe('Chain by name.'),
-    gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
+    gasSponsored: z.literal(true).describe('Always true: the gateway pays the gas.'),
     screening: screening.describe('The AML screening of payer and payee.'),
   }),
   failures: [
@@ -114,13 +114,13 @@ export default defineTool({
     if ((await findWalletOwner(database, payer)) !== undefined)
       throw rejected(
         'signature',
-        'The payer is a wallet of this gateway, which pays by POST /api/wallets/transfer.',
+        'The payer is a wallet of this gateway, whose payments use POST /api/wallets/transfer.',
       )
     if (await isRelayed(database, { chain: chain.name, payment }))
-      throw rejected('nonce_used', 'What was signed was sent here before.')
+      throw rejected('nonce_used', 'The signed payment was already sent here.')
     await judgePayment(chain, payment, now)
     const money = { asset: payment.token, units: payment.units }
-    const aml = await screened(context, { money, payer, payee: destination })
+    const aml = await screenParties(context, { money, payer, payee: destination })
     const { result, lists } = aml.screening
     return {
       category: 'gasless',
@@ -146,15 +146,15 @@ export default defineTool({
       payment: paymentOf(input, found.permitNonce),
       at: context.now,
     })
-    return told(sent, input, decided)
+    return answerOf(sent, input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedRelay(context, decided.decisionId)
-    return sent === null ? null : told(sent, input, decided)
+    return sent === null ? null : answerOf(sent, input, decided)
   },
 })
 
-/** A permit names who may take the money: the sponsor, who pays the gas. */
+/** Checks that the permit's spender is the sponsor, which collects the money and pays the gas. */
 function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit }: AuthorizedPayment): void {
   if (permit?.spender === undefined || isAddressEqual(permit.spender, signer.address)) return
   throw rejected(
@@ -164,7 +164,7 @@ function requireSponsor({ chain: { signer } }: Pick<Context, 'chain'>, { permit 
 }
 
 /** Screens both parties. @throws Failure `screening_unavailable`. */
-async function screened(
+async function screenParties(
   context: Context,
   { money, payer, payee }: { money: Money; payer: Address; payee: Address },
 ): Promise<AmlScreened> {
@@ -190,17 +190,17 @@ function blocked(screening: Screening, recorded: Parameters<AmlScreened['refusal
   const isReview = screening.result === 'review'
   return new Failure(
     'aml_blocked',
-    `The AML policy ${isReview ? 'wants a review of' : 'blocks'} the payer or the payee.`,
+    `The AML policy ${isReview ? 'requires a review of' : 'blocks'} the payer or the payee.`,
     {
       screening,
       ...recorded,
-      hint: `Let other addresses take part; the account and its limits are not affected.${isReview ? ` ${REVIEW_HINT}` : ''}`,
+      hint: `Use other addresses; the account and its limits are not affected.${isReview ? ` ${REVIEW_HINT}` : ''}`,
     },
   )
 }
 
-/** A relay as the caller is told of it, the first time and every time after. */
-function told(
+/** Builds the answer for a relay, the same for every call. */
+function answerOf(
   sent: SubmittedRelay,
   { token, value, chain }: AuthorizedPayment,
   { decisionId, facts }: AllowedDecision<Facts>,

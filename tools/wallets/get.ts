@@ -5,9 +5,9 @@ import { stablecoins } from '../../src/money/money.ts'
 import { showWallet } from '../../src/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
-  name: z.string().describe('What the module is called.'),
+  name: z.string().describe('Name of the module.'),
   address: z.string().describe('EVM address of the module.'),
-  type: z.string().describe('What it does for the wallet, such as `erc4337`.'),
+  type: z.string().describe('Type of the module, such as `erc4337`.'),
   version: z.string().describe('Version of the module.'),
   chain: z.string().describe('Chain by name.'),
   status: z
@@ -17,13 +17,13 @@ const walletModule = z.strictObject({
 
 const balance = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-  amount: z.string().describe('What can be spent now, as a decimal string of the token.'),
-  held: z.string().describe('What is reserved for operations under way, as a decimal string of the token.'),
+  amount: z.string().describe('Spendable amount, as a decimal string of the token.'),
+  held: z.string().describe('Amount reserved for pending operations, as a decimal string of the token.'),
   shortfall: z
     .string()
     .optional()
     .describe(
-      'Booked, and no longer on the chain, as a decimal string; left out where there is none. It cannot be spent.',
+      'Amount that is booked but missing on the chain and cannot be spent, as a decimal string; absent if zero.',
     ),
   chain: z.string().describe('Chain by name.'),
 })
@@ -33,7 +33,7 @@ export default defineTool({
   title: 'Wallet',
   summary: 'Read the smart-account wallet: its address, active modules and stablecoin balances.',
   description:
-    'Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` is what can be spent now; `held` is reserved for transfers under way.',
+    'Amounts are decimal strings of the token ("12.5" USDC is twelve and a half). `amount` can be spent now; `held` is reserved for pending transfers.',
   route: 'GET /api/wallets',
   who: 'account',
   scopes: ['wallets:read'],
@@ -43,7 +43,7 @@ export default defineTool({
   output: z.strictObject({
     safeAddress: z.string().describe('EVM address of the wallet (a Safe).'),
     modules: z.array(walletModule).describe('Modules of the wallet, read from the Safe itself.'),
-    balances: z.array(balance).describe('One row for each stablecoin and chain.'),
+    balances: z.array(balance).describe('One entry per stablecoin and chain.'),
   }),
   failures: ['not_found'],
   run: async (context) => {

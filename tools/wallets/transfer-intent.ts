@@ -16,11 +16,10 @@ import {
 
 export default defineTool({
   name: 'wallets.transfer_intent',
-  title: 'Transfer to be signed',
-  summary:
-    'Get what is signed to send stablecoins: the transfer without its signature, fixed for five minutes.',
+  title: 'Transfer intent',
+  summary: 'Get the intent to sign for a transfer of stablecoins, valid for five minutes.',
   description:
-    'A person signs `challenge` with a passkey or `typedData` with a registered EVM key; an agent signs the 32 bytes of `hash` with its Ed25519 key. The signature then goes into POST /api/wallets/transfer with the same members and `intentId`. Nothing is reserved before that.',
+    'A person signs `challenge` with a passkey or `typedData` with a registered EVM key; an agent signs the 32 bytes of `hash` with its Ed25519 key. Then send the signature to POST /api/wallets/transfer with the same members and `intentId`. Nothing is reserved until then.',
   route: 'POST /api/wallets/transfer/intent',
   who: 'account',
   scopes: ['wallets:transfer'],

@@ -35,21 +35,21 @@ const transferRequest = z
       .string()
       .max(64)
       .optional()
-      .describe('`int_…`: the intent that was signed. Absent: your newest open one for the same transfer.'),
+      .describe('`int_…`: signed intent. Default: your newest open intent for the same transfer.'),
     signature: z
       .string()
       .min(1)
       .max(8192)
       .describe(
-        'Authorizes this very transfer: of the intent that POST /api/wallets/transfer/intent answers, a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Sandbox accounts without a registered signer: any non-empty text.',
+        'Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Sandbox accounts without a registered signer: any non-empty text.',
       ),
   })
   .superRefine(refineAmount)
   .transform(withParsedAmount)
 
 const screening = z.strictObject({
-  result: z.enum(['clear', 'review', 'blocked']).describe('What the AML policy says of the transfer.'),
-  lists: z.array(z.string()).describe('The lists and rules that were consulted.'),
+  result: z.enum(['clear', 'review', 'blocked']).describe('AML screening result of the transfer.'),
+  lists: z.array(z.string()).describe('Lists and rules that were checked.'),
 })
 
 const transferResult = z.strictObject({
@@ -60,13 +60,13 @@ const transferResult = z.strictObject({
   transferId: z.string().describe('`tx_…`'),
   decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-  amount: z.string().describe('What was sent, as a decimal string of the token.'),
-  destination: z.string().describe('EVM address that was paid.'),
+  amount: z.string().describe('Sent amount, as a decimal string of the token.'),
+  destination: z.string().describe('EVM address of the payee.'),
   chain: z.string().describe('Chain by name.'),
-  gasSponsored: z.literal(true).describe('The gateway paid the gas.'),
+  gasSponsored: z.literal(true).describe('Always true: the gateway pays the gas.'),
   authorization: z
     .enum(['sandbox', 'passkey', 'eoa', 'agent'])
-    .describe('Who signed for the transfer; `sandbox`: the sandbox’s own key.'),
+    .describe('Kind of signer; `sandbox` is the sandbox’s own key.'),
   screening: screening.describe('The AML screening of the transfer.'),
 })
 
@@ -82,7 +82,7 @@ export default defineTool({
   title: 'Send stablecoins',
   summary: 'Send stablecoins from the wallet to an on-chain address, gas paid by the sponsor.',
   description:
-    'Moves money for good. Needs room in the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. Where the account has a passkey or an EVM key, an intent must be signed first (POST /api/wallets/transfer/intent); a false or used signature is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
+    'Moves money irreversibly. Must fit the spend policy; a denial (`policy_denied`) lists every violated rule with what remains and when it resets. Read your limits with `context` first. If the account has a passkey or an EVM key, an intent must be signed first (POST /api/wallets/transfer/intent); an invalid or used signature is `signature_rejected`. After a timeout repeat the call with the same idempotency key: it never pays twice.',
   route: 'POST /api/wallets/transfer',
   who: 'account',
   scopes: ['wallets:transfer'],
@@ -136,7 +136,7 @@ export default defineTool({
         at: context.now,
       },
     )
-    // Lists are asked for what is signed alone: some of them cost.
+    // Some screening lists charge per query, so only authorized transfers are screened.
     const { travelRuleId, aml } = await admitTransfer(
       { ...context, complianceFacts: complianceFactsOn(context.database, context.now) },
       { accountId, keyId: key?.id ?? null, ends, destination, chain, safeAddress, money },
@@ -176,15 +176,15 @@ export default defineTool({
       destination,
       at,
     })
-    return told(sent, input, decided)
+    return answerOf(sent, input, decided)
   },
   recall: async (context, input, decided) => {
     const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
-    return sent === null ? null : told(sent, input, decided)
+    return sent === null ? null : answerOf(sent, input, decided)
   },
 })
 
-/** A passkey's counter is the one thing that checking alone does not use up. */
+/** Stores the passkey's counter, which verification alone does not use up. */
 async function countSignature(
   { database, now: at }: Context,
   { signerId, counter }: TransferFacts['authorized'],
@@ -197,8 +197,8 @@ async function countSignature(
   })
 }
 
-/** A transfer as the caller is told of it, the first time and every time after. */
-function told(
+/** Builds the answer for a transfer, the same for every call. */
+function answerOf(
   sent: SentTransfer,
   { money, destination, chain }: z.output<typeof transferRequest>,
   { decisionId, facts }: AllowedDecision<TransferFacts>,

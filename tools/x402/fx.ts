@@ -16,21 +16,21 @@ const code = z
 
 const quote = {
   quoteId: z.string().describe('`quote_…`'),
-  from: z.string().describe('Currency or stablecoin that is sold.'),
-  to: z.string().describe('Currency or stablecoin that is bought.'),
-  amount: z.string().describe('How much of `from`, as a decimal string.'),
-  rate: z.string().describe('Units of `to` for one unit of `from`, the spread included.'),
-  result: z.string().describe('How much of `to`, rounded down to its decimals.'),
+  from: z.string().describe('Currency or stablecoin to sell.'),
+  to: z.string().describe('Currency or stablecoin to buy.'),
+  amount: z.string().describe('Amount of `from`, as a decimal string.'),
+  rate: z.string().describe('Units of `to` per unit of `from`, including the spread.'),
+  result: z.string().describe('Amount of `to`, rounded down to its decimals.'),
   spreadBps: z.int().describe('Spread in basis points.'),
-  source: z.string().describe('Who published the reference rates.'),
+  source: z.string().describe('Publisher of the reference rates.'),
   asOf: z.string().describe('When the reference rates were published, ISO 8601 UTC.'),
-  expiresAt: z.string().describe('Until when the quote holds, ISO 8601 UTC.'),
+  expiresAt: z.string().describe('When the quote expires, ISO 8601 UTC.'),
 }
 
 const payment = z.strictObject({
   id: z.string().describe('`pay_…`'),
   transaction: z.string().describe('Hash of the transaction that paid.'),
-  network: z.string().describe('Where it was paid.'),
+  network: z.string().describe('Network of the payment.'),
   amount: z.string().describe('Price, as a decimal string of the asset.'),
   asset: z.string().describe('Stablecoin by symbol.'),
   payer: z.string().describe('EVM address that paid.'),
@@ -47,9 +47,10 @@ const soldQuote = z.strictObject({
 export default defineTool({
   name: 'x402.fx',
   title: 'FX quote',
-  summary: 'Buy a foreign-exchange quote; strangers pay by x402, agents from their owner’s wallet.',
+  summary:
+    'Buy a foreign-exchange quote; unauthenticated callers pay with x402, agents from their owner’s wallet.',
   description:
-    'Costs 0.01 USDC (by default) a quote. Over REST without any account: answer the 402 challenge with an x402 payment. Over MCP the price is taken from the owner’s wallet under the key’s spend policy (category `x402`).',
+    'Each quote costs 0.01 USDC by default. REST needs no account: answer the 402 challenge with an x402 payment. Over MCP the owner’s wallet pays, under the key’s spend policy (category `x402`).',
   route: 'GET /api/x402/fx',
   who: 'public',
   scopes: ['fx:pay'],
@@ -60,9 +61,9 @@ export default defineTool({
   input: z.strictObject({
     from: code.describe('Currency (ISO 4217) or stablecoin to sell, such as USD or EURC.'),
     to: code.describe('Currency (ISO 4217) or stablecoin to buy.'),
-    amount: decimalAmount.describe('How much of `from`, as a decimal.'),
+    amount: decimalAmount.describe('Amount of `from`, as a decimal.'),
   }),
-  output: z.strictObject({ ...quote, payment: payment.describe('What was paid for the quote.') }),
+  output: z.strictObject({ ...quote, payment: payment.describe('Payment for the quote.') }),
   failures: [
     'pair_not_supported',
     'rates_unavailable',
@@ -122,7 +123,10 @@ export default defineTool({
   },
 })
 
-/** The quote with what was paid for it. @throws Failure `settlement_pending` until the chain has confirmed the payment. */
+/**
+ * Builds the answer: the quote with its payment.
+ * @throws Failure `settlement_pending` until the chain has confirmed the payment.
+ */
 function delivered(
   { transactionHash, transferId, status }: SentTransfer,
   { decisionId, facts }: { decisionId: string; facts: z.output<typeof soldQuote> },
@@ -130,12 +134,12 @@ function delivered(
   if (status !== 'confirmed')
     throw new Failure(
       'settlement_pending',
-      `The payment for the quote was sent as transfer ${transferId} and is not confirmed yet.`,
+      `The payment for the quote was sent as transfer ${transferId} and is not yet confirmed.`,
       {
         decisionId,
         transferId,
         retryAfter: 3,
-        hint: 'Repeat this call with the same idempotency key to get the quote once it is paid: it never pays twice.',
+        hint: 'Repeat this call with the same idempotency key to get the quote after the payment is confirmed; it never pays twice.',
       },
     )
   const { quoted, paymentId, payer, network, price } = facts

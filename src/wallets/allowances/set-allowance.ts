@@ -1,6 +1,6 @@
 /**
- * What an agent may spend of a wallet that its owner holds on chain: asked for and signed by the owner, executed once by the
- * chain, whatever fails in between. A signed intent may be sent again until its outcome is known.
+ * On-chain allowances of agents on owner-held wallets: requested and signed by the owner, executed once by the chain
+ * despite failures in between. A signed intent may be sent again until its outcome is known.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
@@ -18,21 +18,20 @@ import {
 import { type Passkeys, rejected, verifySignature } from '../signing/verify-signature.ts'
 import { type Assertion, authorizationOf } from '../transfers/authorize-transfer.ts'
 
-/** How long a caller waits for the chain before it is told `settlement_pending`. */
+/** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
 
-/** What setting needs. */
 export interface AllowanceParts {
   readonly database: Database
   readonly chain: Chain
   readonly passkeys: Passkeys
   readonly clock: Clock
   readonly log: Log
-  /** Writes into the journal that the owner allows it, last in the transaction that uses the intent. */
+  /** Records the owner's consent in the journal, as the last step of the transaction that uses the intent. */
   readonly recordUse: (transaction: Connection, allowed: AllowanceFields) => Promise<void>
 }
 
-/** What the owner has signed. @property assertion the signature, where it is a passkey's. */
+/** An allowance signed by the owner. @property assertion assertion of a passkey signature. */
 export interface SignedAllowance {
   readonly wallet: Wallet
   readonly intentId: string
@@ -41,34 +40,34 @@ export interface SignedAllowance {
   readonly at: Date
 }
 
-/** An agent's allowance as the chain has it. */
+/** An agent's allowance as set on the chain. */
 export interface SetAllowance extends ChainAllowance {
   readonly agentId: string
 }
 
-/** A wallet that the gateway signs for has no allowances. @throws Failure `conflict`. */
+/** Rejects wallets owned by the gateway, which have no allowances. @throws Failure `conflict`. */
 export function requireOwnWallet({ owner }: Pick<Wallet, 'owner'>): void {
   if (owner.kind !== 'gateway') return
   throw new Failure(
     'conflict',
-    'The gateway signs for this wallet: its agents have no allowances on chain, and their spend policies alone limit them.',
+    'The gateway signs for this wallet: its agents have no on-chain allowances and are limited only by their spend policies.',
     { hint: 'Add a passkey or an EVM key, which then owns the wallet, to set allowances on chain.' },
   )
 }
 
 /**
  * Executes a signed allowance.
- * @returns what the chain says of the agent afterwards.
- * @throws Failure `signature_rejected`, `settlement_pending` where it is not known whether the chain took it, `provider_unavailable`.
+ * @returns the agent's allowance on the chain afterwards.
+ * @throws Failure `signature_rejected`, `provider_unavailable`; `settlement_pending` when it is unknown whether the
+ * chain accepted it.
  */
 export async function setAllowance(parts: AllowanceParts, signed: SignedAllowance): Promise<SetAllowance> {
   const { database, chain } = parts
   const { wallet, intentId, signature, assertion, at } = signed
   requireOwnWallet(wallet)
   const intent = await findIntent(database, { accountId: wallet.accountId, id: intentId })
-  if (intent === undefined || intent.allowance === null)
-    throw rejected('There is no such intent of yours.', null)
-  // One that was sent before may have been executed since: its sender is told how it went.
+  if (intent === undefined || intent.allowance === null) throw rejected('You have no such intent.', null)
+  // A used intent may have been executed since, so its sender gets the outcome even after its expiry.
   if (intent.usedAt === null && intent.expiresAt <= at) throw rejected('The intent has expired.', null)
   const verified = await verifySignature(parts, { wallet, intent, signature, key: null })
   if (verified.by !== 'passkey' && verified.by !== 'eoa')
@@ -82,7 +81,7 @@ export async function setAllowance(parts: AllowanceParts, signed: SignedAllowanc
     authorization: authorizationOf(verified, { message: intent.message, signature, assertion }),
   })
   const allowance = await chain.allowanceOf(wallet, allowed.agentId)
-  if (allowance === null) throw new Error('a wallet that its owner holds has allowances')
+  if (allowance === null) throw new Error('an owner-held wallet must have allowances')
   return { agentId: allowed.agentId, ...allowance }
 }
 
@@ -107,20 +106,23 @@ async function submit(
   { chain, log }: Pick<AllowanceParts, 'chain' | 'log'>,
   operation: AuthorizedOperation,
 ): Promise<Submission> {
-  // A wallet's one that was executed is not judged again: its time may be over.
+  // An executed operation is not simulated again: it may have expired since.
   const known = await operationOutcome(chain, operation, 0)
   if ('transactionHash' in known) return { status: 'submitted', transactionHash: known.transactionHash }
   try {
     return await chain.submit(operation)
   } catch (cause) {
-    log.warn({ err: cause, operationId: operation.id }, 'it is not known whether the chain took an allowance')
+    log.warn(
+      { err: cause, operationId: operation.id },
+      'it is unknown whether the chain accepted an allowance',
+    )
     throw pending(cause)
   }
 }
 
 function refusal({ reason, cause }: Extract<Submission, { status: 'refused' }>): Failure {
   const code = cause === 'authorization' ? 'signature_rejected' : 'provider_unavailable'
-  return new Failure(code, `The chain did not take the allowance: ${reason}. Nothing changed.`, {
+  return new Failure(code, `The chain rejected the allowance: ${reason}. Nothing changed.`, {
     isFinal: true,
     hint: 'Ask for a new intent with POST /api/wallets/allowances/intent and sign it.',
   })
@@ -129,10 +131,10 @@ function refusal({ reason, cause }: Extract<Submission, { status: 'refused' }>):
 function pending(cause?: unknown): Failure {
   return new Failure(
     'settlement_pending',
-    'It is not known yet whether the chain took the allowance.',
+    'It is not yet known whether the chain accepted the allowance.',
     {
       retryAfter: 3,
-      hint: 'Send the same intent and signature again to learn it: the chain executes them at most once.',
+      hint: 'Send the same intent and signature again to get the outcome: the chain executes them at most once.',
     },
     { cause },
   )

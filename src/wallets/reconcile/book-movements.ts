@@ -1,6 +1,6 @@
 /**
- * Deposits and withdrawals that no operation of the gateway made: somebody sent tokens straight to a wallet, or its owner
- * moved them with a key of their own. Each is booked from its own `Transfer` log, once; a balance alone books nothing.
+ * Deposits and withdrawals made outside the gateway: tokens sent directly to a wallet, or moved by its owner with an
+ * own key. Each is booked once from its `Transfer` log; a balance alone books nothing.
  */
 import { zeroAddress } from 'viem'
 import type { Clock } from '../../base/clock.ts'
@@ -26,7 +26,6 @@ import { expectedOf, relayMark } from '../relays/relay-outcome.ts'
 import { type Relay, relaysLike } from '../relays/relay-store.ts'
 import { lowerCase, operationOf, transfersLike, walletsAt } from '../store.ts'
 
-/** What booking needs. */
 export interface MovementParts {
   readonly database: Database
   readonly chain: Chain
@@ -35,19 +34,19 @@ export interface MovementParts {
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** Accounts by the address of their wallets, lower case. */
+/** Account ids by wallet address, lower case. */
 type Wallets = ReadonlyMap<Address, string>
 
 /**
- * Books what a transaction moved to or from wallets of ours, as far as no operation of the gateway did.
+ * Books a transaction's movements from and to our wallets, except those of gateway operations.
  * @returns the wallets that tokens left.
- * @throws where chain or database cannot be read: book it again later.
+ * @throws when the chain or the database cannot be read: retry later.
  */
 export async function bookMovements(parts: MovementParts, hash: Hex): Promise<readonly Address[]> {
   const { database, chain } = parts
   const transaction = await chain.transaction(hash)
   if (transaction === undefined) return []
-  // Anybody can write the mark, but only minters make tokens from nothing.
+  // Anyone can write the mark, but only minters can create tokens.
   const isMint = isMarked(transaction, MINT_MARK)
   const moved = transaction.transfers.filter(
     ({ token, from }) => stablecoinAt(chain, token) !== undefined && !(isMint && from === zeroAddress),
@@ -60,7 +59,7 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
   for (const transfer of moved) {
     const { from, to, units } = transfer
     if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to))) continue
-    if (await isOurs(parts, { transaction, transfer, wallets })) continue
+    if (await isGatewayMovement(parts, { transaction, transfer, wallets })) continue
     await bookMovement(parts, { transaction, transfer, wallets })
     if (wallets.has(from)) left.add(from)
   }
@@ -73,8 +72,11 @@ interface Movement {
   readonly wallets: Wallets
 }
 
-/** Whether a transfer or relay of the gateway made it, which books it itself. */
-async function isOurs(parts: MovementParts, { transaction, transfer, wallets }: Movement): Promise<boolean> {
+/** Checks whether a transfer or relay of the gateway made the movement; those are booked elsewhere. */
+async function isGatewayMovement(
+  parts: MovementParts,
+  { transaction, transfer, wallets }: Movement,
+): Promise<boolean> {
   const { database, chain } = parts
   const { from, to: destination, units, operationHash } = transfer
   const token = stablecoinAt(chain, transfer.token)
@@ -97,8 +99,9 @@ async function isOurs(parts: MovementParts, { transaction, transfer, wallets }: 
 }
 
 /**
- * Whether a transaction is the one that carried a relay. A reorganization may have put another in the place of the one that
- * is noted; while that one stands, the relay is paid, and whatever else bears its mark is another payment.
+ * Checks whether a transaction is the one that carried a relay. A reorganization may have replaced the recorded
+ * transaction. While the recorded one stands, it paid the relay, and any other transaction with the same mark is a
+ * separate payment.
  */
 async function isCarrierOf(
   parts: MovementParts,
@@ -146,10 +149,13 @@ async function bookMovement(
       at,
     }),
   )
-  log.warn({ ...facts, address: from }, 'tokens left a wallet by no operation of the gateway')
+  log.warn({ ...facts, address: from }, 'tokens left a wallet without an operation of the gateway')
 }
 
-/** Books what left as far as it is not held: what is held and gone is a shortfall, which `reconcileWallet` records. */
+/**
+ * Books a withdrawal as far as the money is not held. Missing held money is a shortfall, which `reconcileWallet`
+ * records.
+ */
 async function withdraw(
   connection: Connection,
   {
@@ -172,12 +178,12 @@ async function withdraw(
   const sources = [available(accountId, place), frozen(accountId, place)] as const
   const spendable = await lockUnits(connection, sources[0], asset)
   const lost = await lockUnits(connection, sources[1], asset)
-  // What is frozen already is what was missed before its log was read.
-  const ofFrozen = least(lost, units)
-  const ofAvailable = least(spendable, units - ofFrozen)
+  // Frozen money was found missing before its log was read, so the withdrawal consumes it first.
+  const fromFrozen = least(lost, units)
+  const fromAvailable = least(spendable, units - fromFrozen)
   const shares = [
-    { source: sources[0], units: ofAvailable },
-    { source: sources[1], units: ofFrozen },
+    { source: sources[0], units: fromAvailable },
+    { source: sources[1], units: fromFrozen },
   ].filter((share) => share.units > 0n)
   if (shares.length === 0) return
   await post(connection, {

@@ -1,4 +1,4 @@
-/** What the books say that a wallet holds on the chain. */
+/** Booked balances of a wallet. */
 import { balances } from '../../ledger/balances.ts'
 import { type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address, Chain } from '../../providers/chain.ts'
@@ -10,7 +10,7 @@ export interface ReconciledWallet {
   readonly address: Address
 }
 
-/** What the books say that a wallet has on the chain: what can be spent, and what is held. */
+/** Reads the booked balance of a wallet per token: available plus held. */
 export async function bookedOf(
   database: Connection,
   chain: Pick<Chain, 'name'>,

@@ -1,16 +1,18 @@
-/** How far a chain was searched for transfers, and whether it is still the same chain. */
+/** Search progress on a chain, and the identity of that chain. */
 import type { Block, Chain } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
 
-/** A block of one very chain. */
+/** A block of a specific chain instance. */
 export interface ChainBlock {
   readonly identity: string
   readonly block: Block
 }
 
 /**
- * How far a chain was searched. @property adoptedAt since when the books are those of this very chain. @property at when the
- * cursor was moved. @property verifySince what was settled from then on is being looked for again; null: nothing is.
+ * Search progress.
+ * @property adoptedAt when the books adopted this chain instance.
+ * @property at when the cursor last moved.
+ * @property verifySince settlements from this time on are being verified again; null: none are.
  */
 export interface ChainCursor extends ChainBlock {
   readonly adoptedAt: Date
@@ -18,7 +20,7 @@ export interface ChainCursor extends ChainBlock {
   readonly verifySince: Date | null
 }
 
-/** The cursor of a chain; undefined where nothing was searched yet. */
+/** Finds the cursor of a chain; undefined before the first search. */
 export async function findCursor(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
@@ -39,7 +41,7 @@ export async function findCursor(
   }
 }
 
-/** Notes that settlements since a moment must be looked for again, for whichever process carries on. */
+/** Records that settlements since a moment must be verified again, by any process. */
 export async function noteVerification(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
@@ -52,7 +54,10 @@ export async function noteVerification(
     .execute()
 }
 
-/** Notes that all settlements since a moment were found or booked back. One that reaches further back goes on. */
+/**
+ * Records that all settlements since a moment were verified or reversed. A verification that reaches further back
+ * stays open.
+ */
 export async function endVerification(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
@@ -66,7 +71,7 @@ export async function endVerification(
     .execute()
 }
 
-/** Begins to search a chain behind a block, whatever chain was searched before. */
+/** Starts searching a chain after a block, replacing any previous cursor. */
 export async function adoptChain(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
@@ -87,7 +92,7 @@ export async function adoptChain(
     .execute()
 }
 
-/** Moves the cursor on to a block. @param from where it must still stand. */
+/** Moves the cursor to a block. @param from position it must still have. */
 export async function moveCursor(
   database: Connection,
   { name }: Pick<Chain, 'name'>,
@@ -102,7 +107,7 @@ export async function moveCursor(
     .execute()
 }
 
-/** The latest block. @throws where the chain cannot be read. */
+/** Reads the latest block. @throws when the chain cannot be read. */
 export async function headOf(chain: Chain): Promise<ChainBlock> {
   const number = await chain.blockNumber()
   const [block, identity] = await Promise.all([chain.block(number), chain.identity()])

@@ -1,6 +1,6 @@
 /**
- * Sandbox: what the books are credited with is put on the chain after the commit. That it is owed is written down with the
- * credit, so that a mint that fails is made up for, and one whose answer was lost is not made twice.
+ * Sandbox: mints on the chain, after the commit, what the books were credited with. The owed mint is recorded
+ * together with the credit, so that a failed mint is retried and a mint with a lost answer is not repeated.
  */
 import type { NewId } from '../../base/ids.ts'
 import type { Stablecoin } from '../../money/money.ts'
@@ -9,12 +9,11 @@ import type { Connection, Database, Statement } from '../../storage/database.ts'
 import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
 import { missingOnChain } from './level-chain.ts'
 
-/** A mint that is owed. */
 export interface OwedMint extends Mint {
   readonly id: string
 }
 
-/** Writes down what is owed, in the transaction of the credit. */
+/** Records owed mints in the transaction of the credit. */
 export async function oweMints(
   { database, newId }: { database: Connection; newId: NewId },
   { accountId, mints, at }: { accountId: string; mints: readonly Mint[]; at: Date },
@@ -32,7 +31,7 @@ export async function oweMints(
   return owed
 }
 
-/** Mints what was just written down. @throws whatever the chain does: it stays owed. */
+/** Mints what was just recorded. @throws any chain error; the mint stays owed. */
 export async function payMints(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'mint'> },
   owed: readonly OwedMint[],
@@ -59,7 +58,10 @@ const claim: Statement = {
     returning id, account_id, token, address, units`,
 }
 
-/** What is owed and nobody has in hand, by wallet and token. @param before when it was tried last. */
+/**
+ * Claims owed mints that no process is working on, grouped by wallet and token.
+ * @param before latest time of the previous attempt.
+ */
 export async function claimMints(
   database: Connection,
   { before, at, limit }: { before: Date; at: Date; limit: number },
@@ -79,7 +81,7 @@ export async function claimMints(
   return [...groups.values()]
 }
 
-/** What a wallet is owed of a token, from all its rows. @property address lower case. */
+/** All owed mints of a wallet for one token. @property address lower case. */
 export interface OwedMintsOfWallet {
   readonly accountId: string
   readonly address: Address
@@ -88,7 +90,7 @@ export interface OwedMintsOfWallet {
   readonly ids: readonly string[]
 }
 
-/** What an account's wallet is owed. */
+/** Reads what an account's wallet is owed. */
 export async function owedTo(
   database: Connection,
   accountId: string,
@@ -101,7 +103,7 @@ export async function owedTo(
   return rows.map(({ token, units }) => ({ token: stablecoinOf(token), units }))
 }
 
-/** Mints what is owed and really lacks on the chain. @returns units that were minted; null where it cannot be told yet. */
+/** Mints what is owed and actually missing on the chain. @returns minted units; null while this is undecidable. */
 export async function repayMint(
   { database, chain }: { database: Database; chain: Chain },
   { accountId, address, token, units, ids }: OwedMintsOfWallet,

@@ -1,4 +1,4 @@
-/** Reads what the chain lets cards take of a wallet that its owner holds. */
+/** Reads how much cards may spend from an owner-held wallet, according to the chain. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
@@ -12,7 +12,6 @@ import { findOwnedWallet } from '../store.ts'
 /** How long a purchase waits for the chain. Without an answer the wallet funds nothing. */
 const TIMEOUT_MS = 1_000
 
-/** What reading needs. */
 export interface CoverageParts {
   readonly database: Connection
   readonly chain: Pick<Chain, 'name' | 'allowanceOf' | 'allowancePrices' | 'balanceOf'>
@@ -20,14 +19,14 @@ export interface CoverageParts {
   readonly log: Log
 }
 
-/** @returns null where the account has no wallet of its owner's, or the chain does not answer in time. */
+/** @returns null when the account has no owner-held wallet, or the chain does not answer in time. */
 export async function readCoverage(parts: CoverageParts, accountId: string): Promise<Coverage | null> {
   const wallet = await findOwnedWallet(parts.database, accountId)
   if (wallet === undefined || wallet.owner.kind === 'gateway') return null
   const waiting = new AbortController()
   const late = sleep(TIMEOUT_MS, null, { signal: waiting.signal }).catch(() => null)
   const reading = read(parts, wallet).catch((err: unknown) => {
-    parts.log.warn({ err, accountId }, 'the chain cannot say what cards may spend of a wallet')
+    parts.log.warn({ err, accountId }, 'the card coverage of a wallet cannot be read from the chain')
     return null
   })
   const coverage = await Promise.race([reading, late])
@@ -40,13 +39,13 @@ async function read(
   wallet: Wallet & { readonly address: Address },
 ): Promise<Coverage | null> {
   const since = clock()
-  // Before the chain: what leaves the books later may be on the chain still, or not any more.
+  // The books are read before the chain: a later withdrawal may or may not be on the chain yet.
   const booked = (await balances(database, wallet.accountId)).filter(({ place }) => place === chain.name)
   const [allowance, ...onChain] = await Promise.all([
     chain.allowanceOf(wallet, CARDS_AGENT),
     ...stablecoins.map((token) => chain.balanceOf(token, wallet.address)),
   ])
-  // One that it shares with agents is none of its own.
+  // An allowance shared with agents does not count as the cards' own.
   if (allowance === null || !allowance.isOwn) return null
   const { dailyMicros, spentMicros, onceMicros } = allowance
   const today = dailyMicros > spentMicros ? dailyMicros - spentMicros : 0n

@@ -1,7 +1,7 @@
 /**
- * Ledger and chain, compared wallet by wallet, both ways. A surplus is searched for its `Transfer` logs, and only what they
- * show is credited. What the chain lacks is frozen. Pending transfers explain a difference as far as their own amounts go,
- * never more: keeping something pending hides no loss.
+ * Reconciliation of ledger and chain, per wallet and in both directions. A surplus is credited only as far as
+ * `Transfer` logs explain it. A deficit is frozen. Pending transfers explain a difference only up to their own
+ * amounts, so a pending transfer cannot hide a loss.
  */
 import { sql } from 'kysely'
 import type { NewId } from '../../base/ids.ts'
@@ -15,28 +15,26 @@ import { bookedOf, type ReconciledWallet } from './booked-balances.ts'
 import { owedTo } from './owed-mints.ts'
 import { freeze, noteCovered, type ShortfallPlace, thaw } from './shortfall.ts'
 
-/** What reconciling needs. */
 export interface ReconciliationDependencies extends MovementParts {
   readonly newId: NewId
 }
 
-/** One token of a wallet, in smallest units. */
 export interface Position {
   readonly token: Stablecoin
   readonly booked: bigint
   readonly onChain: bigint
 }
 
-/** How long a difference must stay before it is believed: nodes may answer from different blocks. */
-const BELIEVED_MS = 5_000
+/** How long a difference must persist before it counts: nodes may answer from different blocks. */
+const CONFIRMATION_MS = 5_000
 
-/** How far back a surplus is searched for, in blocks. */
+/** How far back the deposits behind a surplus are searched, in blocks. */
 const SEARCHED_BLOCKS = 50_000n
 
 /**
- * Compares a wallet once, and acts on what differs.
- * @param isEvident a log has shown that tokens left: then the difference need not stay to be believed.
- * @returns where money is missing.
+ * Compares a wallet once and acts on differences.
+ * @param isEvident a log shows that tokens left, so the difference counts at once.
+ * @returns positions with missing money.
  */
 export async function reconcileWallet(
   parts: ReconciliationDependencies,
@@ -46,7 +44,7 @@ export async function reconcileWallet(
   const { database, chain, clock } = parts
   const before = await bookedOf(database, chain, wallet.accountId)
   const onChain = await Promise.all(stablecoins.map((token) => chain.balanceOf(token, wallet.address)))
-  // After the chain was read: what it had executed by then has a row that is open now, or is in the books.
+  // Read after the chain: a transfer the chain had executed by then is either still open here or already booked.
   const pending = await pendingOf(database, wallet)
   const after = await bookedOf(database, chain, wallet.accountId)
   const missing: Position[] = []
@@ -74,7 +72,7 @@ interface Compared {
   readonly isArriving: boolean
 }
 
-/** @returns whether money is missing, and has been for a while. */
+/** @returns whether money is missing and has been for {@link CONFIRMATION_MS}. */
 async function isShort(
   parts: ReconciliationDependencies,
   wallet: ReconciledWallet,
@@ -82,11 +80,11 @@ async function isShort(
   { isEvident, at }: { isEvident: boolean; at: Date },
 ): Promise<boolean> {
   const place: ShortfallPlace = { accountId: wallet.accountId, token, place: parts.chain.name }
-  const lacks = least(before, after) - leaving - onChain
-  if (lacks > 0n) {
-    const seenAt = await firstSeen(parts.database, wallet, { token, booked: lacks + onChain, onChain }, at)
-    if (!isEvident && at.getTime() - seenAt.getTime() < BELIEVED_MS) return false
-    await freeze(parts, place, { onChain, leaving, units: lacks, at })
+  const missing = least(before, after) - leaving - onChain
+  if (missing > 0n) {
+    const seenAt = await firstSeen(parts.database, wallet, { token, booked: missing + onChain, onChain }, at)
+    if (!isEvident && at.getTime() - seenAt.getTime() < CONFIRMATION_MS) return false
+    await freeze(parts, place, { onChain, leaving, units: missing, at })
     return true
   }
   const isSettled = before === after && leaving === 0n && !isArriving
@@ -97,12 +95,12 @@ async function isShort(
     return false
   }
   const seenAt = await firstSeen(parts.database, wallet, { token, booked: after, onChain }, at)
-  if (at.getTime() - seenAt.getTime() >= BELIEVED_MS)
+  if (at.getTime() - seenAt.getTime() >= CONFIRMATION_MS)
     await recover(parts, wallet, { place, surplus: onChain - after, at })
   return false
 }
 
-/** Searches for the deposits behind a surplus; where there are none, frozen money is back. */
+/** Searches for the deposits behind a surplus; if there are none, unfreezes frozen money. */
 async function recover(
   parts: ReconciliationDependencies,
   { accountId, address }: ReconciledWallet,
@@ -120,11 +118,11 @@ async function recover(
   const units = await thaw(parts, place, { units: surplus, at })
   const amount = decimalOf({ asset: place.token, units: surplus })
   const facts = { address, token: place.token, amount }
-  if (units > 0n) log.warn(facts, 'the chain holds again what was frozen')
+  if (units > 0n) log.warn(facts, 'the chain holds frozen money again')
   else log.warn(facts, 'a wallet has more on the chain than any log explains; nothing is credited')
 }
 
-/** What may have moved already and is not booked yet. */
+/** Reads movements that may already be on the chain but are not booked yet. */
 async function pendingOf(
   database: Connection,
   { accountId, address }: ReconciledWallet,
@@ -133,7 +131,7 @@ async function pendingOf(
   const leaving = new Map<Stablecoin, bigint>()
   for (const { wallet, token, units } of transfers)
     if (wallet.accountId === accountId) leaving.set(token, (leaving.get(token) ?? 0n) + units)
-  // Sandbox: what is booked and not minted yet lacks on the chain as what left it would.
+  // Sandbox: money that is booked but not minted yet is missing on the chain like money that left.
   for (const { token, units } of await owedTo(database, accountId))
     leaving.set(token, (leaving.get(token) ?? 0n) + units)
   const isArriving =
@@ -142,7 +140,7 @@ async function pendingOf(
   return { leaving, isArriving }
 }
 
-/** Differences that stand, with their wallets: those that were seen last come first. */
+/** Lists open differences with their wallets, most recently seen first. */
 export async function findDrifts(
   database: Connection,
 ): Promise<readonly (ReconciledWallet & Position & { firstSeenAt: Date; lastSeenAt: Date })[]> {

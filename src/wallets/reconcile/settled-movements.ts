@@ -1,4 +1,4 @@
-/** Transfers on the chain that the gateway's own transfers and relays explain, told apart in one query for many. */
+/** Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers and relays. */
 import type { Chain, FoundTransfer, Hex } from '../../providers/chain.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { lowerCase, stablecoinOf } from '../store.ts'
@@ -21,7 +21,7 @@ interface Row {
   readonly units: bigint
 }
 
-/** The transactions among those found that moved something which no settled transfer or relay explains. */
+/** Finds the transactions whose movements are not all explained by settled transfers and relays. */
 export async function findUnexplainedTransfers(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'tokens'> },
   found: readonly FoundTransfer[],
@@ -34,12 +34,12 @@ export async function findUnexplainedTransfers(
     const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
     settled.set(name, (settled.get(name) ?? 0) + 1)
   }
-  const left = new Set<Hex>()
+  const unexplained = new Set<Hex>()
   for (const { transactionHash, token, from, to, units } of found) {
     const name = [transactionHash, token, from, to, units].join(' ')
     const count = settled.get(name) ?? 0
-    if (count === 0) left.add(transactionHash)
+    if (count === 0) unexplained.add(transactionHash)
     else settled.set(name, count - 1)
   }
-  return left
+  return unexplained
 }

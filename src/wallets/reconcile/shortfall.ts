@@ -1,6 +1,6 @@
 /**
- * Shortfalls: money in the books that the chain no longer holds. What is available is frozen, so that nothing spends it;
- * what is held cannot be, and is written down as uncovered. Frozen money is released where the chain holds it again.
+ * Shortfalls: booked money that the chain no longer holds. Available money is frozen so that it cannot be spent; held
+ * money cannot be frozen and is recorded as uncovered. Frozen money is released when the chain holds it again.
  */
 import { sql } from 'kysely'
 import type { NewId } from '../../base/ids.ts'
@@ -12,14 +12,13 @@ import { least } from '../../money/shares.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { addressOf, stablecoinOf } from '../store.ts'
 
-/** Where a shortfall is booked. @property place of the wallet: its chain's name. */
+/** Place of a shortfall. @property place chain name of the wallet. */
 export interface ShortfallPlace {
   readonly accountId: string
   readonly token: Stablecoin
   readonly place: string
 }
 
-/** What is needed to book one. */
 export interface ShortfallParts {
   readonly database: Database
   readonly newId: NewId
@@ -27,15 +26,16 @@ export interface ShortfallParts {
 
 /**
  * Freezes what the chain no longer holds.
- * @param onChain what the wallet holds on the chain. @param leaving units of its open transfers, which the chain may have
- * executed already. @param units what is certainly missing, at most.
+ * @param onChain on-chain balance.
+ * @param leaving units of open transfers that the chain may have executed already.
+ * @param units upper bound of the missing amount.
  */
 export async function freeze(
   { database, newId }: ShortfallParts,
-  where: ShortfallPlace,
+  shortfall: ShortfallPlace,
   { onChain, leaving, units, at }: { onChain: bigint; leaving: bigint; units: bigint; at: Date },
 ): Promise<void> {
-  const { accountId, token, place } = where
+  const { accountId, token, place } = shortfall
   await database.transaction(async (connection) => {
     const source = available(accountId, place)
     const spendable = await lockUnits(connection, source, token)
@@ -51,17 +51,17 @@ export async function freeze(
         at,
         postings: [{ source, destination: frozen(accountId, place), money: { asset: token, units: moved } }],
       })
-    await note(connection, where, { uncovered: missing - moved, at })
+    await note(connection, shortfall, { uncovered: missing - moved, at })
   })
 }
 
-/** Releases frozen money that the chain holds after all. @param units how much more it holds than the books. */
+/** Releases frozen money that the chain holds again. @param units surplus of the chain over the books. */
 export async function thaw(
   { database, newId }: ShortfallParts,
-  where: ShortfallPlace,
+  shortfall: ShortfallPlace,
   { units, at }: { units: bigint; at: Date },
 ): Promise<bigint> {
-  const { accountId, token, place } = where
+  const { accountId, token, place } = shortfall
   return database.transaction(async (connection) => {
     const source = frozen(accountId, place)
     const moved = least(await lockUnits(connection, source, token), units)
@@ -73,12 +73,12 @@ export async function thaw(
       at,
       postings: [{ source, destination: available(accountId, place), money: { asset: token, units: moved } }],
     })
-    await note(connection, where, { uncovered: 0n, at })
+    await note(connection, shortfall, { uncovered: 0n, at })
     return moved
   })
 }
 
-/** Notes that the chain covers what the books have available and held. */
+/** Records that the chain covers the available and held balances. */
 export async function noteCovered(
   { database }: Pick<ShortfallParts, 'database'>,
   { accountId, token }: ShortfallPlace,
@@ -94,7 +94,7 @@ export async function noteCovered(
     .execute()
 }
 
-/** Follows the ledger: a row stands while anything is frozen or uncovered. */
+/** Updates the shortfall row from the ledger; it stands while anything is frozen or uncovered. */
 async function note(
   { kysely }: Connection,
   { accountId, token, place }: ShortfallPlace,
@@ -110,7 +110,7 @@ async function note(
   )
 }
 
-/** A shortfall that stands, in smallest units. @property address of the wallet, lower case. */
+/** An open shortfall in smallest units. @property address wallet address, lower case. */
 export interface Shortfall {
   readonly accountId: string
   readonly address: `0x${string}`
@@ -120,7 +120,7 @@ export interface Shortfall {
   readonly firstSeenAt: Date
 }
 
-/** Shortfalls that stand, the latest first. */
+/** Lists open shortfalls, latest first. */
 export async function findShortfalls({ kysely }: Connection): Promise<readonly Shortfall[]> {
   const rows = await kysely
     .selectFrom('wallet_shortfall')

@@ -1,9 +1,8 @@
-/** The calls by which a token is told of what its holder has signed. */
+/** Token calls that submit what a holder has signed. */
 import { hexToBigInt, parseAbi, parseSignature, size, slice } from 'viem'
 import type { Chain, ContractCall, Hex } from '../../providers/chain.ts'
 import type { SignedPayment } from './signed-payment.ts'
 
-/** What of a token is read and called. */
 export const authorizationAbi = parseAbi([
   'function name() view returns (string)',
   'function version() view returns (string)',
@@ -17,13 +16,13 @@ export const authorizationAbi = parseAbi([
   'function transferFrom(address from, address to, uint256 value) returns (bool)',
 ])
 
-type Where = Pick<Chain, 'tokens' | 'signer'>
+type TokenContracts = Pick<Chain, 'tokens' | 'signer'>
 
-/** Half the order of secp256k1: of the two signatures that say the same, tokens take the one below. */
+/** Half the order of secp256k1: of the two equivalent signatures, tokens accept the one with the lower `s`. */
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
-/** Builds the token call that carries the payer's signature: the payment itself, or the permit to collect it. */
-export function signedCall({ tokens, signer }: Where, payment: SignedPayment): ContractCall {
+/** Builds the token call that submits the payer's signature: the payment itself, or the permit to collect it. */
+export function signedCall({ tokens, signer }: TokenContracts, payment: SignedPayment): ContractCall {
   const { kind, token, payer, destination, units, validAfter, validBefore, nonce } = payment
   const contract = { address: tokens[token], abi: authorizationAbi }
   const signature = signatureArgs(payment.signature)
@@ -35,16 +34,18 @@ export function signedCall({ tokens, signer }: Where, payment: SignedPayment): C
   return { ...contract, functionName: 'transferWithAuthorization', args }
 }
 
-/** What takes the money that a permit allows. */
-export function collectCall({ tokens }: Where, payment: SignedPayment): ContractCall {
+/** Builds the call that collects the money a permit allows. */
+export function collectCall({ tokens }: TokenContracts, payment: SignedPayment): ContractCall {
   const { token, payer, destination, units } = payment
   const args = [payer, destination, units]
   return { address: tokens[token], abi: authorizationAbi, functionName: 'transferFrom', args }
 }
 
 /**
- * Whether this is a key's signature as tokens take it: 65 bytes, `s` in the lower half of the curve's order, `v` 27 or 28 (0
- * and 1 are written so). Recovering alone also takes its mirror image, which a token refuses. @see https://eips.ethereum.org/EIPS/eip-2
+ * Checks that a signature is a key's signature in the form tokens accept: 65 bytes, `s` in the lower half of the
+ * curve's order, `v` 27 or 28 (0 and 1 count as these). Address recovery alone would also accept the mirrored
+ * signature, which tokens reject.
+ * @see https://eips.ethereum.org/EIPS/eip-2
  */
 export function isKeySignature(signature: Hex): boolean {
   if (size(signature) !== 65) return false
@@ -52,7 +53,7 @@ export function isKeySignature(signature: Hex): boolean {
   return s !== undefined && s <= HALF_ORDER && (v === 0n || v === 1n || v === 27n || v === 28n)
 }
 
-/** A key's signature in the form that every token takes; a contract wallet's as its bytes. */
+/** Encodes a key's signature in the form that every token accepts; a contract wallet's signature stays as bytes. */
 function signatureArgs(signature: Hex): readonly unknown[] {
   if (!isKeySignature(signature)) return [signature]
   const { r, s, yParity } = parseSignature(signature)

@@ -1,4 +1,4 @@
-/** How a relay ends: what the token says became of what was signed, written down once. */
+/** Outcome of a relay: reads it from the token's evidence and records it once. */
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -23,7 +23,6 @@ import {
   sponsorAllowance,
 } from './token-authorization.ts'
 
-/** What relaying needs. */
 export interface RelayDependencies {
   readonly database: Database
   readonly chain: Chain
@@ -33,23 +32,23 @@ export interface RelayDependencies {
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** How a relay ended. @property rejection why the token does not take it; null where it failed otherwise. */
+/** Outcome of a relay. @property rejection why the token rejects it; null for any other failure. */
 export type RelayOutcome =
   | { readonly state: 'confirmed'; readonly transactionHash: Hex }
   | { readonly state: 'failed'; readonly failure: string; readonly rejection: Rejection | null }
 
-/** Reasons that stay: what is refused for one of them is never executed, whatever was broadcast before. */
-const lasting: readonly (Rejection | null)[] = ['expired', 'signature', 'domain']
+/** Permanent reasons: a payment rejected for one of them is never executed, even if it was broadcast before. */
+const permanentRejections: readonly (Rejection | null)[] = ['expired', 'signature', 'domain']
 
-/** How far back a permit's transaction is searched for whose hash was lost: more than an hour on every chain. */
+/** How far back the transaction of a permit with a lost hash is searched: more than an hour on every chain. */
 const SEARCHED_BLOCKS = 2_000n
 
-/** The mark of the transaction that carries a relay. */
+/** Mark of the transaction that carries a relay. */
 export function relayMark({ settings }: Pick<RelayDependencies, 'settings'>, { id }: Pick<Relay, 'id'>): Hex {
   return transactionMark(settings.dataKey, id)
 }
 
-/** The transfer that a relay is to make. */
+/** The transfer that a relay must make. */
 export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPayment): ExpectedPayment {
   const { token, payer: from, destination: to, units } = payment
   const nonce = payment.kind === 'authorization' ? (`0x${payment.nonce.slice(2)}` as const) : null
@@ -57,8 +56,8 @@ export function expectedOf({ tokens }: Pick<Chain, 'tokens'>, payment: SignedPay
 }
 
 /**
- * The end of a relay by the chain's evidence; undefined where it can still be sent. Only its own transaction counts: what
- * the payer sends under the same nonce, or takes back, is none of it.
+ * Reads the outcome of a relay from the chain's evidence; undefined while it can still be sent. Only its own
+ * transaction counts: other uses or cancellations of the nonce by the payer do not.
  */
 export async function relayOutcome(
   relaying: Pick<RelayDependencies, 'chain' | 'settings'>,
@@ -68,15 +67,15 @@ export async function relayOutcome(
   const { payment } = relay
   const { nonce, ...transfer } = expectedOf(chain, payment)
   const mark = relayMark(relaying, relay)
-  if (nonce === null) return endOfPermit(chain, payment, { ...transfer, nonce, mark })
+  if (nonce === null) return permitOutcome(chain, payment, { ...transfer, nonce, mark })
   const outcome = await paymentOutcome(chain, { ...transfer, nonce }, { mark })
   if (outcome.status === 'unused') return undefined
   if (outcome.status === 'paid') return { state: 'confirmed', transactionHash: outcome.transactionHash }
-  return rejectedEnd('nonce_used', 'Its nonce was cancelled, or used by another transaction.')
+  return rejectedOutcome('nonce_used', 'The nonce was cancelled, or used by another transaction.')
 }
 
-/** A permit's number moves before its money, and what it allows is gone once it was taken, or taken back. */
-async function endOfPermit(
+/** A permit's nonce moves before its money, and its allowance is zero after it was used or revoked. */
+async function permitOutcome(
   chain: Chain,
   payment: SignedPayment,
   { mark, ...expected }: ExpectedPayment & { readonly mark: Hex },
@@ -95,15 +94,15 @@ async function endOfPermit(
     if (transaction !== undefined && isMarked(transaction, mark) && isPaidBy(transaction, expected))
       return { state: 'confirmed', transactionHash }
   }
-  const failure = 'The allowance of its permit is gone, and no transaction of this relay has taken it.'
+  const failure = 'The allowance of the permit was used or revoked, but not by a transaction of this relay.'
   return { state: 'failed', failure, rejection: null }
 }
 
 /**
- * How a payment ended of which nothing can be on its way: the chain refused it before it was broadcast, or executed it in
- * vain. Undefined where a permit is with the token and its money can still be taken.
- * @param words the chain's own.
- * @throws where the chain does not answer.
+ * Outcome of a payment that cannot be in flight: the chain rejected it before the broadcast, or executed it without
+ * effect. Undefined when the permit was executed and its money can still be collected.
+ * @param words error message of the chain.
+ * @throws when the chain does not answer.
  */
 export async function rejectedRelayOutcome(
   relaying: Pick<RelayDependencies, 'chain' | 'clock' | 'settings'>,
@@ -118,21 +117,24 @@ export async function rejectedRelayOutcome(
     const balance = await chain.balanceOf(payment.token, payment.payer)
     return balance >= payment.units
       ? undefined
-      : rejectedEnd('balance', 'The payer no longer has the amount.')
+      : rejectedOutcome('balance', 'The payer no longer has the amount.')
   }
-  return (await judgedEnd({ chain, clock }, payment)) ?? endBy(refusedByToken(payment, words, clock()))
+  return (
+    (await judgedOutcome({ chain, clock }, payment)) ??
+    outcomeOfFailure(refusedByToken(payment, words, clock()))
+  )
 }
 
-/** How a payment ends that no transaction can ever carry out any more; undefined where one can, or where that may change. */
+/** Outcome of a payment that no transaction can ever carry out; undefined when one can, or might later. */
 export async function finalRelayOutcome(
   relaying: Pick<RelayDependencies, 'chain' | 'clock'>,
   payment: SignedPayment,
 ): Promise<RelayOutcome | undefined> {
-  const end = await judgedEnd(relaying, payment)
-  return end?.state === 'failed' && lasting.includes(end.rejection) ? end : undefined
+  const end = await judgedOutcome(relaying, payment)
+  return end?.state === 'failed' && permanentRejections.includes(end.rejection) ? end : undefined
 }
 
-async function judgedEnd(
+async function judgedOutcome(
   { chain, clock }: Pick<RelayDependencies, 'chain' | 'clock'>,
   payment: SignedPayment,
 ): Promise<RelayOutcome | undefined> {
@@ -140,20 +142,23 @@ async function judgedEnd(
     await judgePayment(chain, payment, clock())
     return undefined
   } catch (error) {
-    if (error instanceof Failure && error.code === 'authorization_rejected') return endBy(error)
+    if (error instanceof Failure && error.code === 'authorization_rejected') return outcomeOfFailure(error)
     throw error
   }
 }
 
-function endBy({ message, members }: Failure): RelayOutcome {
-  return rejectedEnd(rejections.find((one) => one === members.reason) ?? 'refused', message)
+function outcomeOfFailure({ message, members }: Failure): RelayOutcome {
+  return rejectedOutcome(rejections.find((one) => one === members.reason) ?? 'refused', message)
 }
 
-function rejectedEnd(rejection: Rejection, failure: string): RelayOutcome {
+function rejectedOutcome(rejection: Rejection, failure: string): RelayOutcome {
   return { state: 'failed', failure, rejection }
 }
 
-/** Ends a relay, its share of the budget, and books what arrived at a wallet of ours, in one transaction and once. */
+/**
+ * Completes a relay in one transaction and once: resolves its share of the budget, and books a payment to one of our
+ * wallets.
+ */
 export async function finishRelay(
   relaying: RelayDependencies,
   relay: Relay,

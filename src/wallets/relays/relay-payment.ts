@@ -1,6 +1,6 @@
 /**
- * One relay: row → broadcast → end. What was signed is executed at most once by the token itself, whoever sends it how
- * often. The money is not ours: nothing is held, and only what arrives at a wallet of ours is booked.
+ * One relay: row, broadcast, completion. The token executes the signed payment at most once, however often and by
+ * whomever it is sent. The money is not ours: nothing is held, and only a payment to one of our wallets is booked.
  */
 import { isPaidBy } from '../../evidence/payment-outcome.ts'
 import { Failure } from '../../failures/failure.ts'
@@ -29,13 +29,13 @@ import {
 import type { SignedPayment } from './signed-payment.ts'
 import { isUsed, rejected, rejectedLate } from './token-authorization.ts'
 
-/** How long a caller waits for the chain before it is told `settlement_pending`. */
+/** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
 
-/** After so long a relay that the chain never took is given up. What was signed may then be sent anew. */
+/** A relay that the chain has not accepted after this time is given up. The signed payment may then be sent again. */
 const GIVEN_UP_MS = 10 * 60_000
 
-/** A relay that the chain has taken. */
+/** A relay that the chain has accepted. */
 export interface SubmittedRelay {
   readonly transferId: string
   readonly transactionHash: Hex
@@ -43,9 +43,9 @@ export interface SubmittedRelay {
 }
 
 /**
- * Carries a payment to the chain, under an allowed decision.
- * @throws Failure `authorization_rejected` where it is carried already or the chain would not take it, `settlement_pending`
- * where that is not known.
+ * Submits a payment to the chain, under an allowed decision.
+ * @throws Failure `authorization_rejected` when it is already being relayed or the chain would reject it;
+ * `settlement_pending` when that is unknown.
  */
 export async function relayPayment(
   relaying: RelayDependencies,
@@ -54,7 +54,7 @@ export async function relayPayment(
   const { database, chain, newId, clock } = relaying
   const { at, ...rest } = order
   const row = { ...rest, id: newId('tx', at), chain: chain.name, createdAt: at }
-  if (!(await insertRelay(database, row))) throw await turnAway(relaying, row)
+  if (!(await insertRelay(database, row))) throw await rejectDuplicate(relaying, row)
   const relay: Relay = { ...row, state: 'reserved', transactionHash: null, failure: null, rejection: null }
   const sent = await broadcast(relaying, relay)
   if (typeof sent !== 'string') return sent
@@ -65,15 +65,16 @@ export async function relayPayment(
   }
   const state = 'settlement_pending'
   await updateRelay(database, relay.id, { state, transactionHash: sent }, clock())
-  if (outcome === 'unpaid') return concluded(relaying, relay, new Error('the transaction paid nothing'))
+  if (outcome === 'unpaid')
+    return completeRejected(relaying, relay, new Error('the transaction paid nothing'))
   return { transferId: relay.id, transactionHash: sent, status: state }
 }
 
-/** Gives the budget back to a call that another was faster than, and keeps its end. */
-async function turnAway({ database, clock }: RelayDependencies, row: NewRelay): Promise<Failure> {
+/** Releases the budget of a call that lost to a concurrent one, and records its outcome. */
+async function rejectDuplicate({ database, clock }: RelayDependencies, row: NewRelay): Promise<Failure> {
   const end = rejected(
     'nonce_used',
-    'What was signed, or another permit of its payer, is carried out by another call now.',
+    'The signed payment, or another permit of its payer, is being carried out by another call.',
   )
   const { id, decisionId } = row
   const verdict = await database.transaction(async (connection) => {
@@ -85,7 +86,7 @@ async function turnAway({ database, clock }: RelayDependencies, row: NewRelay): 
   return verdict === 'released' ? end : failed({ id, failure: 'it was never sent', rejection: null })
 }
 
-/** Carries a relay on from wherever it was left. */
+/** Resumes a relay from its recorded state. */
 export async function resumeRelay(relaying: RelayDependencies, relay: Relay): Promise<void> {
   const { chain, clock, log, database } = relaying
   const { payment, transactionHash } = relay
@@ -95,7 +96,7 @@ export async function resumeRelay(relaying: RelayDependencies, relay: Relay): Pr
     return finishRelay(relaying, relay, { state: 'confirmed', transactionHash })
   const end = await relayOutcome(relaying, relay)
   if (end !== undefined) {
-    log.info({ relayId: relay.id, state: end.state }, 'the end of an open relay was found')
+    log.info({ relayId: relay.id, state: end.state }, 'the outcome of an open relay was found')
     return finishRelay(relaying, relay, end)
   }
   const isOver = clock().getTime() > relay.createdAt.getTime() + GIVEN_UP_MS
@@ -115,8 +116,8 @@ export async function resendRelay(relaying: RelayDependencies, relay: Relay): Pr
 }
 
 /**
- * Broadcasts for a caller who waits. What the chain refuses ends at once: nothing was sent.
- * @returns the hash of the transaction, or how it was executed by another.
+ * Broadcasts for a waiting caller. A payment that the chain rejects fails at once, because nothing was sent.
+ * @returns the transaction's hash, or the completed relay if another transaction executed it.
  */
 async function broadcast(relaying: RelayDependencies, relay: Relay): Promise<Hex | SubmittedRelay> {
   const { database, chain, clock, log } = relaying
@@ -125,27 +126,38 @@ async function broadcast(relaying: RelayDependencies, relay: Relay): Promise<Hex
     await updateRelay(database, relay.id, { state: 'submitted', transactionHash: hash }, clock())
     return hash
   } catch (cause) {
-    if (isRefusedCall(cause)) return concluded(relaying, relay, cause)
-    log.warn({ err: cause, relayId: relay.id }, 'it is not known whether the chain took a relay')
-    // Where the payer took it back, this is certain all the same.
+    if (isRefusedCall(cause)) return completeRejected(relaying, relay, cause)
+    log.warn({ err: cause, relayId: relay.id }, 'it is unknown whether the chain accepted a relay')
+    // A cancellation by the payer is certain even now.
     const end = await relayOutcome(relaying, relay).catch(() => undefined)
-    if (end?.state === 'failed') return ended(relaying, relay, end)
+    if (end?.state === 'failed') return complete(relaying, relay, end)
     throw pending(relay, cause)
   }
 }
 
-/** The end of a relay whose call the chain refused, or executed in vain. @throws Failure `settlement_pending` where it has none yet. */
-async function concluded(relaying: RelayDependencies, relay: Relay, cause: Error): Promise<SubmittedRelay> {
+/**
+ * Completes a relay whose call the chain rejected or executed without effect.
+ * @throws Failure `settlement_pending` while it has no outcome.
+ */
+async function completeRejected(
+  relaying: RelayDependencies,
+  relay: Relay,
+  cause: Error,
+): Promise<SubmittedRelay> {
   const { log } = relaying
-  log.info({ relayId: relay.id, reason: cause.message }, 'the chain refused a relay')
+  log.info({ relayId: relay.id, reason: cause.message }, 'the chain rejected a relay')
   const end = await rejectedRelayOutcome(relaying, relay, cause.message).catch((err: unknown) => {
-    log.warn({ err, relayId: relay.id }, 'the end of a relay cannot be read yet')
+    log.warn({ err, relayId: relay.id }, 'the outcome of a relay cannot be read yet')
   })
   if (end === undefined) throw pending(relay, cause)
-  return ended(relaying, relay, end)
+  return complete(relaying, relay, end)
 }
 
-async function ended(relaying: RelayDependencies, relay: Relay, end: RelayOutcome): Promise<SubmittedRelay> {
+async function complete(
+  relaying: RelayDependencies,
+  relay: Relay,
+  end: RelayOutcome,
+): Promise<SubmittedRelay> {
   await finishRelay(relaying, relay, end)
   if (end.state === 'failed') throw failed({ ...relay, ...end })
   return { transferId: relay.id, transactionHash: end.transactionHash, status: 'confirmed' }
@@ -154,18 +166,18 @@ async function ended(relaying: RelayDependencies, relay: Relay, end: RelayOutcom
 function pending({ id, decisionId }: Relay, cause: unknown): Failure {
   return new Failure(
     'settlement_pending',
-    `It is not known yet whether the chain took transfer ${id}.`,
+    `It is not yet known whether the chain accepted transfer ${id}.`,
     {
       decisionId,
       transferId: id,
       retryAfter: 5,
-      hint: `Repeat this call with the same idempotency key, or read GET /api/wallets/transfers/${id}, to learn the outcome: what was signed is executed at most once.`,
+      hint: `Repeat this call with the same idempotency key, or read GET /api/wallets/transfers/${id}, to get the outcome: the signed payment is executed at most once.`,
     },
     { cause },
   )
 }
 
-/** Sends what is still to be sent. @param mark of the transaction that pays. @returns its hash. */
+/** Sends the remaining transactions. @param mark mark of the paying transaction. @returns its hash. */
 async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<Hex> {
   const { signer } = chain
   if (payment.kind === 'authorization')
@@ -177,13 +189,16 @@ async function send(chain: Chain, payment: SignedPayment, mark: Hex): Promise<He
   return signer.writeContract({ ...collectCall(chain, payment), dataSuffix: mark })
 }
 
-/** Whether a relay's own transaction made exactly its transfer; undefined while it is not in a block, or cannot be read. */
+/**
+ * Checks whether a relay's own transaction made exactly its transfer; undefined while it is not in a block or cannot
+ * be read.
+ */
 async function outcomeOf(
   chain: Chain,
   { payment }: Relay,
   { hash, waitMs }: { hash: Hex; waitMs: number },
 ): Promise<'paid' | 'unpaid' | undefined> {
-  // Silence is no answer: the transaction was broadcast.
+  // A timeout is not an outcome: the transaction was broadcast.
   const receipt = await chain.signer
     .waitForTransactionReceipt({ hash, timeout: waitMs })
     .catch(() => undefined)
@@ -194,9 +209,9 @@ async function outcomeOf(
 }
 
 /**
- * How an earlier relay went, for a caller that repeats its call.
- * @returns null while that is not known.
- * @throws Failure `authorization_rejected` where the token did not take it, `provider_unavailable` where it failed otherwise.
+ * Finds the outcome of an earlier relay, for a repeated call.
+ * @returns null while it is unknown.
+ * @throws Failure `authorization_rejected` when the token rejected it; `provider_unavailable` for any other failure.
  */
 export async function findRepeatedRelay(
   { database }: Pick<RelayDependencies, 'database'>,
@@ -204,7 +219,7 @@ export async function findRepeatedRelay(
 ): Promise<SubmittedRelay | null> {
   const relay = await findRelayOfDecision(database, decisionId)
   if (relay === undefined) {
-    // It is about to begin, or its process ended before it did and the budget was given back.
+    // The relay is about to start, or its process ended first and the budget was released.
     if (!(await isReleased(database, decisionId))) return null
     throw failed({ id: decisionId, failure: 'it was never sent', rejection: null })
   }
@@ -219,6 +234,6 @@ function failed({ id, failure, rejection }: Pick<Relay, 'id' | 'failure' | 'reje
   if (rejection !== null) return rejectedLate(rejection, words)
   return new Failure('provider_unavailable', `The chain did not execute transfer ${id}: ${words}.`, {
     isFinal: true,
-    hint: 'Send what was signed again with a new idempotency key, or sign a new one.',
+    hint: 'Send the signed payment again with a new idempotency key, or sign a new one.',
   })
 }

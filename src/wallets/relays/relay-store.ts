@@ -1,4 +1,4 @@
-/** The rows of relays: what others have signed, and how far it came. */
+/** Rows of relays: payments signed by third parties, and their progress. */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import type { Stablecoin } from '../../money/money.ts'
@@ -9,7 +9,6 @@ import { addressOf, lowerCase, stablecoinOf, type TransferState } from '../store
 import type { SignedPayment } from './signed-payment.ts'
 import type { Rejection } from './token-authorization.ts'
 
-/** A relay as it is stored. */
 export interface Relay {
   readonly id: string
   readonly accountId: string
@@ -17,15 +16,14 @@ export interface Relay {
   readonly payment: SignedPayment
   readonly chain: string
   readonly state: TransferState
-  /** Of the payment itself; a permit's own is not kept. */
+  /** Hash of the paying transaction; the permit's own transaction is not stored. */
   readonly transactionHash: Hex | null
   readonly failure: string | null
-  /** Why the token would not take it; null where it failed otherwise. */
+  /** Why the token rejects it; null for any other failure. */
   readonly rejection: Rejection | null
   readonly createdAt: Date
 }
 
-/** A relay as it begins. */
 export type NewRelay = Omit<Relay, 'state' | 'transactionHash' | 'failure' | 'rejection'>
 
 const digits = z.string().regex(/^\d+$/).transform(BigInt)
@@ -38,8 +36,8 @@ const signedParts = z.object({
 const open = ['reserved', 'submitted', 'settlement_pending'] as const
 
 /**
- * Writes a relay's row, if and only if its reservation still stands and no other relay carries the same.
- * @returns whether it was written.
+ * Inserts a relay if its reservation still stands and no other relay carries the same payment.
+ * @returns whether it was inserted.
  */
 export async function insertRelay(database: Connection, relay: NewRelay): Promise<boolean> {
   const rows = await database.call<{ id: string }>(
@@ -57,7 +55,7 @@ export async function insertRelay(database: Connection, relay: NewRelay): Promis
   return rows.length === 1
 }
 
-/** Writes the row of a relay that ended before it began, so that its caller is told the same again. */
+/** Inserts a relay that failed before it started, so that a repeated call gets the same answer. */
 export async function insertRejectedRelay(
   database: Connection,
   relay: NewRelay,
@@ -94,7 +92,7 @@ function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
   ]
 }
 
-/** Whether a relay carries the same already, or has. */
+/** Checks whether a relay carries, or has carried, the same payment. */
 export async function isRelayed(
   database: Connection,
   { chain, payment }: { chain: string; payment: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'> },
@@ -112,7 +110,7 @@ export async function isRelayed(
   return row !== undefined
 }
 
-/** Moves a relay on. @returns false where it had ended: nothing changed. */
+/** Updates a relay. @returns false when it was already complete; nothing changed. */
 export async function updateRelay(
   database: Connection,
   id: string,
@@ -131,7 +129,10 @@ export async function updateRelay(
   return rows.length === 1
 }
 
-/** Touches an open relay, unless somebody else has since `before`. @returns whether it is now the caller's to resume. */
+/**
+ * Claims an open relay unless another process has touched it since `before`.
+ * @returns whether the caller may resume it.
+ */
 export async function claimRelay(database: Connection, id: string, before: Date, at: Date): Promise<boolean> {
   const row = await database.kysely
     .updateTable('relay')
@@ -144,7 +145,7 @@ export async function claimRelay(database: Connection, id: string, before: Date,
   return row !== undefined
 }
 
-/** Relays that have not ended and were last touched before a moment, the longest untouched first. */
+/** Finds open relays last touched before a moment, the longest untouched first. */
 export async function openRelays(database: Connection, before: Date, limit: number): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
@@ -157,7 +158,6 @@ export async function openRelays(database: Connection, before: Date, limit: numb
   return rows.map(relayOf)
 }
 
-/** Relays that were confirmed since a moment. */
 export async function relaysConfirmedSince(database: Connection, since: Date): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
@@ -169,7 +169,7 @@ export async function relaysConfirmedSince(database: Connection, since: Date): P
   return rows.map(relayOf)
 }
 
-/** Relays to an address that have not ended. */
+/** Finds open relays to an address. */
 export async function openRelaysTo(database: Connection, address: Address): Promise<Relay[]> {
   const rows = await database.kysely
     .selectFrom('relay')
@@ -180,7 +180,7 @@ export async function openRelaysTo(database: Connection, address: Address): Prom
   return rows.map(relayOf)
 }
 
-/** Relays that may have made a payment: equal ones that have not failed, whichever transaction carried them. */
+/** Finds relays that may have made a payment: all with equal members that have not failed, in any transaction. */
 export async function relaysLike(
   database: Connection,
   sought: {
@@ -202,7 +202,7 @@ export async function relaysLike(
   return rows.map(relayOf)
 }
 
-/** Notes the transaction in which the chain has a confirmed relay after a reorganization. */
+/** Records the new transaction of a confirmed relay after a reorganization. */
 export async function updateRelayTransaction(
   { kysely }: Connection,
   { id, transactionHash, at }: { id: string; transactionHash: Hex; at: Date },
@@ -215,7 +215,6 @@ export async function updateRelayTransaction(
     .execute()
 }
 
-/** Whether the money of a decision was given back. */
 export async function isReleased(database: Connection, decisionId: string): Promise<boolean> {
   const row = await database.kysely
     .selectFrom('reservation')
@@ -225,7 +224,6 @@ export async function isReleased(database: Connection, decisionId: string): Prom
   return row?.status === 'released'
 }
 
-/** The relay of a decision, or undefined where it has none (yet). */
 export async function findRelayOfDecision(
   database: Connection,
   decisionId: string,
@@ -238,7 +236,7 @@ export async function findRelayOfDecision(
   return row === undefined ? undefined : relayOf(row)
 }
 
-/** A moment in seconds as a date that every database can hold. */
+/** Converts Unix seconds to a date, capped at the year 9999 for the database. */
 function momentOf(seconds: bigint): Date {
   const latest = BigInt(Date.UTC(9999, 0, 1) / 1000)
   return new Date(Number(seconds < latest ? seconds : latest) * 1000)

@@ -1,7 +1,8 @@
 /**
- * Payments that a token's holder signs and anybody may carry to the chain: an EIP-3009 authorization, or an EIP-2612 permit
- * for the sponsor, who then transfers. Both are judged here by the chain's own state, before any gas is spent.
- * @see https://eips.ethereum.org/EIPS/eip-3009 @see https://eips.ethereum.org/EIPS/eip-2612
+ * Payments signed by a token's holder and submitted by anyone: an EIP-3009 authorization, or an EIP-2612 permit for
+ * the sponsor, who then transfers. Both are checked here against the chain's state before any gas is spent.
+ * @see https://eips.ethereum.org/EIPS/eip-3009
+ * @see https://eips.ethereum.org/EIPS/eip-2612
  */
 import { recoverTypedDataAddress } from 'viem'
 import { z } from 'zod'
@@ -13,19 +14,18 @@ import { lowerCase } from '../store.ts'
 import { authorizationAbi, isKeySignature, signedCall } from './payment-call.ts'
 import type { SignedPayment } from './signed-payment.ts'
 
-/** The tokens that have both: Tether has neither. */
+/** Tokens that support both standards; Tether supports neither. */
 export const authorizingTokens = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
 
-/** Chains whose tokens people sign for by mistake: the public ones of the same stablecoins. */
+/** Public chains of the same stablecoins, for which payers sign by mistake. */
 const OTHER_CHAINS = [1, 10, 137, 8453, 42161, 11155111]
 
-/** How many of a payer's last permits a signature is compared with. */
-const OLD_PERMITS = 10n
+/** Number of a payer's latest permits that a signature is compared with. */
+const MAX_OLD_PERMITS = 10n
 
-/** What judging needs of a chain. */
 export type AuthorizationChain = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'balanceOf'>
 
-/** Why a token would not take what was signed. `refused`: for a reason of its own, such as a payer that it has blocked. */
+/** Why a token rejects a signed payment. `refused`: for a reason of its own, such as a blocked payer. */
 export const rejections = [
   'expired',
   'not_yet_valid',
@@ -36,11 +36,11 @@ export const rejections = [
   'refused',
 ] as const
 
-/** One of {@link rejections}. */
 export type Rejection = (typeof rejections)[number]
 
 /**
- * Judges a payment as its token will. @param now the moment of the call.
+ * Checks a payment as its token will.
+ * @param now time of the call.
  * @throws Failure `authorization_rejected` with `reason`.
  */
 export async function judgePayment(
@@ -50,20 +50,20 @@ export async function judgePayment(
 ): Promise<void> {
   const second = BigInt(Math.floor(now.getTime() / 1000))
   const last = payment.kind === 'permit' ? payment.validBefore : payment.validBefore - 1n
-  if (second > last) throw rejected('expired', 'What was signed has expired.')
+  if (second > last) throw rejected('expired', 'The signed payment has expired.')
   if (payment.kind === 'authorization' && second <= payment.validAfter)
-    throw rejected('not_yet_valid', 'What was signed is not valid yet.')
+    throw rejected('not_yet_valid', 'The signed payment is not valid yet.')
   if (await isUsed(chain, payment)) throw used()
   await requireSignature(chain, payment)
   const { token, units, payer } = payment
   const balance = await chain.balanceOf(token, payer)
-  if (balance >= units) return requireTaken(chain, payment, now)
+  if (balance >= units) return requireAccepted(chain, payment, now)
   const [has, needs] = [balance, units].map((amount) => decimalOf({ asset: token, units: amount }))
   throw rejected('balance', `The payer has ${has} ${token}; ${needs} needed.`)
 }
 
-/** Asks the token itself, which may know more than what is checked here. */
-async function requireTaken(chain: AuthorizationChain, payment: SignedPayment, now: Date): Promise<void> {
+/** Simulates the call, because the token may apply rules that are not checked here. */
+async function requireAccepted(chain: AuthorizationChain, payment: SignedPayment, now: Date): Promise<void> {
   try {
     await chain.signer.readContract(signedCall(chain, payment))
   } catch (error) {
@@ -71,17 +71,17 @@ async function requireTaken(chain: AuthorizationChain, payment: SignedPayment, n
   }
 }
 
-/** What tokens say, in Circle's words and those of the interfaces. The first that fits counts. */
+/** Patterns of token error messages, by Circle and the interfaces. The first match counts. */
 const refusals: readonly (readonly [RegExp, Rejection])[] = [
   [/used or cancell?ed/i, 'nonce_used'],
   [/exceeds balance/i, 'balance'],
   [/invalid signature/i, 'signature'],
-  // One word of ours for both: the clock tells which.
+  // Tokens use one message for both cases; the clock distinguishes them.
   [/not yet valid/i, 'not_yet_valid'],
   [/expired/i, 'expired'],
 ]
 
-/** A token's refusal. @param words the token's own; each has others for the same. */
+/** Builds the error for a rejection by the token. @param words error message of the token, which varies by token. */
 export function refusedByToken(
   { validBefore }: Pick<SignedPayment, 'validBefore'>,
   words: string,
@@ -90,10 +90,10 @@ export function refusedByToken(
   const isLate = BigInt(Math.floor(now.getTime() / 1000)) >= validBefore
   const found = refusals.find(([pattern]) => pattern.test(words))?.[1] ?? 'refused'
   const reason = found === 'not_yet_valid' && isLate ? 'expired' : found
-  return rejected(reason, `The token refuses it: ${words}.`)
+  return rejected(reason, `The token rejects it: ${words}.`)
 }
 
-/** Whether the token has executed what was signed, or never will: it counts each nonce once. */
+/** Checks whether the token has used the nonce, which it accepts only once. */
 export async function isUsed(
   chain: Pick<Chain, 'tokens' | 'signer'>,
   { kind, token, payer, nonce }: Pick<SignedPayment, 'kind' | 'token' | 'payer' | 'nonce'>,
@@ -103,7 +103,7 @@ export async function isUsed(
   return z.boolean().parse(used)
 }
 
-/** How many permits a token has taken from a payer: the nonce of the next. */
+/** Reads the nonce of a payer's next permit, which is the number of permits used. */
 export async function permitsOf(
   chain: Pick<Chain, 'tokens' | 'signer'>,
   token: Stablecoin,
@@ -112,7 +112,7 @@ export async function permitsOf(
   return z.bigint().parse(await read(chain, token, 'nonces', [payer]))
 }
 
-/** What the sponsor may still take of a payer's tokens. */
+/** Reads the sponsor's remaining allowance over a payer's tokens. */
 export async function sponsorAllowance(
   chain: Pick<Chain, 'tokens' | 'signer'>,
   token: Stablecoin,
@@ -135,30 +135,30 @@ async function requireSignature(chain: AuthorizationChain, payment: SignedPaymen
   if (!isKeySignature(signature) && !(await hasCode(chain, payer)))
     throw rejected(
       'signature',
-      'The signature is not one that tokens take of a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
+      'The signature does not have the form that tokens accept from a key: 65 bytes, s in the lower half of the curve’s order, v 27 or 28.',
     )
   const data = typedDataOf(chain, payment)
   const domain = await domainOf(chain, token)
   if (await chain.signer.verifyTypedData({ address: payer, domain, ...data, signature })) return
-  // A signature that holds elsewhere was made by the payer, for another token or chain.
+  // A signature that verifies under another domain was made by the payer for another token or chain.
   const others = await Promise.all(authorizingTokens.map((other) => domainOf(chain, other)))
   const elsewhere = [...others, ...OTHER_CHAINS.map((chainId) => ({ ...domain, chainId }))]
   for (const other of elsewhere) {
     const signer = await recoverTypedDataAddress({ domain: other, ...data, signature }).catch(() => undefined)
     if (signer === undefined || lowerCase(signer) !== lowerCase(payer)) continue
-    throw rejected('domain', `The signature is for another domain than ${token} on ${chain.name}.`)
+    throw rejected('domain', `The signature is for a domain other than ${token} on ${chain.name}.`)
   }
   if (await isOldPermit(chain, payment, domain)) throw used()
   throw rejected('signature', 'The signature is not the payer’s over these values.')
 }
 
-/** Whether the payer is a contract, which judges signatures itself (EIP-1271). */
+/** Checks whether the payer is a contract, which verifies signatures itself (EIP-1271). */
 async function hasCode({ signer }: Pick<Chain, 'signer'>, address: Address): Promise<boolean> {
   const code = await signer.getCode({ address })
   return code !== undefined && code !== '0x'
 }
 
-/** Whether a permit is one of the payer's last ones: its number is not sent along, and is part of what is signed. */
+/** Checks whether a permit is one of the payer's latest: its nonce is signed but not sent. */
 async function isOldPermit(
   chain: AuthorizationChain,
   payment: SignedPayment,
@@ -167,7 +167,7 @@ async function isOldPermit(
   const { kind, payer, signature } = payment
   if (kind !== 'permit') return false
   const next = BigInt(payment.nonce)
-  for (let back = 1n; back <= OLD_PERMITS && back <= next; back += 1n) {
+  for (let back = 1n; back <= MAX_OLD_PERMITS && back <= next; back += 1n) {
     const data = typedDataOf(chain, { ...payment, nonce: (next - back).toString() })
     const signer = await recoverTypedDataAddress({ domain, ...data, signature }).catch(() => undefined)
     if (signer !== undefined && lowerCase(signer) === lowerCase(payer)) return true
@@ -176,7 +176,7 @@ async function isOldPermit(
 }
 
 function used(): Failure {
-  return rejected('nonce_used', 'What was signed was used or cancelled already.')
+  return rejected('nonce_used', 'The signed payment was already used or cancelled.')
 }
 
 function typedDataOf({ signer }: Pick<Chain, 'signer'>, payment: SignedPayment) {
@@ -210,23 +210,23 @@ function hexOf(text: string): Hex {
 }
 
 const hints: Readonly<Record<Rejection, string>> = {
-  expired: 'Sign a new one with a later end.',
+  expired: 'Sign a new one with a later expiry.',
   not_yet_valid: 'Send it again once it is valid.',
-  nonce_used: 'It was carried out already, or cancelled: sign a new one with another nonce.',
+  nonce_used: 'It was already carried out or cancelled: sign a new one with another nonce.',
   signature: 'Sign exactly the values that are sent, with the payer’s key.',
   domain: 'Sign for the token’s own domain on this chain: its name(), version(), chain id and address.',
-  balance: 'Put the amount on the payer’s address first.',
-  refused: 'Ask the token’s issuer why it does not take it; sending it again does not help.',
+  balance: 'Fund the payer’s address with the amount first.',
+  refused: 'Ask the token’s issuer for the reason; sending it again does not help.',
 }
 
 const NOTHING_SENT = ' Nothing was sent and no gas was spent.'
 
-/** The refusal of what was signed, before anything was sent. */
+/** Builds the rejection of a signed payment before anything was sent. */
 export function rejected(reason: Rejection, detail: string): Failure {
   return rejectedLate(reason, `${detail}${NOTHING_SENT}`)
 }
 
-/** The refusal of what was signed, once its relay had begun. */
+/** Builds the rejection of a signed payment whose relay had started. */
 export function rejectedLate(reason: Rejection, detail: string): Failure {
   return new Failure('authorization_rejected', detail, { reason, hint: hints[reason] })
 }

@@ -1,4 +1,4 @@
-/** The rows of intents: what a signer signs, and the operation that it becomes. Each is used once. */
+/** Intents: the text a signer signs and the operation it authorizes. Each is used once. */
 import type { Selectable } from 'kysely'
 import { type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address, Hex } from '../../providers/chain.ts'
@@ -8,13 +8,15 @@ import type { IntentTable } from '../../storage/schema-wallets.ts'
 /** How long an intent can be signed. */
 export const INTENT_LIFETIME_MS = 5 * 60_000
 
-/** How much longer the chain takes what was signed: a transfer that was sent at the last moment must still be mined. */
+/** Extra validity on the chain, so that a transfer sent at the last moment can still be mined. */
 const CHAIN_MS = 5 * 60_000
 
-/** Unused intents are kept as long as an approval can take, so that a call that waited for one still runs. */
+/**
+ * Retention of unused intents: the maximum duration of an approval, so that a call that waited for one can still run.
+ */
 const KEPT_MS = 8 * 24 * 60 * 60_000
 
-/** What is paid. @property destination lower case. */
+/** Payment of an intent. @property destination lower case. */
 export interface TransferFields {
   readonly token: Stablecoin
   readonly units: bigint
@@ -22,17 +24,17 @@ export interface TransferFields {
   readonly chain: string
 }
 
-/** What an agent may spend on chain. @property dailyMicros millionths of a US dollar a UTC day. */
+/** On-chain allowance of an agent. @property dailyMicros millionths of a US dollar per UTC day. */
 export interface AllowanceFields {
   readonly agentId: string
   readonly dailyMicros: bigint
 }
 
-/** An intent as it is stored. @property message the RFC 8785 JSON whose SHA-256 is `hash`. */
+/** An intent as stored. @property message the RFC 8785 JSON whose SHA-256 is `hash`. */
 export interface Intent {
   readonly id: string
   readonly accountId: string
-  /** The key that asked for it; null: a person did. Of an allowance: whose it is. */
+  /** Key that requested the intent; null for a person. For an allowance: the agent it applies to. */
   readonly agentId: string | null
   readonly message: string
   readonly hash: Hex
@@ -45,12 +47,11 @@ export interface Intent {
   readonly usedAt: Date | null
 }
 
-/** Until when the chain executes what an intent names. */
+/** Last moment at which the chain executes the intent's operation. */
 export function validUntilOf({ expiresAt }: Pick<Intent, 'expiresAt'>): Date {
   return new Date(expiresAt.getTime() + CHAIN_MS)
 }
 
-/** Keeps a new intent. */
 export async function insertIntent(
   database: Connection,
   intent: Omit<Intent, 'usedAt'> & { chain: string },
@@ -78,7 +79,6 @@ export async function insertIntent(
     .execute()
 }
 
-/** One of an account's intents. */
 export async function findIntent(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
@@ -92,7 +92,10 @@ export async function findIntent(
   return row === undefined ? undefined : intentOf(row)
 }
 
-/** A caller's newest unused intent for the same payment that was open at a moment. @param keyId null: a person's. */
+/**
+ * Finds a caller's newest unused intent for the same payment that was open at a moment.
+ * @param keyId null for a person.
+ */
 export async function findOpenIntent(
   database: Connection,
   {
@@ -120,7 +123,7 @@ export async function findOpenIntent(
   return row === undefined ? undefined : intentOf(row)
 }
 
-/** Marks an intent as used. Doing it twice changes nothing. @returns whether it was not used before. */
+/** Marks an intent as used, once. @returns whether it was unused before. */
 export async function useIntent(
   database: Connection,
   { id, at }: { id: string; at: Date },
@@ -135,7 +138,7 @@ export async function useIntent(
   return row !== undefined
 }
 
-/** Forgets intents that can no longer be used. */
+/** Deletes intents that can no longer be used. */
 export async function sweepIntents(database: Connection, now: Date): Promise<void> {
   await database.kysely
     .deleteFrom('intent')

@@ -1,4 +1,6 @@
-/** Intents: the very text that a person or an agent signs before money moves. It names the chain's operation by its hash. */
+/**
+ * Intents: the exact text a person or an agent signs before money moves. It names the chain's operation by its hash.
+ */
 import { createHash } from 'node:crypto'
 import { getAddress } from 'viem'
 import { z } from 'zod'
@@ -15,7 +17,6 @@ import {
   validUntilOf,
 } from './intent-store.ts'
 
-/** EIP-712 data as JSON. */
 export const typedDataView = z
   .strictObject({
     domain: z.record(z.string(), z.union([z.string(), z.number()])),
@@ -23,26 +24,23 @@ export const typedDataView = z
     primaryType: z.string(),
     message: z.record(z.string(), z.union([z.string(), z.number()])),
   })
-  .describe('For an owner with an EVM key, EIP-712; integers are decimal strings.')
+  .describe('EIP-712 data to sign with an EVM key that owns the wallet; integers are decimal strings.')
 
-/** An intent as its signer gets it. */
 export const intentView = z.strictObject({
-  intentId: z.string().describe('`int_…`; send it back with the signature.'),
+  intentId: z.string().describe('`int_…`; return it with the signature.'),
   intent: z
     .record(z.string(), z.union([z.string(), z.number()]))
-    .describe('What is signed; its RFC 8785 JSON is what `hash` is of.'),
+    .describe('Content to sign; `hash` is the SHA-256 of its RFC 8785 JSON.'),
   hash: z
     .string()
     .describe('SHA-256 of the intent’s RFC 8785 JSON, 0x hex. An agent signs these 32 bytes with Ed25519.'),
   challenge: z.string().describe('The same bytes in base64url: the challenge for a passkey.'),
   typedData: typedDataView,
-  expiresAt: z.string().describe('When it can no longer be used, ISO 8601 UTC.'),
+  expiresAt: z.string().describe('When it expires, ISO 8601 UTC.'),
 })
 
-/** {@link intentView}, as it is answered. */
 export type IntentView = z.input<typeof intentView>
 
-/** What making needs. */
 export interface IntentParts {
   readonly database: Connection
   readonly chain: Pick<Chain, 'name' | 'id' | 'operationOf'>
@@ -51,7 +49,7 @@ export interface IntentParts {
 
 type OwnedWallet = Wallet & { readonly address: Address }
 
-/** Makes the intent of a payment. @param keyId of the key that asks; null: a person does. */
+/** Creates the intent of a payment. @param keyId requesting key; null for a person. */
 export function makeTransferIntent(
   parts: IntentParts,
   {
@@ -80,7 +78,10 @@ export function makeTransferIntent(
   })
 }
 
-/** Makes the intent by which an owner lets an agent spend. @param dailyMax the same amount in words: a decimal of US dollars. */
+/**
+ * Creates the intent by which an owner sets an agent's allowance.
+ * @param dailyMax the same amount as a decimal string of US dollars.
+ */
 export function makeAllowanceIntent(
   parts: IntentParts,
   {
@@ -105,7 +106,7 @@ export function makeAllowanceIntent(
 
 async function makeIntent(
   { database, chain, newId }: IntentParts,
-  what: {
+  input: {
     wallet: OwnedWallet
     at: Date
     agentId: string | null
@@ -116,7 +117,7 @@ async function makeIntent(
     allowance: AllowanceFields | null
   },
 ): Promise<IntentView> {
-  const { wallet, at, operationId, call, content, agentId, transfer, allowance } = what
+  const { wallet, at, operationId, call, content, agentId, transfer, allowance } = input
   const id = newId('int', at)
   const expiresAt = new Date(at.getTime() + INTENT_LIFETIME_MS)
   const validUntil = validUntilOf({ expiresAt })

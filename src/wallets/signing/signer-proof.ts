@@ -1,6 +1,6 @@
 /**
- * Proof that whoever registers an EVM key holds it: its EIP-712 signature of text that names account and wallet. The nonce is
- * derived, not stored: from the account, the address and the five minutes that it was asked in.
+ * Proof of possession for EVM key registration: the key's EIP-712 signature of a text that names account and wallet.
+ * The nonce is not stored but derived from the account, the address and the five-minute period of the request.
  */
 import { createHmac } from 'node:crypto'
 import { getAddress, hashTypedData, recoverAddress } from 'viem'
@@ -21,7 +21,7 @@ const types = {
 
 const statement = 'I hold this key, and it may sign transfers from this wallet.'
 
-/** Who registers what. @property secret of the deployment. */
+/** A key registration. @property secret secret of the deployment. */
 export interface SignerRegistration {
   readonly secret: Uint8Array
   readonly chain: Pick<Chain, 'id'>
@@ -31,7 +31,10 @@ export interface SignerRegistration {
   readonly at: Date
 }
 
-/** What the key signs to be registered. @property expiresAt when a signature is no longer taken: in 5 to 10 minutes. */
+/**
+ * Builds the text a key signs to be registered.
+ * @property expiresAt end of the signature's validity, in 5 to 10 minutes.
+ */
 export function signerChallenge(registration: SignerRegistration): { typedData: TypedData; expiresAt: Date } {
   const period = periodOf(registration.at)
   const { domain, message } = typedDataOf(registration, period)
@@ -41,11 +44,11 @@ export function signerChallenge(registration: SignerRegistration): { typedData: 
   }
 }
 
-/** Whether a signature is the key's own over what it was given in the last minutes. */
+/** Verifies the key's signature over a challenge of this or the previous period. */
 export async function provesSigner(registration: SignerRegistration, signature: Hex): Promise<boolean> {
   const period = periodOf(registration.at)
-  for (const asked of [period, period - 1]) {
-    const { domain, message } = typedDataOf(registration, asked)
+  for (const candidate of [period, period - 1]) {
+    const { domain, message } = typedDataOf(registration, candidate)
     const hash = hashTypedData({ domain, types, primaryType: 'OwnerKey', message })
     const signer = await recoverAddress({ hash, signature }).catch(() => undefined)
     if (signer !== undefined && lowerCase(signer) === lowerCase(registration.address)) return true

@@ -1,4 +1,4 @@
-/** Externally owned accounts that sign for wallets, and who owns a wallet on chain. */
+/** Externally owned accounts that sign for wallets, and the on-chain owner of a wallet. */
 import type { NewId } from '../../base/ids.ts'
 import type { Page } from '../../base/page.ts'
 import { stablecoins } from '../../money/money.ts'
@@ -13,7 +13,7 @@ export interface EoaSigner {
   readonly createdAt: Date
 }
 
-/** An account's EVM keys, newest first: all of them, or those of a page and one more. */
+/** Lists an account's EVM keys, newest first: all of them, or one more than a page. */
 export async function findEoaSigners(
   database: Connection,
   { accountId, page }: { accountId: string; page?: Page },
@@ -32,7 +32,7 @@ export async function findEoaSigners(
   }))
 }
 
-/** Keeps an EVM key as a signer of an account. @returns undefined where it is one already. */
+/** Stores an EVM key as a signer of an account. @returns undefined when it is already one. */
 export async function insertEoaSigner(
   { database, newId }: { database: Connection; newId: NewId },
   { accountId, address, at }: { accountId: string; address: Address; at: Date },
@@ -48,8 +48,9 @@ export async function insertEoaSigner(
 }
 
 /**
- * Gives a wallet that the gateway owns to its account's first own signer: the chain follows before the next operation, and
- * lets the gateway spend what cards hold of the wallet at this moment. A wallet that has an owner keeps it.
+ * Transfers a gateway-owned wallet to its account's first own signer. The chain follows before the next operation and
+ * lets the gateway spend what cards hold of the wallet at this moment. A wallet that already has another owner keeps
+ * it.
  */
 export async function giveWallet(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'allowancePrices'> },

@@ -3,7 +3,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import type { EoaSigner } from './signer-store.ts'
 
-/** Whoever can sign for an account. */
+/** A signer of an account: passkey, EVM key or agent. */
 export const signerView = z.strictObject({
   id: z.string().describe('`pk_…`, `sgn_…` or `key_…`'),
   type: z.enum(['passkey', 'eoa', 'agent']).describe('`eoa`: an EVM key.'),
@@ -11,7 +11,6 @@ export const signerView = z.strictObject({
   createdAt: z.string().describe('When it was registered, ISO 8601 UTC.'),
 })
 
-/** An EVM key, shown. */
 export function viewEoa({ id, address, createdAt }: EoaSigner): z.input<typeof signerView> {
   return { id, type: 'eoa', address: getAddress(address), createdAt: createdAt.toISOString() }
 }

@@ -1,6 +1,7 @@
 /**
- * Whose signature it is. The three kinds have three forms: 65 bytes as 0x hex are an EVM key's over the typed data, 64 bytes
- * as base64url an agent's Ed25519 over the hash, and anything else is read as a passkey's assertion over the hash.
+ * Identification of the signer by the form of a signature: 65 bytes as 0x hex are an EVM key's over the typed data,
+ * 64 bytes as base64url an agent's Ed25519 over the hash, and anything else is parsed as a passkey's assertion over
+ * the hash.
  */
 import { createPublicKey, verify } from 'node:crypto'
 import { isHex, parseSignature, recoverAddress, serializeSignature } from 'viem'
@@ -14,21 +15,21 @@ import { findEoaSigners } from './signer-store.ts'
 const EVM_SIGNATURE = /^0x[0-9a-fA-F]{130}$/
 const ED25519_SIGNATURE = /^[A-Za-z0-9_-]{86}$/
 
-/** A passkey that signed. @property point its public key where the chain can check it. */
+/** A passkey that signed. @property point its public key, if the chain can verify it. */
 interface PasskeySigner {
   readonly id: string
   readonly point: { readonly x: Hex; readonly y: Hex } | null
   readonly counter: number
 }
 
-/** The passkeys of accounts, which are kept elsewhere. */
+/** Passkeys of accounts, stored by the identity domain. */
 export interface Passkeys {
   has(accountId: string): Promise<boolean>
   /** @throws Failure `signature_rejected`. */
   read(accountId: string, assertion: { text: string; challenge: string }): Promise<PasskeySigner>
 }
 
-/** A key that calls. */
+/** Key that makes the call. */
 export interface CallingKey {
   readonly id: string
   readonly kind: 'agent' | 'developer' | 'grant'
@@ -36,8 +37,10 @@ export interface CallingKey {
 }
 
 /**
- * Who authorizes an operation. @property by how the chain verifies it. @property signerId of the key that signed; null: none
- * did. @property counter of the passkey that signed, to be counted when it is used.
+ * Authorization of an operation.
+ * @property by form in which the chain verifies it.
+ * @property signerId key that signed; null if none did.
+ * @property counter counter of the signing passkey, stored when it is used.
  */
 export interface Authorized {
   readonly signer: Signer
@@ -46,14 +49,13 @@ export interface Authorized {
   readonly counter: number | null
 }
 
-/** Whether a signature has the form of an agent's. */
 export function isAgentSignature(signature: string): boolean {
   return ED25519_SIGNATURE.test(signature)
 }
 
 /**
- * Checks the signature of an intent. The wallet's owner on chain authorizes directly; for any other signer of the account, the
- * gateway does: as the owner, or within the allowance of that signer.
+ * Checks the signature of an intent. The wallet's on-chain owner authorizes directly; for any other signer of the
+ * account the gateway does, as the owner or within that signer's allowance.
  * @throws Failure `signature_rejected`.
  */
 export async function verifySignature(
@@ -85,13 +87,13 @@ export async function verifySignature(
   return { signer: 'passkey', by: isOwner ? 'passkey' : indirect, signerId: id, counter }
 }
 
-/** An EVM signature as Safe reads it: its last byte is 27 or 28. @throws where it is none. */
+/** Converts an EVM signature to Safe's form, whose last byte is 27 or 28. @throws when it is not hex. */
 export function safeSignature(signature: string): Hex {
   if (!isHex(signature)) throw new Error('an EVM signature is hex')
   return serializeSignature(parseSignature(signature))
 }
 
-/** The address whose key signed a hash; undefined where none did. */
+/** Recovers the address whose key signed a hash; undefined for an invalid signature. */
 async function signerOf(hash: Hex, signature: string): Promise<Address | undefined> {
   try {
     return lowerCase(await recoverAddress({ hash, signature: safeSignature(signature) }))
@@ -103,7 +105,7 @@ async function signerOf(hash: Hex, signature: string): Promise<Address | undefin
 function requireAgent(key: CallingKey | null, { hash, signature }: { hash: Hex; signature: string }): void {
   if (key?.kind !== 'agent' || key.publicKey === null)
     throw rejected(
-      'An Ed25519 signature counts from the agent whose key made it, and the caller is none.',
+      'An Ed25519 signature is accepted only from the agent whose key made it, and the caller is not an agent.',
       key,
     )
   const publicKey = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: key.publicKey } })
@@ -116,13 +118,13 @@ function requireAgent(key: CallingKey | null, { hash, signature }: { hash: Hex; 
   if (!isTrue) throw rejected('The signature is not this agent’s over the intent’s hash.', key)
 }
 
-/** A refusal that tells the caller what it would take to be let through. */
+/** Builds the rejection, with a hint for the kind of caller. */
 export function rejected(detail: string, key: CallingKey | null): Failure {
   const hint =
     key === null
       ? 'Ask for an intent with POST /api/wallets/transfer/intent and sign it with a passkey ("challenge") or with a registered EVM key ("typedData").'
       : key.kind === 'agent'
         ? 'Ask for an intent with POST /api/wallets/transfer/intent, sign the 32 bytes of "hash" with your Ed25519 key, and send that as base64url.'
-        : 'This key has no key pair of its own to sign with: the owner of the wallet must sign the intent of POST /api/wallets/transfer/intent, with a passkey or a registered EVM key.'
+        : 'This key has no key pair to sign with: the owner of the wallet must sign the intent from POST /api/wallets/transfer/intent with a passkey or a registered EVM key.'
   return new Failure('signature_rejected', `${detail} Nothing was reserved or sent.`, { hint })
 }

@@ -1,4 +1,4 @@
-/** Whether a transfer may be attempted at all: chain, wallet and AML. Reads only; runs before anything is reserved. */
+/** Admission checks of a transfer: chain, wallet and AML. Read-only; runs before anything is reserved. */
 import type { AmlLimits } from '../../../policies/aml/limits.ts'
 import { type OutflowWindow, outflowRules, outflowWindows } from '../../../policies/aml/outflow-windows.ts'
 import { screenAddress } from '../../../policies/aml/screen-address.ts'
@@ -18,10 +18,9 @@ import type { Connection } from '../../storage/database.ts'
 import { lowerCase } from '../store.ts'
 import type { TransferParties } from './load-transfer-parties.ts'
 
-/** What is to be paid, to whom. */
 export interface TransferRequest {
   readonly accountId: string
-  /** The key that asks; null: a person does. */
+  /** Key that requests the transfer; null for a person. */
   readonly keyId: string | null
   readonly destination: Address
   readonly chain: string
@@ -29,20 +28,22 @@ export interface TransferRequest {
 }
 
 /**
- * What compliance knows of a transfer. @property blocked what the owner never pays, of the addresses that matter here.
- * @property country of the account; null where it is not known. @property travelRuleId data on record for this very transfer.
+ * Compliance facts of a transfer.
+ * @property blocked addresses blocked by the owner, limited to the relevant ones.
+ * @property country country of the account; null when unknown.
+ * @property travelRuleId Travel Rule data recorded for exactly this transfer.
  */
 export interface ComplianceFacts {
   readonly blocked: ReadonlySet<string>
   readonly country: string | null
   readonly travelRuleId: string | null
-  /** What the beneficiary's institution says of data that cannot go with it. */
+  /** State of the beneficiary institution when its answer prevents the use of recorded data; null otherwise. */
   readonly institution: 'silent' | 'declined' | null
-  /** Data of this destination that names somebody on a sanctions list; null: none does. */
+  /** Travel Rule data of this destination that names a person on a sanctions list; null if none. */
   readonly listedDataId: string | null
 }
 
-/** What admission needs. @property complianceFacts is read where compliance keeps it. */
+/** Dependencies of admission. @property complianceFacts loads the facts from the compliance store. */
 export interface Admission {
   readonly database: Connection
   readonly chain: Pick<Chain, 'name'>
@@ -53,7 +54,7 @@ export interface Admission {
   readonly complianceFacts: (transfer: TransferRequest) => Promise<ComplianceFacts>
 }
 
-/** A screened transfer, and the Travel Rule data that must go with it. One that is not cleared must be denied. */
+/** A screened transfer and the Travel Rule data it must carry. A transfer that is not cleared must be denied. */
 export interface Admitted {
   readonly travelRuleId: string | null
   readonly aml: {
@@ -65,12 +66,13 @@ export interface Admitted {
   }
 }
 
-/** The denial that was recorded. */
+/** Members of the recorded denial. */
 type Recorded = Pick<FailureMembers, 'decisionId' | 'violations'>
 
 /**
- * Admits a transfer to its decision.
- * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `screening_unavailable`, `rates_unavailable`.
+ * Checks whether a transfer may be decided at all, and screens it.
+ * @throws Failure `chain_not_supported`, `not_found`, `invalid_request`, `screening_unavailable`,
+ * `rates_unavailable`.
  */
 export async function admitTransfer(
   admission: Admission,
@@ -89,7 +91,7 @@ export async function admitTransfer(
     (asked.safeAddress !== undefined && lowerCase(asked.safeAddress) !== wallet.address)
   )
     throw new Failure('not_found', 'The account has no such wallet.', {
-      hint: 'Leave out safeAddress, or take it from GET /api/wallets.',
+      hint: 'Omit safeAddress, or use the one from GET /api/wallets.',
     })
   const destination = lowerCase(asked.destination)
   if (destination === wallet.address)
@@ -99,7 +101,7 @@ export async function admitTransfer(
   return screenTransfer(admission, { ...asked, destination }, { payer: wallet.address, isOwnWallet })
 }
 
-/** Asks the whole AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
+/** Evaluates the complete AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
 async function screenTransfer(
   admission: Admission,
   transfer: TransferRequest,
@@ -145,7 +147,7 @@ async function screenTransfer(
   }
 }
 
-/** The windows, counted and not judged where a person has released what they object to. */
+/** Disables the judgement of windows whose objection an administrator has released; they still count the transfer. */
 function waivedBy(lists: readonly string[], windows: readonly OutflowWindow[]): readonly OutflowWindow[] {
   return windows.map((window) => (lists.includes(window.rule) ? { ...window, isJudged: false } : window))
 }
@@ -157,13 +159,13 @@ function outflowScreenings(
   return judged.map((rule) => ({ result: exceeded.includes(rule) ? 'review' : 'clear', lists: [rule] }))
 }
 
-/** What was said before of the data that is asked for. */
-const told = {
-  nobody: '',
+/** Introduction of the Travel Rule hint, by the state of the beneficiary's institution. */
+const institutionHints = {
+  none: '',
   silent:
-    'The beneficiary’s institution was told just now: wait ten seconds for its answer, and send the transfer again. Otherwise: ',
+    'The beneficiary’s institution was just notified: wait ten seconds for its answer, then send the transfer again. Otherwise: ',
   declined:
-    'The beneficiary’s institution declined what was said of this address, and that holds until an institution accepts. Ask the beneficiary why, then name their institution as `vasp` of other data: ',
+    'The beneficiary’s institution declined the data recorded for this address, which blocks it until an institution accepts. Ask the beneficiary for the reason, then name their institution as `vasp` in new data: ',
 }
 
 function blockedBy(
@@ -186,17 +188,17 @@ function blockedBy(
   })
   const isReviewed =
     result === 'review' && lists.some((list) => list !== 'travel_rule' && list !== 'named_party')
-  const asksForData = result === 'review' && isMoney && lists.some((list) => list !== 'velocity')
-  const hint = asksForData
-    ? `${lists.includes('travel_rule') ? told[institution ?? 'nobody'] : ''}Say who is paid: POST /api/compliance/travel-rule ${body}, or with legalName in place of name. Then send the transfer again.`
+  const needsData = result === 'review' && isMoney && lists.some((list) => list !== 'velocity')
+  const hint = needsData
+    ? `${lists.includes('travel_rule') ? institutionHints[institution ?? 'none'] : ''}Name the beneficiary: POST /api/compliance/travel-rule ${body}, with legalName instead of name for a company. Then send the transfer again.`
     : result === 'review' && isMoney
-      ? 'More has left the account lately than is let through without a review. Send less, or later.'
+      ? 'Recent outflows of the account exceed the limit for transfers without a review. Send less, or send it later.'
       : lists.includes('named_party')
-        ? `Who is paid there, or whom you named with them, may be on a sanctions list (${listedDataId}). Nothing goes to this destination until an administrator of the gateway has looked at it: ask the operator, or pay another destination.`
+        ? `A party named for this destination may be on a sanctions list (${listedDataId}). Transfers to it are blocked until an administrator of the gateway has reviewed the match: contact the operator, or pay another destination.`
         : 'Pay another destination; the account and its limits are not affected.'
   return new Failure(
     'aml_blocked',
-    `The AML policy ${result === 'blocked' ? 'blocks' : 'wants a review of'} ${isMoney ? `the transfer of ${amount} ${money.asset}` : 'the destination'} (${lists.join(', ')}).`,
+    `The AML policy ${result === 'blocked' ? 'blocks' : 'requires a review of'} ${isMoney ? `the transfer of ${amount} ${money.asset}` : 'the destination'} (${lists.join(', ')}).`,
     {
       screening,
       ...recorded,

@@ -1,4 +1,4 @@
-/** Whether a transfer is signed for. Reads only; runs before anything is reserved. */
+/** Authorization of transfers by signature. Read-only; runs before anything is reserved. */
 import { z } from 'zod'
 import { Failure } from '../../failures/failure.ts'
 import type { Chain, Wallet } from '../../providers/chain.ts'
@@ -22,10 +22,10 @@ import {
 import type { TransferParties } from './load-transfer-parties.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
 
-/** How long the chain takes a transfer that the gateway itself signs for. */
+/** How long the chain accepts a transfer that the gateway itself signs. */
 const VALID_MS = 3 * 60_000
 
-/** Who signed for a transfer and what, as its decision keeps it; never the signature. */
+/** Signer and authorization of a transfer, as stored with its decision; never the signature itself. */
 export const authorizedTransfer = z.strictObject({
   signer: z.enum(['sandbox', 'passkey', 'eoa', 'agent']),
   by: z.enum(['gateway', 'allowance', 'passkey', 'eoa']),
@@ -34,10 +34,8 @@ export const authorizedTransfer = z.strictObject({
   intentId: z.string().nullable(),
 })
 
-/** {@link authorizedTransfer}, parsed. */
 export type AuthorizedTransfer = z.output<typeof authorizedTransfer>
 
-/** The gateway's own key signs. */
 export const sandboxAuthorization: AuthorizedTransfer = {
   signer: 'sandbox',
   by: 'gateway',
@@ -46,7 +44,10 @@ export const sandboxAuthorization: AuthorizedTransfer = {
   intentId: null,
 }
 
-/** What authorizing needs. @property askedAt when this very call asked its owner for an approval, if it did. */
+/**
+ * Dependencies of authorization.
+ * @property askedAt loads when this exact call requested its owner's approval, if it did.
+ */
 export interface TransferAuthorizationDependencies {
   readonly database: Connection
   readonly chain: Pick<Chain, 'operationOf'>
@@ -55,7 +56,7 @@ export interface TransferAuthorizationDependencies {
   readonly askedAt: () => Promise<Date | undefined>
 }
 
-/** What is to be authorized. @property key that calls; null: a person does. */
+/** A transfer to authorize. @property key calling key; null for a person. */
 export interface SignedTransfer {
   readonly accountId: string
   readonly ends: TransferParties
@@ -67,8 +68,8 @@ export interface SignedTransfer {
 }
 
 /**
- * Checks the signature of a transfer. Where the account has a signer, or the caller names an intent, one must be signed;
- * OAuth clients act by their owner's consent instead.
+ * Checks the signature of a transfer. An intent must be signed when the account has a signer or the caller names an
+ * intent. OAuth clients act under their owner's consent instead.
  * @throws Failure `signature_rejected`.
  */
 export async function authorizeTransfer(
@@ -83,13 +84,14 @@ export async function authorizeTransfer(
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && isAgentSignature(signature)
   if (!mustSign && intentId === undefined && !maySign) return sandboxAuthorization
-  // An OAuth client has nothing to sign with. Its owner said on the consent page what it may spend, and the chain limits it.
+  // An OAuth client has no key to sign with. Its owner set its limits on the consent page, and the chain enforces
+  // them.
   if (key?.kind === 'grant' && intentId === undefined) return byGrant(wallet, key)
   const intent = await intentFor(authorizing, signed)
   if (intent !== undefined) requireCurrent(authorizing, { wallet, intent, signed })
   if (mustSign || key?.kind === 'agent') {
     if (intent === undefined && !mustSign) return sandboxAuthorization
-    if (intent === undefined) throw rejected('There is no open intent of yours for this very transfer.', key)
+    if (intent === undefined) throw rejected('You have no open intent for exactly this transfer.', key)
     const verified = await verifySignature(authorizing, { wallet, intent, signature, key })
     return { ...verified, intentId: intent.id }
   }
@@ -101,7 +103,7 @@ function byGrant({ owner }: Wallet, { id: signerId }: CallingKey): AuthorizedTra
   return { signer: 'agent', by, signerId, counter: null, intentId: null }
 }
 
-/** The intent that the signature must be of. @throws Failure `signature_rejected` where the one that was named does not fit. */
+/** Finds the intent that must be signed. @throws Failure `signature_rejected` when the named intent does not fit. */
 async function intentFor(
   { database, askedAt }: TransferAuthorizationDependencies,
   { accountId, key, transfer, intentId, at }: SignedTransfer,
@@ -115,8 +117,8 @@ async function intentFor(
   }
   const intent = await findIntent(database, { accountId, id: intentId })
   if (intent === undefined || intent.transfer === null || intent.agentId !== keyId)
-    throw rejected('There is no such intent of yours.', key)
-  if (intent.usedAt !== null) throw rejected('This intent was used already.', key)
+    throw rejected('You have no such intent.', key)
+  if (intent.usedAt !== null) throw rejected('This intent was already used.', key)
   if (!isSame(intent.transfer, transfer))
     throw rejected(
       'The intent is for another transfer: amount, token, destination and chain must be the same.',
@@ -127,7 +129,10 @@ async function intentFor(
   return intent
 }
 
-/** What was signed is an operation by the owner of that moment. @throws Failure `signature_rejected` where there is another now. */
+/**
+ * Checks that the wallet still has the owner it had when the intent was made.
+ * @throws Failure `signature_rejected` otherwise.
+ */
 function requireCurrent(
   { chain }: TransferAuthorizationDependencies,
   { wallet, intent, signed }: { wallet: Wallet; intent: Intent; signed: SignedTransfer },
@@ -141,7 +146,7 @@ function requireCurrent(
     validUntil: validUntilOf(intent),
   })
   if (hash !== intent.operationHash)
-    throw rejected('The wallet has got another owner since the intent was made.', signed.key)
+    throw rejected('The owner of the wallet has changed since the intent was made.', signed.key)
 }
 
 function isSame(one: TransferFields, other: TransferFields): boolean {
@@ -153,14 +158,13 @@ function isSame(one: TransferFields, other: TransferFields): boolean {
   )
 }
 
-/** The parts of a passkey's assertion, base64url. */
 export interface Assertion {
   readonly authenticatorData: string
   readonly clientDataJSON: string
   readonly signature: string
 }
 
-/** Builds the authorization that a transfer is sent with. @param assertion the signature, where it is a passkey's. */
+/** Builds the authorization that a transfer is sent with. @param assertion assertion of a passkey signature. */
 export async function buildAuthorization(
   database: Connection,
   {
@@ -178,14 +182,14 @@ export async function buildAuthorization(
   },
 ): Promise<TransferAuthorization> {
   const { signer, intentId } = authorized
-  const ofNoIntent = { message: '', signature, assertion }
-  if (intentId === null) return { signer, authorization: authorizationOf(authorized, ofNoIntent) }
+  const withoutIntent = { message: '', signature, assertion }
+  if (intentId === null) return { signer, authorization: authorizationOf(authorized, withoutIntent) }
   const intent = await findIntent(database, { accountId, id: intentId })
-  if (intent === undefined) throw new Error(`the intent ${intentId} is gone`)
+  if (intent === undefined) throw new Error(`the intent ${intentId} cannot be found`)
   const signedUntil = validUntilOf(intent)
-  // What the gateway signs is signed now: a call may have waited for its approval longer than an intent lives.
-  const isOwners = authorized.by === 'passkey' || authorized.by === 'eoa'
-  const validUntil = isOwners ? signedUntil : new Date(at.getTime() + VALID_MS)
+  // The gateway signs now: a call may have waited for its approval longer than an intent lives.
+  const isSignedByOwner = authorized.by === 'passkey' || authorized.by === 'eoa'
+  const validUntil = isSignedByOwner ? signedUntil : new Date(at.getTime() + VALID_MS)
   return {
     signer,
     authorization: authorizationOf(authorized, { message: intent.message, signature, assertion }),
@@ -193,7 +197,6 @@ export async function buildAuthorization(
   }
 }
 
-/** What the chain is told. */
 export function authorizationOf(
   { by, signerId }: Pick<Authorized, 'by' | 'signerId'>,
   { message, signature, assertion }: { message: string; signature: string; assertion: Assertion | undefined },
@@ -206,7 +209,7 @@ export function authorizationOf(
     case 'eoa':
       return { kind: 'eoa', signature: safeSignature(signature) }
     case 'passkey': {
-      if (assertion === undefined) throw new Error('a passkey signs by an assertion')
+      if (assertion === undefined) throw new Error('a passkey signature needs an assertion')
       const { authenticatorData, clientDataJSON, signature: der } = assertion
       return { kind: 'passkey', message, authenticatorData, clientDataJSON, signature: der }
     }

@@ -1,8 +1,8 @@
-/** What the caller of a transfer that came to nothing is told, the first time and every time after. */
+/** Errors for transfers that failed permanently, the same for the first call and every repeat. */
 import { Failure } from '../../failures/failure.ts'
 import type { FailureCode } from '../store.ts'
 
-/** A transfer that the chain did not execute and never will. */
+/** Error for a transfer that the chain did not execute and never will. */
 export function failedTransfer(
   transferId: string,
   { failure, code }: { failure: string; code: FailureCode },
@@ -11,31 +11,31 @@ export function failedTransfer(
   if (code === 'signature_rejected')
     return new Failure(
       code,
-      `The chain did not take the authorization of transfer ${transferId}: ${failure}. Nothing moved; the money is free again.`,
+      `The chain rejected the authorization of transfer ${transferId}: ${failure}. Nothing moved; the money is available again.`,
       {
         ...members,
-        hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it; for an agent, let the owner of the wallet raise its allowance with POST /api/wallets/allowances.',
+        hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it; for an agent, ask the wallet’s owner to raise its allowance with POST /api/wallets/allowances.',
       },
     )
   return new Failure(
     code,
-    `The chain did not execute transfer ${transferId}: ${failure}. Nothing moved; the money is free again.`,
+    `The chain did not execute transfer ${transferId}: ${failure}. Nothing moved; the money is available again.`,
     { ...members, hint: 'Send it again with a new idempotency key.' },
   )
 }
 
-/** A payment that was allowed and whose process ended before it was sent. */
+/** Error for an allowed payment whose process ended before sending it. */
 export function transferNeverSubmitted(): Failure {
   return new Failure(
     'provider_unavailable',
-    'The payment was allowed and then never sent. Nothing moved; the money is free again.',
+    'The payment was allowed but never sent. Nothing moved; the money is available again.',
     { isFinal: true, hint: 'Send it again with a new idempotency key.' },
   )
 }
 
-/** Of two calls with one intent, the one that came second. */
+/** Error for the second of two calls with one intent. */
 export function intentUsed(): Failure {
-  return new Failure('signature_rejected', 'This intent was used already; nothing was sent.', {
+  return new Failure('signature_rejected', 'This intent was already used; nothing was sent.', {
     isFinal: true,
     hint: 'Get a new intent with POST /api/wallets/transfer/intent and sign it.',
   })

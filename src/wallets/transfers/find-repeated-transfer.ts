@@ -1,14 +1,14 @@
-/** How an earlier transfer went, for a caller that repeats its call. */
+/** Outcome of an earlier transfer, for a repeated call. */
 import type { Connection } from '../../storage/database.ts'
 import { findTransferOfDecision } from '../store.ts'
 import { failedTransfer, intentUsed, transferNeverSubmitted } from './failed-transfer.ts'
 import type { SentTransfer } from './send-transfer.ts'
 
 /**
- * What a decision's transfer has come to.
- * @returns null while it is not known whether the chain took it.
- * @param intentId what was signed for it; null: nothing.
- * @throws Failure `provider_unavailable`, `signature_rejected` where it failed for good, as it was told the first time.
+ * Finds the outcome of a decision's transfer.
+ * @param intentId signed intent; null if none.
+ * @returns null while it is unknown whether the chain accepted it.
+ * @throws Failure `provider_unavailable`, `signature_rejected` when it failed permanently, as on the first call.
  */
 export async function findRepeatedTransfer(
   { database }: { database: Connection },
@@ -27,7 +27,7 @@ export async function findRepeatedTransfer(
   return { transferId: transfer.id, transactionHash: transfer.transactionHash, status }
 }
 
-/** Without a row the transfer is about to be sent, or its process ended before it was and the money was given back. */
+/** Without a row, the transfer is about to be sent, or its process ended first and the money was released. */
 async function withoutRow(
   database: Connection,
   { decisionId, intentId }: { decisionId: string; intentId: string | null },

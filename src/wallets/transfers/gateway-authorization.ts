@@ -1,10 +1,10 @@
-/** The authorization of transfers that no signature of their own covers. */
+/** Authorization of transfers without a signature of their own. */
 import type { Wallet } from '../../providers/chain.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
 
 /**
- * Authorizes a transfer by the gateway: as the wallet's owner, or within the allowance that the owner gave the key.
- * @param keyId of the agent's key, or of any other; null for a person.
+ * Authorizes a transfer by the gateway: as the wallet's owner, or within the key's on-chain allowance.
+ * @param keyId calling key; null for a person.
  */
 export function gatewayAuthorization(
   { owner }: Pick<Wallet, 'owner'>,

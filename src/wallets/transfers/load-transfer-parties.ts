@@ -1,15 +1,15 @@
-/** Both ends of a transfer: what is asked of them before anything is reserved, in one read. */
+/** Loads the source wallet and the destination's owner in one query, before anything is reserved. */
 import type { Address, Wallet } from '../../providers/chain.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { addressOf, lowerCase, type WalletColumns, walletOf } from '../store.ts'
 
-/** Who pays and who is paid, on our own books. */
+/** Source and destination of a transfer, in our own books. */
 export interface TransferParties {
-  /** The account's, with its owners; undefined where it has none. */
+  /** Wallet of the source account; undefined if it has none. */
   readonly wallet: (Wallet & { readonly address: Address }) | undefined
-  /** Whether an EVM key signs for it. */
+  /** Whether an EVM key signs for the wallet. */
   readonly hasEvmKey: boolean
-  /** Whether the destination is a wallet of the gateway too. */
+  /** Whether the destination is also a wallet of the gateway. */
   readonly isOwnWallet: boolean
 }
 
@@ -27,7 +27,6 @@ const statement: Statement = {
     from (values (1)) as one left join wallet w on w.account_id = $1`,
 }
 
-/** Reads both ends of a transfer. */
 export async function loadTransferParties(
   database: Connection,
   { accountId, destination }: { accountId: string; destination: Address },

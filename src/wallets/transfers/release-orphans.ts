@@ -1,13 +1,13 @@
-/** Money that was reserved for a transfer which then never got a row: its process ended between the two. */
+/** Orphaned reservations: money reserved for a transfer whose process ended before it wrote a row. */
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { releaseSpend } from '../../spending/release.ts'
 import type { Database } from '../../storage/database.ts'
 
 /**
- * Gives such money back. The row of a transfer is only ever written while its reservation stands (`insertTransfer`), and a
- * released reservation never stands again: so the two cannot both happen.
- * @param before reservations made since may still get their row.
+ * Releases orphaned reservations. `insertTransfer` writes a row only while the reservation stands, and a released
+ * reservation never stands again, so the two exclude each other.
+ * @param before newer reservations may still get their row.
  */
 export async function releaseOrphans(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },

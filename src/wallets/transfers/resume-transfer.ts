@@ -1,30 +1,30 @@
-/** Carries a transfer on from wherever it was left. */
+/** Resumes a transfer from its recorded state. */
 import { type OperationOutcome, operationOutcome } from '../../evidence/operation-outcome.ts'
 import { operationOf, type Transfer, updateTransfer } from '../store.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import { failureOf, type TransferDependencies } from './send-transfer.ts'
 import { requireAuthentic } from './transfer-mac.ts'
 
-/** How long one that was submitted again is waited for, before the next round asks once more. */
+/** How long a resubmitted transfer is waited for; the next round checks again. */
 const WAIT_MS = 3000
 
-/** How far the chain's clock may be behind ours: a transfer is given up only so long after its time. */
-const CLOCKS_APART_MS = 60_000
+/** Assumed maximum lag of the chain's clock: a transfer is given up only this long after its expiry. */
+const CLOCK_SKEW_MS = 60_000
 
 /**
- * Asks the chain what became of a transfer and acts on it. One that the chain has never executed is submitted again: its id
- * is its nonce, so the chain executes it at most once, whoever else submits it. Once its time is over the chain never will.
+ * Reads a transfer's outcome from the chain and acts on it. A transfer that was never executed is submitted again:
+ * its id is its nonce, so the chain executes it at most once. After its expiry the chain never will.
  */
 export async function resumeTransfer(sending: TransferDependencies, transfer: Transfer): Promise<void> {
   const { chain, log, clock } = sending
   const operation = operationOf(transfer)
-  const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCKS_APART_MS
+  const isOver = clock().getTime() > transfer.validUntil.getTime() + CLOCK_SKEW_MS
   const known = await operationOutcome(chain, operation, 0)
   if (known.status !== 'absent') return act(sending, transfer, known)
   if (isOver)
     return finishTransfer(sending, transfer, {
       state: 'failed',
-      failure: 'the chain did not take it in time',
+      failure: 'the chain did not accept it in time',
     })
   requireAuthentic(sending.settings.dataKey, transfer)
   const submission = await chain.submit(operation)
@@ -38,8 +38,9 @@ export async function resumeTransfer(sending: TransferDependencies, transfer: Tr
     )
     return act(sending, transfer, await operationOutcome(chain, operation, WAIT_MS))
   }
-  // An earlier broadcast may still be executed, whatever a node says of it now: its money stays held until its time is over.
-  log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain refused an open transfer')
+  // An earlier broadcast may still be executed despite this rejection, so the money stays held until the transfer
+  // expires.
+  log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain rejected an open transfer')
 }
 
 async function act(

@@ -1,4 +1,4 @@
-/** Books back a confirmed transfer that a reorganization took back and that the chain can never execute again. */
+/** Reverses a confirmed transfer that a reorganization dropped and the chain can never execute again. */
 import { available, external, held } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
@@ -8,10 +8,10 @@ import type { Connection } from '../../storage/database.ts'
 import { findWalletOwner, type Transfer } from '../store.ts'
 
 /**
- * Gives the sender back what the chain left in their wallet, within the transaction of its database, once. A receiver here
- * gives what they still have; the rest is a shortfall of theirs, which reconciliation freezes.
- * @param isPromised the money was promised to somebody, as a card settlement's is: it stays held.
- * @returns whether this call did it.
+ * Books the amount back to the sender within the caller's transaction, once. A receiver on our books returns what is
+ * still available; the rest becomes the receiver's shortfall, which reconciliation freezes.
+ * @param isPromised the money is owed to a third party, as in a card settlement, and stays held.
+ * @returns whether this call reversed it.
  */
 export async function reverseTransfer(
   { database, chain }: { database: Connection; chain: Pick<Chain, 'name'> },
@@ -23,7 +23,7 @@ export async function reverseTransfer(
     .updateTable('transfer')
     .set({
       state: 'failed',
-      failure: 'a reorganization of the chain took it back',
+      failure: 'a reorganization of the chain reversed it',
       failure_code: 'provider_unavailable',
       updated_at: at,
     })

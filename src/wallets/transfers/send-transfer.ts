@@ -1,6 +1,7 @@
 /**
- * One transfer out of a wallet: row → broadcast → settle. Called with money that is already reserved. Whatever is not known
- * stays held and is finished by the settle-pending job; the chain executes a transfer's id at most once.
+ * One transfer out of a wallet: row, broadcast, settlement. Called with money already reserved. While the outcome is
+ * unknown the money stays held, and the settle-pending job completes it; the chain executes a transfer's id at most
+ * once.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { NewId } from '../../base/ids.ts'
@@ -24,13 +25,12 @@ import { failedTransfer, intentUsed } from './failed-transfer.ts'
 import { finishTransfer } from './finish-transfer.ts'
 import { transferMac } from './transfer-mac.ts'
 
-/** How long a caller waits for the chain before it is told `settlement_pending`. */
+/** How long a caller waits for the chain before the answer is `settlement_pending`. */
 const WAIT_MS = 3000
 
-/** How long the chain may execute a transfer that no intent set a time to: one whose fate is unknown ends soon after. */
+/** Validity of a transfer without an intent on the chain: a transfer with unknown outcome expires soon after. */
 const VALID_MS = { development: 60_000, public: 3 * 60_000 } as const
 
-/** What sending needs. */
 export interface TransferDependencies {
   readonly database: Database
   readonly chain: Chain
@@ -40,7 +40,10 @@ export interface TransferDependencies {
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
-/** Who authorizes a transfer, and how the chain verifies it. @property intent the signed intent, if any: it fixes the transfer's id. */
+/**
+ * Authorization of a transfer and its form on the chain.
+ * @property intent signed intent, if any; it determines the transfer's id.
+ */
 export interface TransferAuthorization {
   readonly signer: Signer
   readonly authorization: Authorization
@@ -49,7 +52,7 @@ export interface TransferAuthorization {
     | undefined
 }
 
-/** What is to be sent, under an allowed decision. */
+/** A transfer to send, under an allowed decision. */
 export interface TransferOrder {
   readonly authorizedBy: TransferAuthorization
   readonly accountId: string
@@ -60,7 +63,7 @@ export interface TransferOrder {
   readonly at: Date
 }
 
-/** A transfer that the chain has taken. */
+/** A transfer that the chain has accepted. */
 export interface SentTransfer {
   readonly transferId: string
   readonly transactionHash: Hex
@@ -69,8 +72,8 @@ export interface SentTransfer {
 
 /**
  * Sends reserved money.
- * @throws Failure `provider_unavailable` where the chain refused (the money is free again), `settlement_pending` where it is
- * not known whether it took the transfer (the money stays held until it is).
+ * @throws Failure `provider_unavailable` when the chain rejected it (the money is available again);
+ * `settlement_pending` when the outcome is unknown (the money stays held until it is known).
  */
 export async function sendTransfer(
   sending: TransferDependencies,
@@ -98,7 +101,7 @@ export async function sendTransfer(
   const transfer: Transfer = { ...row, wallet, state: 'reserved', transactionHash: null }
   const startedAt = performance.now()
   const submission = await submit(sending, transfer)
-  if (submission.status === 'refused') return refused(sending, transfer, submission)
+  if (submission.status === 'refused') return fail(sending, transfer, submission)
   const { transactionHash } = submission
   const outcome = await waitForOutcome(
     sending,
@@ -112,7 +115,7 @@ export async function sendTransfer(
     throw failedTransfer(transfer.id, end)
   }
   if (outcome.status === 'confirmed') {
-    // Whoever's transaction it was that the chain executed, this one or that of a job that resumed it.
+    // Another submission by a job that resumed the transfer may be the one that was executed.
     await finishTransfer(sending, transfer, { state: 'confirmed', transactionHash: outcome.transactionHash })
     return { transferId: transfer.id, transactionHash: outcome.transactionHash, status: 'confirmed' }
   }
@@ -124,19 +127,19 @@ export async function sendTransfer(
 async function submit({ chain, log }: TransferDependencies, transfer: Transfer): Promise<Submission> {
   try {
     const submitting = chain.submit(operationOf(transfer))
-    // Whoever gives up waiting leaves it to the job; what it comes to then concerns nobody here.
+    // After a timeout the job completes the transfer, so a late rejection is ignored here.
     submitting.catch(() => undefined)
     return await inTime(submitting)
   } catch (cause) {
-    log.warn({ err: cause, transferId: transfer.id }, 'it is not known whether the chain took a transfer')
+    log.warn({ err: cause, transferId: transfer.id }, 'it is unknown whether the chain accepted a transfer')
     throw new Failure(
       'settlement_pending',
-      `It is not known yet whether the chain took transfer ${transfer.id}; its money stays held until it is.`,
+      `It is not yet known whether the chain accepted transfer ${transfer.id}; its money stays held until it is.`,
       {
         decisionId: transfer.decisionId,
         transferId: transfer.id,
         retryAfter: 5,
-        hint: 'Do not send it anew. Repeat this call with the same idempotency key to learn the outcome; without one, watch "held" of the wallet, which is settled or given back within seconds.',
+        hint: 'Do not send a new transfer. Repeat this call with the same idempotency key to get the outcome; without one, watch "held" of the wallet, which is settled or released within seconds.',
       },
       { cause },
     )
@@ -156,8 +159,8 @@ async function inTime(submitting: Promise<Submission>): Promise<Submission> {
 }
 
 /**
- * Why an operation failed that passed its simulation: its wallet used the nonce for another operation, or it reverted, as it
- * does for an agent where other transfers used up the allowance first.
+ * Explains the failure of an operation that passed its simulation: the wallet used the nonce for another operation,
+ * or it reverted, for example because other transfers used up an agent's allowance.
  */
 export function failureOf(
   { authorization }: Pick<Transfer, 'authorization'>,
@@ -171,8 +174,8 @@ export function failureOf(
 }
 
 /**
- * What the chain says within {@link WAIT_MS}. One that is not in a block at once is kept with its hash before it is waited
- * for. Silence and errors are pending: the transaction was broadcast.
+ * Waits up to {@link WAIT_MS} for an outcome. An operation that is not in a block at once is recorded with its hash
+ * before the wait. Timeouts and errors count as pending, because the transaction was broadcast.
  */
 async function waitForOutcome(
   { chain, database, clock, log }: TransferDependencies,
@@ -192,7 +195,7 @@ async function waitForOutcome(
   }
 }
 
-async function refused(
+async function fail(
   sending: TransferDependencies,
   transfer: Transfer,
   { reason, cause }: Extract<Submission, { status: 'refused' }>,
@@ -203,12 +206,12 @@ async function refused(
   const amount = decimalOf({ asset: transfer.token, units: transfer.units })
   sending.log.error(
     { transferId: transfer.id, amount, reason },
-    'the chain refused a transfer that the ledger allowed',
+    'the chain rejected a transfer that the ledger allowed',
   )
   throw failedTransfer(transfer.id, end)
 }
 
-/** The reservation has ended, or the intent was used by another call: then the money is given back here. */
+/** Handles a reservation that has ended, or an intent used by another call; the latter releases the money. */
 async function notInserted(
   { database, clock }: TransferDependencies,
   { decisionId, authorizedBy }: TransferOrder,

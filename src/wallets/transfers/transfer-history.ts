@@ -1,4 +1,4 @@
-/** Transfers as their account sees them: how each stands, and the list of them. */
+/** Transfers as their account sees them. */
 import { sql } from 'kysely'
 import { getAddress } from 'viem'
 import { z } from 'zod'
@@ -8,43 +8,42 @@ import type { Address } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
 import { addressOf, lowerCase, stablecoinOf } from '../store.ts'
 
-/** Where a transfer can stand. */
 export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
 
-/** One transfer. */
 export const transferView = z.strictObject({
   transferId: z.string().describe('`tx_…`'),
   state: z
     .enum(transferStates)
     .describe(
-      '`reserved`, `submitted` and `settlement_pending` are under way; `confirmed` and `failed` are final.',
+      '`reserved`, `submitted` and `settlement_pending` are open; `confirmed` and `failed` are final.',
     ),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-  amount: z.string().describe('How much, as a decimal string of the token.'),
-  destination: z.string().describe('EVM address that is paid.'),
+  amount: z.string().describe('Amount as a decimal string of the token.'),
+  destination: z.string().describe('EVM address of the payee.'),
   chain: z.string().describe('Chain by name.'),
   transactionHash: z.string().nullable().describe('Hash of the transaction; null before it was broadcast.'),
   authorization: z
     .enum(['sandbox', 'passkey', 'eoa', 'agent', 'payer'])
     .describe(
-      'Who signed for it; `sandbox`: the sandbox’s own key; `payer`: whoever’s money it is, carried by a gasless transfer.',
+      'Signer of the transfer; `sandbox`: the sandbox’s own key; `payer`: the payer of a gasless transfer.',
     ),
   decisionId: z.string().describe('`dec_…`: the policy decision that allowed it.'),
-  failure: z.string().nullable().describe('Why it failed; its money is free again.'),
+  failure: z
+    .string()
+    .nullable()
+    .describe('Why it failed, after which its money is available again; null otherwise.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
-  updatedAt: z.string().describe('When it last moved on, ISO 8601 UTC.'),
+  updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
 
-/** {@link transferView}, as it is answered. */
 type TransferView = z.input<typeof transferView>
 
-/** A page of them. */
 export const transferPage = z.strictObject({
-  transfers: z.array(transferView).describe('This page of them.'),
+  transfers: z.array(transferView).describe('Transfers of this page, newest first.'),
   nextCursor,
 })
 
-/** Which transfers are asked for. @property from the first moment. @property to the first moment after. */
+/** Filter of a transfer list. @property from first moment, inclusive. @property to last moment, exclusive. */
 export interface TransferFilter {
   readonly state?: TransferView['state'] | undefined
   readonly asset?: Stablecoin | undefined
@@ -69,7 +68,7 @@ const relayColumns = [
 
 const columns = [...relayColumns, 'signer'] as const
 
-/** An account's transfers, and those that it had carried for others, newest first. */
+/** Lists an account's transfers and the relays it submitted for others, newest first. */
 export async function listTransfers(
   database: Connection,
   { accountId, filter, page }: { accountId: string; filter: TransferFilter; page: Page },
@@ -105,7 +104,7 @@ export async function listTransfers(
   return { transfers: rows.map(shown), nextCursor: next }
 }
 
-/** One of an account's transfers, also one that it had carried for others, or undefined where it has no such. */
+/** Finds one of an account's transfers or relays. */
 export async function findOwnTransfer(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },

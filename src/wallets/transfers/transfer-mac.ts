@@ -1,19 +1,20 @@
 /**
- * Authenticity of transfers. A row alone moves nothing: before the gateway sends one again, it must be as its process wrote it.
- * The code's key is never in the database, and the id is the nonce by which the chain executes a transfer once.
+ * Authenticity of transfers. A row alone moves nothing: before the gateway resends a transfer, the row must match
+ * what its process wrote. The code's key is never in the database, and the id is the nonce by which the chain
+ * executes a transfer at most once.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson, toJson } from '../../base/json.ts'
 import { keyedHash } from '../../base/seal.ts'
 import type { Transfer } from '../store.ts'
 
-/** What a code covers: everything that says where money goes, and by whose signature. */
+/** Members covered by the code: everything that determines where money goes and who signed for it. */
 type Covered = Pick<
   Transfer,
   'id' | 'decisionId' | 'token' | 'units' | 'destination' | 'chain' | 'authorization' | 'validUntil'
 >
 
-/** The authentication code of a transfer: HMAC-SHA-256, hex. */
+/** Authentication code of a transfer: HMAC-SHA-256, hex. */
 export function transferMac(
   dataKey: Uint8Array,
   accountId: string,
@@ -33,10 +34,10 @@ export function transferMac(
   return keyedHash(dataKey, 'transfer', canonicalJson(toJson(content)))
 }
 
-/** @throws Error where no process of this gateway wrote the transfer as it is. */
+/** @throws Error when the transfer differs from what a process of this gateway wrote. */
 export function requireAuthentic(dataKey: Uint8Array, transfer: Transfer): void {
   const expected = Buffer.from(transferMac(dataKey, transfer.wallet.accountId, transfer))
   const found = Buffer.from(transfer.mac ?? '')
   if (found.length !== expected.length || !timingSafeEqual(found, expected))
-    throw new Error(`the transfer ${transfer.id} is not as a gateway wrote it: it is not sent`)
+    throw new Error(`the transfer ${transfer.id} fails authentication and is not sent`)
 }

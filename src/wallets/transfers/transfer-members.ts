@@ -1,4 +1,4 @@
-/** The members of a request for a transfer: the same for the transfer and for the intent that is signed first. */
+/** Members shared by transfer requests and transfer intents. */
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
 import {
@@ -12,28 +12,27 @@ import {
 } from '../../money/money.ts'
 import type { Address } from '../../providers/chain.ts'
 
-/** An EVM address other than zero. */
 export const evmAddress = z
   .string()
   .refine((text): text is Address => isAddress(text) && text !== zeroAddress, {
     error:
-      'must be an EVM address: 0x and 40 hex digits, with a right checksum where its case is mixed, and not the zero address',
+      'must be an EVM address: 0x and 40 hex digits, with a valid checksum if in mixed case, and not the zero address',
   })
 
 /** Spec 2.4 without the signature. */
 export const transferMembers = {
   safeAddress: evmAddress
     .optional()
-    .describe('The wallet that pays. Absent: the account’s own, the only one it can be.'),
-  destination: evmAddress.describe('EVM address that is paid.'),
+    .describe('Paying wallet. Default: the account’s own wallet, which is the only accepted value.'),
+  destination: evmAddress.describe('EVM address of the payee.'),
   amount: decimalAmount.describe(
-    'How much, as a decimal string or number of the token; at most 6 fraction digits.',
+    'Amount of the token as a decimal string or number; at most 6 fraction digits.',
   ),
   token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
   chain: z.string().min(1).max(40).default('base-sepolia').describe('Chain by name.'),
 }
 
-/** Adds an issue where the amount does not fit the token. */
+/** Adds an issue when the amount does not fit the token. */
 export function refineAmount(
   { amount, token }: { amount: string; token: Stablecoin },
   context: z.core.$RefinementCtx,
@@ -42,7 +41,7 @@ export function refineAmount(
   if (misfit !== undefined) context.addIssue({ code: 'custom', path: ['amount'], message: misfit })
 }
 
-/** The request with its amount as money, and as that money's shortest decimal: `1.0` asks for the same as `1`. */
+/** Adds the amount as money and normalizes it to its shortest decimal: `1.0` equals `1`. */
 export function withParsedAmount<Request extends { amount: string; token: Stablecoin }>(
   request: Request,
 ): Request & { readonly money: Money & { readonly asset: Stablecoin } } {

@@ -8,7 +8,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.accounts.lock',
   title: 'Lock an account',
-  summary: 'Lock somebody’s account at once, with all its sessions, keys and agents.',
+  summary: 'Lock an account at once, with all its sessions, keys and agents.',
   route: 'POST /api/admin/accounts/{id}/lock',
   who: 'admin',
   scopes: [],
@@ -18,7 +18,7 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
   output: z.strictObject({
     id: z.string().describe('`acct_…`'),
-    status: z.literal('locked').describe('What it is now.'),
+    status: z.literal('locked').describe('New status of the account.'),
   }),
   failures: ['not_found'],
   example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },

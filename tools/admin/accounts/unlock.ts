@@ -7,7 +7,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.accounts.unlock',
   title: 'Unlock an account',
-  summary: 'Unlock somebody’s account and end all its sessions; its keys and agents work again.',
+  summary: 'Unlock an account and end all its sessions; its keys and agents work again.',
   route: 'POST /api/admin/accounts/{id}/unlock',
   who: 'admin',
   scopes: [],
@@ -17,7 +17,7 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('`acct_…`') }),
   output: z.strictObject({
     id: z.string().describe('`acct_…`'),
-    status: z.literal('active').describe('What it is now.'),
+    status: z.literal('active').describe('New status of the account.'),
   }),
   failures: ['not_found'],
   example: { id: 'acct_01h455vb4pex5vsknk084sn02q' },

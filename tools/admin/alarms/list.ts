@@ -5,9 +5,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.alarms.list',
   title: 'Open alarms',
-  summary: 'Read the reports and records that do not fit what the gateway knows.',
+  summary: 'List the reports and records that contradict the gateway’s own data.',
   description:
-    'A broker that reports more shares than were ordered, a deposit of another customer, a decision that no gateway has authenticated: nothing is booked, and what the alarm is about stops, with its money held, until the alarm is resolved. The 200 oldest.',
+    'For example, a broker reports more shares than were ordered, a deposit belongs to another customer, or a decision fails authentication. Nothing is booked, and the object of the alarm stops, with its money held, until the alarm is resolved. Returns the 200 oldest.',
   route: 'GET /api/admin/alarms',
   who: 'admin',
   scopes: [],
@@ -20,15 +20,15 @@ export default defineTool({
       .array(
         z.strictObject({
           domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),
-          objectId: z.string().describe('Object that it is about, such as an order or a decision.'),
-          reason: z.string().describe('Why it was raised, for programs, such as `quantity_beyond_order`.'),
-          reported: z.unknown().describe('The report or record that does not fit.'),
-          times: z.int().describe('How often it was raised since it is open.'),
-          firstSeenAt: z.string().describe('Since when it is open, ISO 8601 UTC.'),
-          lastSeenAt: z.string().describe('When it was raised last, ISO 8601 UTC.'),
+          objectId: z.string().describe('Object of the alarm, such as an order or a decision.'),
+          reason: z.string().describe('Machine-readable reason, such as `quantity_beyond_order`.'),
+          reported: z.unknown().describe('The contradicting report or record.'),
+          times: z.int().describe('How often it was raised while open.'),
+          firstSeenAt: z.string().describe('When it was first raised, ISO 8601 UTC.'),
+          lastSeenAt: z.string().describe('When it was last raised, ISO 8601 UTC.'),
         }),
       )
-      .describe('Empty while everything fits.'),
+      .describe('Open alarms; empty if there are none.'),
   }),
   failures: [],
   example: {},

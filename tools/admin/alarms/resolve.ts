@@ -8,9 +8,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.alarms.resolve',
   title: 'Resolve an alarm',
-  summary: 'Let what an alarm has stopped go on.',
+  summary: 'Resolve an alarm and resume the object it stopped.',
   description:
-    'The next report about the object is judged like the first; one that still does not fit raises the alarm again. Nothing is booked by resolving. The note and who resolved it are kept.',
+    'The next report about the object is checked as usual and may raise the alarm again. Resolving books nothing. The note and the administrator are recorded.',
   route: 'POST /api/admin/alarms/resolve',
   who: 'admin',
   scopes: [],
@@ -19,21 +19,21 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),
-    objectId: z.string().max(200).describe('Object that it is about.'),
-    reason: z.string().max(64).describe('Why it was raised.'),
+    objectId: z.string().max(200).describe('Object of the alarm.'),
+    reason: z.string().max(64).describe('Machine-readable reason of the alarm.'),
     note: z
       .string()
       .trim()
       .min(1)
       .max(500)
       .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('What was found out, for those who look at it later.'),
+      .describe('Findings, for the record.'),
   }),
   output: z.strictObject({
     domain: z.enum(alarmDomains).describe('Part of the gateway that raised it.'),
-    objectId: z.string().describe('Object that it is about.'),
-    reason: z.string().describe('Why it was raised.'),
-    resolvedAt: z.string().describe('ISO 8601 UTC.'),
+    objectId: z.string().describe('Object of the alarm.'),
+    reason: z.string().describe('Machine-readable reason of the alarm.'),
+    resolvedAt: z.string().describe('When it was resolved, ISO 8601 UTC.'),
   }),
   failures: ['not_found'],
   example: {

@@ -7,9 +7,9 @@ import { findShortfalls } from '../../../src/wallets/reconcile/shortfall.ts'
 export default defineTool({
   name: 'admin.drift.list',
   title: 'Drift',
-  summary: 'Read which wallets have something else on the chain than in the books.',
+  summary: 'List the wallets whose balance on the chain differs from the books.',
   description:
-    'Wallets are compared in turns; pending transfers explain a difference as far as their amounts go. Deposits are credited from their logs within seconds. What the chain lacks is frozen and listed under `shortfalls` until the chain holds it again. The 200 latest of each.',
+    'Wallets are compared in turn; pending transfers explain a difference up to their amounts. Deposits are credited from their logs within seconds. Money missing on the chain is frozen and listed under `shortfalls` until the chain holds it again. Returns the 200 latest of each.',
   route: 'GET /api/admin/drift',
   who: 'admin',
   scopes: [],
@@ -24,27 +24,27 @@ export default defineTool({
           accountId: z.string().describe('`acct_…`'),
           safeAddress: z.string().describe('EVM address of the wallet.'),
           token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-          booked: z.string().describe('What the books say, as a decimal string.'),
-          onChain: z.string().describe('What the chain says, as a decimal string.'),
-          firstSeenAt: z.string().describe('Since when, ISO 8601 UTC.'),
-          lastSeenAt: z.string().describe('When it was compared last, ISO 8601 UTC.'),
+          booked: z.string().describe('Booked balance, as a decimal string.'),
+          onChain: z.string().describe('Balance on the chain, as a decimal string.'),
+          firstSeenAt: z.string().describe('When the difference was first seen, ISO 8601 UTC.'),
+          lastSeenAt: z.string().describe('When the difference was last seen, ISO 8601 UTC.'),
         }),
       )
-      .describe('Empty while ledger and chain agree.'),
+      .describe('Open differences; empty while ledger and chain agree.'),
     shortfalls: z
       .array(
         z.strictObject({
           accountId: z.string().describe('`acct_…`'),
           safeAddress: z.string().describe('EVM address of the wallet.'),
           token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
-          frozen: z.string().describe('Taken out of the spendable balance, as a decimal string.'),
+          frozen: z.string().describe('Amount frozen out of the spendable balance, as a decimal string.'),
           uncovered: z
             .string()
-            .describe('Held for pending spends without being on the chain, as a decimal string.'),
-          firstSeenAt: z.string().describe('Since when, ISO 8601 UTC.'),
+            .describe('Amount held for pending spends but missing on the chain, as a decimal string.'),
+          firstSeenAt: z.string().describe('When the shortfall was first seen, ISO 8601 UTC.'),
         }),
       )
-      .describe('Money in the books that the chain no longer holds.'),
+      .describe('Booked money that the chain no longer holds.'),
   }),
   failures: [],
   example: {},

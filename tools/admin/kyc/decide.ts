@@ -7,9 +7,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.kyc.decide',
   title: 'Decide on a sanctions hit',
-  summary: 'Decide whether somebody who applied is the one on the sanctions list.',
+  summary: 'Decide whether an applicant is the person on the sanctions list.',
   description:
-    '`approve`: it is somebody else, and the identity goes to the reviewer, who decides on the rest; what its person has erased they may say again. `reject`: for good, whatever level they apply for. The decision is kept with its reason and who took it, and never changes.',
+    '`approve`: the applicant is a different person, and the application goes to the identity reviewer; erased data may be submitted again. `reject`: permanent, for every level. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/kyc/{id}',
   who: 'admin',
   scopes: [],
@@ -19,20 +19,20 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`kyc_…`'),
-    decision: z.enum(['approve', 'reject']).describe('`approve`: it is somebody else.'),
+    decision: z.enum(['approve', 'reject']).describe('`approve`: the applicant is a different person.'),
     reason: z
       .string()
       .trim()
       .min(1)
       .max(500)
       .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('Why, for those who look at it later.'),
+      .describe('Reason, for the record.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`kyc_…`'),
     status: z
       .enum(['init', 'pending', 'approved', 'retry', 'rejected'])
-      .describe('Where the review stands now.'),
+      .describe('Current status of the review.'),
   }),
   failures: ['not_found', 'conflict'],
   example: {
@@ -44,7 +44,7 @@ export default defineTool({
     const decidedBy = personOf(context).account.id
     const decision = { id, decidedBy, verdict, reason, at: context.now }
     const action = verdict === 'approve' ? 'kyc.hit_cleared' : 'kyc.rejected'
-    // Without the reason: it may tell of the person, and what the journal holds is never erased.
+    // The reason is omitted: it may contain personal data, and the journal is never erased.
     const { status } = await decideOnHit(context, decision, (transaction, decided) =>
       recordChange(context, { ...decided, as: 'admin', action, object: { kind: 'kyc', id } }, transaction),
     )

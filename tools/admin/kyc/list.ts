@@ -9,10 +9,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.kyc.list',
   title: 'Sanctions hits',
-  summary:
-    'List the identity verifications whose name is on the sanctions list and that wait for a decision.',
+  summary: 'List the identity verifications that need a manual decision because of a sanctions hit.',
   description:
-    'Shows who they say they are, beside what the list says: personal data, for this decision alone.',
+    'Shows the applicant’s data beside the list’s entries. It is personal data, for this decision only.',
   route: 'GET /api/admin/kyc',
   who: 'admin',
   scopes: [],
@@ -26,7 +25,7 @@ export default defineTool({
         z.strictObject({
           id: z.string().describe('`kyc_…`'),
           accountId: z.string().describe('`acct_…`'),
-          level: z.enum(['basic', 'full']).describe('The level that was applied for.'),
+          level: z.enum(['basic', 'full']).describe('Level applied for.'),
           applicant: z
             .strictObject({
               name: untrustedText('Given and family names.'),
@@ -34,11 +33,11 @@ export default defineTool({
               country: untrustedTextOrNull('ISO 3166-1 alpha-2.'),
             })
             .nullable()
-            .describe('Who they say they are; null: erased by its person.'),
+            .describe('Data of the applicant; null: erased at the applicant’s request.'),
           hits: z
             .array(z.string())
             .describe(
-              'Names of the list that it may be; none: another person than the account’s earlier applications name.',
+              'Matching names on the list; empty: the applicant differs from the account’s earlier applications.',
             ),
         }),
       )

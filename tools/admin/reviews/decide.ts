@@ -7,9 +7,9 @@ import { decideReview, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.t
 export default defineTool({
   name: 'admin.reviews.decide',
   title: 'Decide on an AML review',
-  summary: 'Release or block a spend that AML wants a person to look at.',
+  summary: 'Release or block a spend that AML has flagged for review.',
   description:
-    '`release`: exactly that spend passes once when it is sent again within 24 hours, under the policy, budget and balance of that moment; a sanctions list still blocks it, and rules that did not ask for this review still hold. `block`: exactly that spend is blocked for good. The decision is kept with its reason and who took it, and never changes.',
+    '`release`: exactly that spend passes once when it is sent again within 24 hours, subject to the policy, budget and balance at that time; a sanctions list still blocks it, and rules that did not require this review still apply. `block`: exactly that spend is blocked permanently. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/reviews/{id}',
   who: 'admin',
   scopes: [],
@@ -25,15 +25,15 @@ export default defineTool({
       .min(1)
       .max(500)
       .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('Why, for those who look at it later.'),
+      .describe('Reason, for the record.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`rev_…`'),
-    status: z.enum(['released', 'blocked']).describe('The decision.'),
+    status: z.enum(['released', 'blocked']).describe('Decision on the review.'),
     releasedUntil: z
       .string()
       .nullable()
-      .describe('Until when the spend may be sent again, ISO 8601 UTC; null where it is blocked.'),
+      .describe('Deadline for sending the spend again, ISO 8601 UTC; null when blocked.'),
   }),
   failures: ['not_found', 'conflict'],
   example: {

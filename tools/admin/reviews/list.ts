@@ -7,7 +7,7 @@ import { listReviews, REVIEW_RELEASE_MS } from '../../../src/spending/reviews.ts
 const statuses = ['open', 'released', 'blocked'] as const
 const text = z.string().nullable().catch(null)
 
-/** The part of a decision's facts that a person judges by. */
+/** Facts of a decision that the reviewer sees. */
 const shownFacts = z.object({
   amount: text,
   asset: text,
@@ -19,9 +19,9 @@ const shownFacts = z.object({
 export default defineTool({
   name: 'admin.reviews.list',
   title: 'AML reviews',
-  summary: 'List the spends that AML wants a person to look at.',
+  summary: 'List the spends that AML has flagged for review.',
   description:
-    'Each was denied with `aml_blocked` and `screening.result: review`. Travel Rule data that is missing and names on a sanctions list are not here: the sender supplies the former, and GET /api/admin/travel-rules lists the latter.',
+    'Each was denied with `aml_blocked` and `screening.result: review`. Excludes missing Travel Rule data, which the sender supplies, and names on a sanctions list, which GET /api/admin/travel-rules lists.',
   route: 'GET /api/admin/reviews',
   who: 'admin',
   scopes: [],
@@ -30,7 +30,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
-    status: z.enum(statuses).optional().describe('Only with this status; `open` by default.'),
+    status: z.enum(statuses).optional().describe('Filter by status; `open` by default.'),
   }),
   output: z.strictObject({
     reviews: z
@@ -38,23 +38,25 @@ export default defineTool({
         z.strictObject({
           id: z.string().describe('`rev_…`'),
           accountId: z.string().describe('`acct_…`: the sender.'),
-          agentId: z.string().nullable().describe('`key_…`; null where a person sends.'),
-          decisionId: z.string().describe('`dec_…`: the denial that asks for the review.'),
+          agentId: z.string().nullable().describe('`key_…`; null when a person sends.'),
+          decisionId: z.string().describe('`dec_…`: denial that requires the review.'),
           operation: z.string().describe('The operation, such as `wallets.transfer`.'),
-          direction: z.literal('out').describe('The money would leave the account.'),
+          direction: z.literal('out').describe('Direction of the spend: out of the account.'),
           amount: text.describe('Amount as a decimal string.'),
           asset: text.describe('Asset by symbol.'),
-          usd: text.describe('Its worth in USD, as a decimal string.'),
+          usd: text.describe('Value in USD, as a decimal string.'),
           counterparty: text.describe('EVM address of the payee.'),
           chain: text.describe('Chain by name.'),
-          lists: z.array(z.string()).describe('Lists and rules that want the review.'),
-          status: z.enum(statuses).describe('`open`: nobody has decided.'),
-          createdAt: z.string().describe('When it was asked for, ISO 8601 UTC.'),
-          decidedBy: text.describe('`acct_…`: the administrator who decided; null while open.'),
-          decidedAt: text.describe('When they did, ISO 8601 UTC; null while open.'),
-          reason: text.describe('Why; null while open.'),
-          releasedUntil: text.describe('Until when the released spend may be sent again; null otherwise.'),
-          usedBy: text.describe('`dec_…`: the decision that the release let pass; null: none yet.'),
+          lists: z.array(z.string()).describe('Lists and rules that require the review.'),
+          status: z.enum(statuses).describe('`open`: not decided yet.'),
+          createdAt: z.string().describe('When it was created, ISO 8601 UTC.'),
+          decidedBy: text.describe('`acct_…`: administrator who decided; null while open.'),
+          decidedAt: text.describe('When it was decided, ISO 8601 UTC; null while open.'),
+          reason: text.describe('Reason for the decision; null while open.'),
+          releasedUntil: text.describe(
+            'Deadline for sending the released spend again, ISO 8601 UTC; null otherwise.',
+          ),
+          usedBy: text.describe('`dec_…`: decision that used the release; null: unused.'),
         }),
       )
       .describe('Newest first.'),

@@ -7,9 +7,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.travel_rules.decide',
   title: 'Decide on a listed name in Travel Rule data',
-  summary: 'Decide whether somebody whom Travel Rule data names is the one on the sanctions list.',
+  summary: 'Decide whether a name in Travel Rule data is the one on the sanctions list.',
   description:
-    '`approve`: it is somebody else; the account may pay the destination again, and say the same names of it. `reject`: nothing of the account goes there, for good. The decision is kept with its reason and who took it, and never changes.',
+    '`approve`: it is a different party; the account may pay the destination again and submit the same names for it. `reject`: the account can never pay the destination. The decision is stored with its reason and administrator, and never changes.',
   route: 'POST /api/admin/travel-rules/{id}',
   who: 'admin',
   scopes: [],
@@ -18,18 +18,18 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`tr_…`'),
-    decision: z.enum(['approve', 'reject']).describe('`approve`: it is somebody else.'),
+    decision: z.enum(['approve', 'reject']).describe('`approve`: it is a different party.'),
     reason: z
       .string()
       .trim()
       .min(1)
       .max(500)
       .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-      .describe('Why, for those who look at it later.'),
+      .describe('Reason, for the record.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`tr_…`'),
-    decision: z.enum(['approve', 'reject']).describe('What was decided.'),
+    decision: z.enum(['approve', 'reject']).describe('Decision on the data.'),
   }),
   failures: ['not_found', 'conflict'],
   example: {

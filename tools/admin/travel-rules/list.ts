@@ -8,10 +8,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'admin.travel_rules.list',
   title: 'Listed names in Travel Rule data',
-  summary:
-    'List the Travel Rule data that names somebody on the sanctions list and that waits for a decision.',
+  summary: 'List the Travel Rule data with a name on the sanctions list that needs a decision.',
   description:
-    'Shows everybody whom the data names, beside what the list says: personal data, for this decision alone.',
+    'Shows all names in the data beside the list’s entries. It is personal data, for this decision only.',
   route: 'GET /api/admin/travel-rules',
   who: 'admin',
   scopes: [],
@@ -24,13 +23,15 @@ export default defineTool({
       .array(
         z.strictObject({
           id: z.string().describe('`tr_…`'),
-          accountId: z.string().describe('`acct_…`: who sends.'),
-          destination: z.string().describe('EVM address to which nothing of the account goes meanwhile.'),
+          accountId: z.string().describe('`acct_…`: sending account.'),
+          destination: z.string().describe('EVM address that the account cannot pay until the decision.'),
           names: z
             .array(untrustedText('A name.'))
             .nullable()
-            .describe('Originator, beneficiary and their institutions; null: erased by its person.'),
-          hits: z.array(z.string()).describe('Names of the list that they may be.'),
+            .describe(
+              'Originator, beneficiary and their institutions; null: erased at the sender’s request.',
+            ),
+          hits: z.array(z.string()).describe('Matching names on the list.'),
         }),
       )
       .describe('Newest first.'),

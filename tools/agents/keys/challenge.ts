@@ -6,7 +6,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'agents.keys.challenge',
   title: 'Challenge for an agent’s key',
-  summary: 'Get what an agent signs with its new key, to prove that it holds the private key.',
+  summary: 'Get the challenge that an agent signs with its new key to prove possession of the private key.',
   route: 'POST /api/agents/keys/challenge',
   who: 'person',
   scopes: [],
@@ -14,8 +14,8 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
-    challenge: z.string().describe('The text to sign with Ed25519, as it stands; the signature is `proof`.'),
-    expiresAt: z.string().describe('When a proof over it is no longer taken, ISO 8601 UTC.'),
+    challenge: z.string().describe('Text to sign with Ed25519, unchanged; the signature is `proof`.'),
+    expiresAt: z.string().describe('When the challenge expires, ISO 8601 UTC.'),
   }),
   failures: [],
   example: {},

@@ -86,7 +86,7 @@ export default defineTool({
   },
 })
 
-/** Nobody registers another's public key; the sandbox takes a caller's word where it sends no proof. */
+/** Prevents the registration of a public key without its private key; the sandbox accepts a missing proof. */
 function requireProof(
   { settings, now: at }: Context,
   { accountId, publicKey, proof }: { accountId: string; publicKey: string; proof: string | undefined },

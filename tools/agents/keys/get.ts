@@ -21,7 +21,7 @@ export default defineTool({
   run: async (context, { id }) => {
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
     const key = await findAnyKey(context.database, { ...owned, id })
-    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     return viewAgent(context.database, key, context.now)
   },
 })

@@ -9,7 +9,7 @@ export default defineTool({
   name: 'agents.keys.list',
   title: 'Agents',
   summary:
-    'List the account’s agents, newest first, with their policies and today’s usage; revoked ones by status.',
+    'List the account’s agents, newest first, with their policies and today’s usage; revoked ones only by status.',
   route: 'GET /api/agents/keys',
   who: 'person',
   scopes: [],
@@ -20,9 +20,12 @@ export default defineTool({
     status: z
       .enum(['active', 'paused', 'revoked'])
       .optional()
-      .describe('Those alone; absent: all but revoked.'),
+      .describe('Filter by status; absent: all except revoked.'),
   }),
-  output: z.strictObject({ keys: z.array(agentView).describe('The agents.'), nextCursor }),
+  output: z.strictObject({
+    keys: z.array(agentView).describe('Agents of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: {},
   run: async (context, { status, ...input }) => {

@@ -13,7 +13,7 @@ import { agentView, viewAgent } from '../../../src/spending/agent-view.ts'
 export default defineTool({
   name: 'agents.keys.pause',
   title: 'Stop an agent',
-  summary: 'The kill switch: stop everything but reading of an agent at once, on every instance.',
+  summary: 'The kill switch: block everything except reads of an agent at once, on every instance.',
   description:
     'Needs no second factor. The agent’s open orders are canceled and its waiting approvals rejected. PATCH the agent with status "active" to resume.',
   route: 'POST /api/agents/keys/{id}/pause',
@@ -29,7 +29,7 @@ export default defineTool({
     const { database, now } = context
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds, isLocked: true }
     const key = await findOwnKey(database, { ...owned, id })
-    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     const paused = await changeKey(database, key, {
       name: key.name,
       status: 'paused',

@@ -10,7 +10,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'agents.keys.remove',
   title: 'Revoke an agent',
-  summary: 'Revoke an agent’s key for good: it is refused from the next request on, everywhere.',
+  summary: 'Revoke an agent’s key permanently: every instance rejects it from the next request on.',
   route: 'DELETE /api/agents/keys/{id}',
   who: 'person',
   scopes: [],
@@ -23,7 +23,7 @@ export default defineTool({
   run: async (context, { id }) => {
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
-      throw new Failure('not_found', 'There is no such agent of yours.')
+      throw new Failure('not_found', 'You have no such agent.')
     context.afterCommit(() => endStoppedOrders(context, owned.accountId))
     await noticeOwner(context, { accountId: owned.accountId, notice: 'agent_revoked', at: context.now })
     await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })

@@ -28,23 +28,23 @@ const change = z
     status: z
       .enum(['active', 'paused', 'revoked'])
       .optional()
-      .describe('`paused` stops every spend at once, `active` resumes, `revoked` is for good.'),
+      .describe('New state: `paused` stops every spend at once, `active` resumes, `revoked` is permanent.'),
     scopes: grantMembers.scopes.optional(),
-    policy: spendPolicy.nullable().optional().describe('The whole new spend policy; null takes it away.'),
+    policy: spendPolicy.nullable().optional().describe('Complete new spend policy; null removes it.'),
     expiresAt: z.iso
       .datetime()
       .nullable()
       .optional()
-      .describe('When the key ends, ISO 8601 UTC; null: never.'),
+      .describe('When the key expires, ISO 8601 UTC; null: never.'),
   })
-  .refine((input) => Object.keys(input).length > 1, 'names nothing to change')
+  .refine((input) => Object.keys(input).length > 1, 'must name a member to change')
 
 export default defineTool({
   name: 'agents.keys.update',
   title: 'Change an agent',
-  summary: 'Change an agent’s policy, scopes, name or end, pause or resume it, or revoke it.',
+  summary: 'Change an agent’s policy, scopes, name or expiry, pause or resume it, or revoke it.',
   description:
-    'What tightens takes effect with the very next request, on every instance. What loosens (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. What was used of a budget stays used.',
+    'Tightening takes effect from the next request on every instance. Loosening (a higher limit, a longer list, another scope, resuming) needs a fresh second factor. Used budgets stay used.',
   route: 'PATCH /api/agents/keys/{id}',
   who: 'person',
   scopes: [],
@@ -58,7 +58,7 @@ export default defineTool({
     const { database, now } = context
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
     const key = await findOwnKey(database, { ...owned, id: input.id, isLocked: true })
-    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     if (input.status === 'revoked' || input.status === 'paused')
       context.afterCommit(() => endStoppedOrders(context, owned.accountId))
     if (input.status === 'revoked') {
@@ -80,7 +80,7 @@ function changeOf(action: string, before: AccessKey, after: AccessKey) {
   return { action, object: { kind: 'key', id: before.id }, before: keyState(before), after: keyState(after) }
 }
 
-/** The key after the change. @throws Failure `invalid_request` where it could spend without a policy. */
+/** Builds the changed key. @throws Failure `invalid_request` when it could spend without a policy. */
 function changed(key: AccessKey, input: z.output<typeof change>, now: Context['now']): KeyChange {
   const next = {
     name: input.name ?? key.name,

@@ -9,7 +9,7 @@ import { pastUsage, showUsage, usageView } from '../../../src/spending/usage.ts'
 export default defineTool({
   name: 'agents.keys.usage',
   title: 'Usage of a key',
-  summary: 'Read what a key used of its budget today, and on the 30 days before.',
+  summary: 'Read a key’s budget usage today and on the previous 30 days.',
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
   scopes: [],
@@ -18,13 +18,13 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: z.strictObject({
     agentId: z.string().describe('`key_…`'),
-    usage: usageView.describe('Today.'),
+    usage: usageView.describe('Usage today (UTC).'),
     days: z
       .array(
         z.strictObject({
           day: z.string().describe('UTC calendar day, YYYY-MM-DD.'),
           used: z.string().describe('USD spent, as a decimal string.'),
-          count: z.int().describe('Spends.'),
+          count: z.int().describe('Number of spends.'),
         }),
       )
       .describe('Days with spends, newest first.'),
@@ -36,7 +36,7 @@ export default defineTool({
     const kinds = [...agentKinds, ...developerKinds]
     const owned = { accountId: personOf(context).account.id, kinds }
     const key = await findAnyKey(database, { ...owned, id })
-    if (key === undefined) throw new Failure('not_found', 'There is no such agent of yours.')
+    if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
     const policy = spendPolicy.nullable().parse(key.policy ?? null)
     return {
       agentId: key.id,

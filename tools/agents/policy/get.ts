@@ -7,7 +7,7 @@ import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view
 export default defineTool({
   name: 'agents.policy.get',
   title: 'Cap over all keys',
-  summary: 'Read what all keys of the account may spend together on one day, and what they used of it.',
+  summary: 'Read the daily cap over all keys of the account, and its usage.',
   route: 'GET /api/agents/policy',
   who: 'person',
   scopes: [],

@@ -10,9 +10,9 @@ import { ownerCapView, viewOwnerCap } from '../../../src/spending/owner-cap-view
 export default defineTool({
   name: 'agents.policy.set',
   title: 'Set the cap over all keys',
-  summary: 'Set what all keys of the account may spend together on one UTC day, or lift that cap.',
+  summary: 'Set or remove the daily cap over all keys of the account (UTC day).',
   description:
-    'A lower cap binds the very next spend, on every instance. A higher one, or none, needs a fresh second factor. What was used today stays used.',
+    'A lower cap applies from the next spend on every instance. Raising or removing it needs a fresh second factor. Today’s usage stays counted.',
   route: 'PUT /api/agents/policy',
   who: 'person',
   scopes: [],
@@ -22,7 +22,7 @@ export default defineTool({
     dailyBudget: z
       .strictObject({ max: policyAmount.describe('USD, a decimal string or number.') })
       .nullable()
-      .describe('The cap; null lifts it.'),
+      .describe('Daily cap; null removes it.'),
   }),
   output: ownerCapView,
   failures: ['step_up_required', 'mfa_enrollment_required'],

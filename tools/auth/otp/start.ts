@@ -11,7 +11,7 @@ export default defineTool({
   title: 'Send a sign-in code',
   summary: 'Send a one-time sign-in code by e-mail or SMS.',
   description:
-    'The answer is the same whether or not the destination is known. A code has six digits and is good for ten minutes, five tries and one use; a new one ends the one before. At most one a minute and five an hour go to a destination. The sandbox shows what it sends at GET /sandbox/outbox.',
+    'The answer is the same whether or not the destination is known. A code has six digits and is valid for ten minutes, five attempts and one use; a new code invalidates the previous one. At most one code a minute and five an hour are sent to a destination. The sandbox shows what it sends at GET /sandbox/outbox.',
   route: 'POST /api/auth/otp/start',
   who: 'public',
   scopes: [],

@@ -10,10 +10,10 @@ import { openWallet } from '../../../src/wallets/open-wallet.ts'
 
 export default defineTool({
   name: 'auth.otp.verify',
-  title: 'Sign in by a code',
+  title: 'Sign in with a code',
   summary: 'Sign in with a one-time code; a new destination gets a new account with a wallet.',
   description:
-    'A wrong, used, expired or unknown code is always the same 401. A wrong code counts against the code, never against the account. With "link" the destination is added to the account that is signed in, which needs a fresh second factor where one is enrolled.',
+    'A wrong, used, expired or unknown code always gives the same 401. A wrong code counts against the code, never against the account. With "link" the destination is added to the signed-in account, which needs a fresh second factor if one is enrolled.',
   route: 'POST /api/auth/otp/verify',
   who: 'public',
   scopes: [],
@@ -24,7 +24,7 @@ export default defineTool({
     link: z
       .boolean()
       .optional()
-      .describe('Whether to add the destination to the account that is signed in, instead of signing in.'),
+      .describe('True adds the destination to the signed-in account instead of signing in. Default: false.'),
   }),
   output: unchangedSessionAnswer,
   failures: ['unauthenticated', 'step_up_required', 'account_locked', 'conflict'],
@@ -40,7 +40,7 @@ export default defineTool({
     const { account, session } = personOf(context)
     requireRecentProof(context)
     const recordAdded = (channel: string) =>
-      // Never the address, which is personal data.
+      // The address is personal data and is not recorded.
       recordChange(context, { action: 'factor.added', object: { kind: channel, id: account.id } })
     return linkByCode({ ...context, recordAdded }, { ...shown, account, session })
   },

@@ -21,7 +21,7 @@ export default defineTool({
   title: 'Recover an account',
   summary: 'Unlock an account with a recovery code, pause its keys, end all its sessions and open a new one.',
   description:
-    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays good. Accounts without an address need the assertion alone. A wrong, used, expired or unknown code, and one for a destination without an account, are always the same 401. An account that an administrator locked stays locked: 423. The answer shows every key, signer and passkey of the account: revoke those that are not yours, and resume the others.',
+    'Accounts with a passkey also need its assertion: without one the answer is step_up_required and the code stays valid. Accounts without an address need only the assertion. A wrong, used, expired or unknown code, and one for a destination without an account, always give the same 401. An account locked by an administrator stays locked (423). The answer lists every key, signer and passkey of the account: revoke those that are not yours, and resume the others.',
   route: 'POST /api/auth/recovery/complete',
   who: 'public',
   scopes: [],
@@ -34,22 +34,26 @@ export default defineTool({
       code: codeVerification.shape.code.optional(),
       credential: authenticationResponse
         .optional()
-        .describe('A WebAuthn assertion as JSON, over the "publicKey" that came with the challenge.'),
+        .describe('A WebAuthn assertion as JSON, over the "publicKey" returned with the challenge.'),
     })
     .superRefine(({ code, credential }, context) => {
       if (code === undefined && credential === undefined)
-        context.addIssue({ code: 'custom', path: ['code'], message: 'is required, or a credential' })
+        context.addIssue({ code: 'custom', path: ['code'], message: 'is required without a credential' })
     }),
   output: sessionAnswer.extend({
     keys: z
       .array(
         developerKeyView
           .pick({ id: true, name: true, status: true, scopes: true, createdAt: true, expiresAt: true })
-          .extend({ kind: z.enum(['agent', 'developer', 'grant']).describe('`grant`: of an OAuth client.') }),
+          .extend({
+            kind: z
+              .enum(['agent', 'developer', 'grant'])
+              .describe('Kind of key; `grant` belongs to an OAuth client.'),
+          }),
       )
-      .describe('Every key that was not revoked, all of them paused now.'),
-    signers: z.array(signerView).describe('Every EVM key that signs for the wallet.'),
-    passkeys: z.array(passkeyView).describe('Every passkey of the account.'),
+      .describe('All unrevoked keys, which are now paused.'),
+    signers: z.array(signerView).describe('All EVM keys that sign for the wallet.'),
+    passkeys: z.array(passkeyView).describe('All passkeys of the account.'),
   }),
   failures: ['unauthenticated', 'step_up_required', 'account_locked'],
   example: { challengeId: 'chal_01k00000000000000000000000', code: '123456' },
@@ -59,13 +63,12 @@ export default defineTool({
       const session = await completeRecovery(parts, { challengeId, code, credential, now: context.now })
       return recovered(context, session)
     }
-    if (credential === undefined) throw new Error('the schema lets no such request through')
+    if (credential === undefined) throw new Error('the schema requires a code or a credential')
     const session = await recoverByPasskey(parts, { challengeId, credential, now: context.now })
     return recovered(context, session)
   },
 })
 
-/** The session, and everything that can act for its account. */
 async function recovered(context: Context, session: z.input<typeof sessionAnswer>) {
   const accountId = session.account.id
   context.afterCommit(() => endStoppedOrders(context, accountId))
@@ -77,7 +80,6 @@ async function recovered(context: Context, session: z.input<typeof sessionAnswer
   return { ...session, ...(await accessTo(context.database, accountId)) }
 }
 
-/** Everything that can act for an account. */
 async function accessTo(database: Connection, accountId: string) {
   const [keys, signers, passkeys] = [
     await allDeveloperKeys(database, accountId),

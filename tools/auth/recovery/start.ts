@@ -10,7 +10,7 @@ import { takeBudgets } from '../../../src/kernel/gates/rate.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { channels } from '../../../src/providers/messages.ts'
 
-/** How long passkey options are good for, as for signing in. */
+/** Validity of passkey options, in seconds, as for sign-in. */
 const PASSKEY_SECONDS = 5 * 60
 
 const request = z
@@ -18,27 +18,25 @@ const request = z
     channel: z
       .enum([...channels, 'passkey', 'guest'])
       .describe(
-        'How the code travels. `passkey` for accounts that have no address: no code is sent. `guest`, in the sandbox alone, for locked guests without a passkey: the answer shows the code.',
+        'Channel of the code. `passkey` is for accounts without an address: no code is sent. `guest`, in the sandbox only, is for locked guests without a passkey: the answer contains the code.',
       ),
     destination: codeRequest.shape.destination
       .optional()
-      .describe(
-        'An e-mail address or phone number as for signing in; for `guest` the account’s id, `acct_…`.',
-      ),
+      .describe('E-mail address or phone number used for sign-in; for `guest` the account id, `acct_…`.'),
   })
   .superRefine(({ channel, destination }, context) => {
-    const isWanted = channel !== 'passkey'
-    if (isWanted === (destination !== undefined)) return
-    const message = isWanted ? 'is required' : 'is not for a passkey'
+    const isRequired = channel !== 'passkey'
+    if (isRequired === (destination !== undefined)) return
+    const message = isRequired ? 'is required' : 'is not allowed with a passkey'
     context.addIssue({ code: 'custom', path: ['destination'], message })
   })
 
 export default defineTool({
   name: 'auth.recovery.start',
-  title: 'Begin to recover an account',
-  summary: 'Send a code that gives a locked or lost account back to its owner, or ask for its passkey.',
+  title: 'Start account recovery',
+  summary: 'Start the recovery of a locked or lost account by sending a code or requesting its passkey.',
   description:
-    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". An account without an address is recovered by its passkey alone: {"channel":"passkey"}. Recovery has budgets of its own: sign-in codes do not use them up.',
+    'The answer is the same whether or not the destination is known. Accounts with a passkey also need an assertion over "publicKey". An account without an address is recovered with its passkey only: {"channel":"passkey"}. Recovery has its own rate limits, separate from sign-in codes.',
   route: 'POST /api/auth/recovery/start',
   who: 'public',
   scopes: [],
@@ -51,18 +49,21 @@ export default defineTool({
     publicKey: z
       .record(z.string(), z.unknown())
       .describe('WebAuthn request options as JSON, for an account that has a passkey.'),
-    code: z.string().optional().describe('For `guest`: the code that a guest has no address for.'),
+    code: z
+      .string()
+      .optional()
+      .describe('For `guest` only: the recovery code, because guests have no address.'),
   }),
   failures: ['rate_limited', 'provider_unavailable'],
   example: { channel: 'email', destination: 'ada@example.com' },
   run: async (context, { channel, destination }) => {
-    if (channel === 'passkey' || destination === undefined) return askForPasskey(context)
+    if (channel === 'passkey' || destination === undefined) return requestPasskey(context)
     if (channel === 'guest') return showGuestCode(context, destination)
     return sendCode(context, { channel, destination })
   },
 })
 
-async function askForPasskey({ database, now, ...context }: Context) {
+async function requestPasskey({ database, now, ...context }: Context) {
   const { challengeId, publicKey } = await database.transaction((connection) =>
     loginOptions({ ...context, database: connection }, now),
   )

@@ -7,7 +7,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'auth.sessions.list',
   title: 'Sessions',
-  summary: 'List the account’s sessions that still work, newest first.',
+  summary: 'List the account’s active sessions, newest first.',
   route: 'GET /api/auth/sessions',
   who: 'person',
   scopes: [],
@@ -21,13 +21,13 @@ export default defineTool({
           id: z.string().describe('`sess_…`'),
           method: z
             .enum(['passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery'])
-            .describe('How the person came in.'),
-          current: z.boolean().describe('Whether this request was made with it.'),
+            .describe('Authentication method of the session.'),
+          current: z.boolean().describe('Whether this request uses the session.'),
           createdAt: z.string().describe('ISO 8601 UTC.'),
-          expiresAt: z.string().describe('When it ends, renewed or not: ISO 8601 UTC.'),
+          expiresAt: z.string().describe('When the session ends, regardless of renewals, ISO 8601 UTC.'),
         }),
       )
-      .describe('Sessions that still work.'),
+      .describe('Active sessions, newest first.'),
     nextCursor,
   }),
   failures: [],

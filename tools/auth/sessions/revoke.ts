@@ -4,21 +4,21 @@ import { revokeSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 
-/** In place of an id: all sessions but the caller’s own. */
+/** Path value for all sessions except the caller's own. */
 const OTHERS = 'others'
 
 export default defineTool({
   name: 'auth.sessions.revoke',
   title: 'End a session',
   summary:
-    'End one of the account’s sessions, or all others: their tokens are refused from the next request on.',
+    'End one of the account’s sessions, or all others: their tokens are rejected from the next request on.',
   route: 'DELETE /api/auth/sessions/{id}',
   who: 'person',
   scopes: [],
   effect: 'write',
   mcp: false,
   input: z.strictObject({
-    id: z.string().max(64).describe('`sess_…`; `others`: every session but the one that asks.'),
+    id: z.string().max(64).describe('`sess_…`; `others`: every session except the caller’s.'),
   }),
   output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
   failures: ['not_found'],
@@ -31,8 +31,8 @@ export default defineTool({
       return { revoked: true }
     }
     if ((await revokeSessions(database, { accountId, sessionId, at })) === 0)
-      throw new Failure('not_found', 'There is no such session of yours.', {
-        hint: 'GET /api/auth/sessions lists those that still work.',
+      throw new Failure('not_found', 'You have no such session.', {
+        hint: 'GET /api/auth/sessions lists the active sessions.',
       })
     return { revoked: true }
   },

@@ -6,7 +6,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'compliance.blocked_addresses.get',
   title: 'Blocked addresses',
-  summary: 'Read the addresses that no transfer of the account ever pays.',
+  summary: 'Read the addresses that are blocked for all transfers of the account.',
   route: 'GET /api/compliance/blocked-addresses',
   who: 'person',
   scopes: [],
@@ -14,7 +14,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({}),
   output: z.strictObject({
-    addresses: z.array(z.string()).describe('EVM addresses in lower case, all of them, in order.'),
+    addresses: z.array(z.string()).describe('All blocked EVM addresses, in lower case, sorted.'),
   }),
   failures: [],
   example: {},

@@ -13,9 +13,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'compliance.blocked_addresses.set',
   title: 'Set the blocked addresses',
-  summary: 'Set the addresses that no transfer of the account ever pays, by whichever key or person.',
+  summary: 'Set the addresses that are blocked for all transfers of the account, by any key or person.',
   description:
-    'The whole new list takes the place of the one before. An address that is added is refused from the very next transfer on (403 `aml_blocked`, list `owner`). Taking one off needs a fresh second factor.',
+    'The new list replaces the previous one. An added address is blocked from the next transfer on (403 `aml_blocked`, list `owner`). Removing an address needs a fresh second factor.',
   route: 'PUT /api/compliance/blocked-addresses',
   who: 'person',
   scopes: [],
@@ -34,7 +34,7 @@ export default defineTool({
       .describe(`EVM addresses, at most ${MAX_BLOCKED_ADDRESSES}; [] blocks none.`),
   }),
   output: z.strictObject({
-    addresses: z.array(z.string()).describe('EVM addresses in lower case, all of them, in order.'),
+    addresses: z.array(z.string()).describe('All blocked EVM addresses, in lower case, sorted.'),
   }),
   failures: ['step_up_required', 'mfa_enrollment_required'],
   example: { addresses: ['0x000000000000000000000000000000000000dEaD'] },

@@ -7,7 +7,8 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
-  summary: 'Erase what was said for identity verification and the Travel Rule; verdicts and transfers stay.',
+  summary:
+    'Erase the data submitted for identity verification and the Travel Rule; verdicts and transfers stay.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
   scopes: [],
@@ -15,7 +16,7 @@ export default defineTool({
   stepUp: true,
   mcp: false,
   input: z.strictObject({}),
-  output: z.strictObject({ erased: z.literal(true).describe('It is gone.') }),
+  output: z.strictObject({ erased: z.literal(true).describe('Always true.') }),
   failures: [],
   example: {},
   run: async (context) => {

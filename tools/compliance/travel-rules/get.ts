@@ -8,7 +8,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'compliance.travel_rules.get',
   title: 'Travel Rule state',
-  summary: 'Read what the beneficiary’s institution says of Travel Rule data.',
+  summary: 'Read the status of Travel Rule data and the answer of the beneficiary’s institution.',
   route: 'GET /api/compliance/travel-rule/{id}',
   who: 'account',
   scopes: ['compliance:write'],
@@ -19,9 +19,12 @@ export default defineTool({
     id: z.string().describe('`tr_…`'),
     status: z
       .enum(['required', 'not_required', 'sent', 'accepted', 'declined'])
-      .describe('`sent`: the institution was told and has not answered.'),
-    answer: untrustedTextOrNull('What the institution says of it.'),
-    sentAt: z.string().nullable().describe('When it was told, ISO 8601 UTC; null: it was not.'),
+      .describe('Status of the data; `sent`: the institution was notified and has not answered.'),
+    answer: untrustedTextOrNull('Answer of the institution.'),
+    sentAt: z
+      .string()
+      .nullable()
+      .describe('When the institution was notified, ISO 8601 UTC; null: not notified.'),
   }),
   failures: ['not_found'],
   example: { id: 'tr_01h455vb4pex5vsknk084sn02q' },

@@ -12,7 +12,7 @@ export default defineTool({
   title: 'Create an API key',
   summary: 'Create a developer API key with scopes and a spend policy; the secret is shown once.',
   description:
-    'Only a hash of the secret is kept. An API key never opens what is for a signed-in person, and never switches a rail on.',
+    'Only a hash of the secret is kept. An API key has no access to operations for signed-in persons, and never switches a rail on.',
   route: 'POST /api/developer/keys',
   who: 'person',
   scopes: [],
@@ -25,7 +25,7 @@ export default defineTool({
     key: z
       .string()
       .nullable()
-      .describe('The secret: "bsk_…". Null where the answer is a repeated one: it is shown once.'),
+      .describe('The secret: "bsk_…". Null in a replayed answer, because it is shown once.'),
   }),
   failures: [],
   example: { name: 'Reports', scopes: ['wallets:read'] },

@@ -9,7 +9,7 @@ export default defineTool({
   name: 'developer.keys.list',
   title: 'API keys',
   summary:
-    'List the account’s developer API keys, newest first, revoked ones by status; never their secrets.',
+    'List the account’s developer API keys, newest first, revoked ones by status; without their secrets.',
   route: 'GET /api/developer/keys',
   who: 'person',
   scopes: [],
@@ -20,9 +20,12 @@ export default defineTool({
     status: z
       .enum(['active', 'paused', 'revoked'])
       .optional()
-      .describe('Those alone; absent: all but revoked.'),
+      .describe('Filter by status; absent: all except revoked.'),
   }),
-  output: z.strictObject({ keys: z.array(developerKeyView).describe('The keys.'), nextCursor }),
+  output: z.strictObject({
+    keys: z.array(developerKeyView).describe('API keys of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: {},
   run: async (context, { status, ...input }) => {

@@ -10,7 +10,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'developer.keys.revoke',
   title: 'Revoke an API key',
-  summary: 'Revoke a developer API key: it is refused from the next request on, everywhere.',
+  summary: 'Revoke a developer API key: every instance rejects it from the next request on.',
   route: 'DELETE /api/developer/keys/{id}',
   who: 'person',
   scopes: [],
@@ -23,8 +23,8 @@ export default defineTool({
   run: async (context, { id }) => {
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
     if (!(await revokeKey(context.database, { ...owned, id })))
-      throw new Failure('not_found', 'There is no such API key of yours.', {
-        hint: 'GET /api/developer/keys lists those that were not revoked.',
+      throw new Failure('not_found', 'You have no such API key.', {
+        hint: 'GET /api/developer/keys lists the unrevoked keys.',
       })
     context.afterCommit(() => endStoppedOrders(context, owned.accountId))
     await noticeOwner(context, { accountId: owned.accountId, notice: 'api_key_revoked', at: context.now })

@@ -14,7 +14,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'developer.keys.update',
   title: 'Pause or resume an API key',
-  summary: 'Stop everything but reading of a developer API key at once, or let it go on.',
+  summary: 'Block everything except reads of a developer API key at once, or resume it.',
   description: 'Recovery of an account pauses all its keys. Resuming needs a fresh second factor.',
   route: 'PATCH /api/developer/keys/{id}',
   who: 'person',
@@ -23,7 +23,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     id: z.string().max(64).describe('`key_…`'),
-    status: z.enum(['active', 'paused']).describe('`paused` stops every spend, `active` resumes.'),
+    status: z.enum(['active', 'paused']).describe('New state: `paused` stops every spend, `active` resumes.'),
   }),
   output: developerKeyView,
   failures: ['not_found', 'step_up_required', 'mfa_enrollment_required'],
@@ -31,7 +31,7 @@ export default defineTool({
   run: async (context, { id, status }) => {
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds, isLocked: true }
     const key = await findOwnKey(context.database, { ...owned, id })
-    if (key === undefined) throw new Failure('not_found', 'There is no such API key of yours.')
+    if (key === undefined) throw new Failure('not_found', 'You have no such API key.')
     if (status === 'active' && key.status === 'paused') requireStepUp(context)
     const changed = await changeKey(context.database, key, {
       name: key.name,

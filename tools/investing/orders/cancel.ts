@@ -7,9 +7,9 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'investing.orders.cancel',
   title: 'Cancel an order',
-  summary: 'Cancel what is not filled of an open order; what it holds is free again.',
+  summary: 'Cancel the unfilled part of an open order and release what it holds.',
   description:
-    'A key cancels the orders that it placed. Canceling twice changes nothing. Where the broker cannot be reached the cancellation is kept and carried out later.',
+    'A key can cancel only orders it placed. Canceling again changes nothing. If the broker is unreachable, the cancellation is recorded and carried out later.',
   route: 'DELETE /api/investing/orders/{id}',
   who: 'account',
   scopes: ['investing:trade'],

@@ -8,7 +8,7 @@ import { defineTool } from '../../../src/kernel/tool.ts'
 export default defineTool({
   name: 'investing.orders.list',
   title: 'Orders',
-  summary: 'List the account’s orders, newest first; a key sees those that it placed.',
+  summary: 'List the account’s orders, newest first; a key sees only those it placed.',
   route: 'GET /api/investing/orders',
   who: 'account',
   scopes: ['investing:read'],
@@ -16,9 +16,12 @@ export default defineTool({
   mcp: false,
   input: z.strictObject({
     ...pageMembers,
-    status: z.enum(['open', 'closed']).optional().describe('Those alone.'),
+    status: z.enum(['open', 'closed']).optional().describe('Filter by state: open or closed.'),
   }),
-  output: z.strictObject({ orders: z.array(orderView).describe('The orders.'), nextCursor }),
+  output: z.strictObject({
+    orders: z.array(orderView).describe('Orders of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: { status: 'open' },
   run: async (context, { status, ...input }) => {

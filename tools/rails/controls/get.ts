@@ -13,13 +13,13 @@ export default defineTool({
   effect: 'read',
   stepUp: true,
   mcp: false,
-  input: z.strictObject({ id: z.enum(railIds).describe('Which rail.') }),
+  input: z.strictObject({ id: z.enum(railIds).describe('Id of the rail.') }),
   output: z.strictObject({
-    id: z.enum(railIds).describe('The rail.'),
+    id: z.enum(railIds).describe('Id of the rail.'),
     status: z
       .enum(['enabled', 'disabled', 'unknown'])
-      .describe('`unknown` while its control cannot be read.'),
-    reason: z.string().nullable().describe('Why it is off or not known, for people.'),
+      .describe('State of the rail; `unknown` while its control cannot be read.'),
+    reason: z.string().nullable().describe('Human-readable reason why it is disabled or unknown.'),
   }),
   failures: [],
   example: { id: 'wallet-transfer' },

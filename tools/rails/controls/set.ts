@@ -6,7 +6,7 @@ import { railIds } from '../../../src/providers/rail-controls.ts'
 export default defineTool({
   name: 'rails.controls.set',
   title: 'Switch a rail',
-  summary: 'Switch a rail on or off. Every instance follows within two seconds.',
+  summary: 'Switch a rail on or off. All instances apply it within two seconds.',
   route: 'PUT /api/rails/{id}/controls',
   who: 'admin',
   scopes: [],
@@ -15,14 +15,14 @@ export default defineTool({
   stepUp: true,
   mcp: false,
   input: z.strictObject({
-    id: z.enum(railIds).describe('Which rail.'),
+    id: z.enum(railIds).describe('Id of the rail.'),
     enabled: z.boolean().describe('Whether money may move on it.'),
-    reason: z.string().trim().min(1).max(200).optional().describe('Why, for people.'),
+    reason: z.string().trim().min(1).max(200).optional().describe('Human-readable reason.'),
   }),
   output: z.strictObject({
-    id: z.enum(railIds).describe('The rail.'),
-    status: z.enum(['enabled', 'disabled']).describe('What it is now.'),
-    reason: z.string().nullable().describe('Why, for people.'),
+    id: z.enum(railIds).describe('Id of the rail.'),
+    status: z.enum(['enabled', 'disabled']).describe('New state of the rail.'),
+    reason: z.string().nullable().describe('Human-readable reason.'),
   }),
   failures: ['conflict', 'controls_unavailable'],
   example: { id: 'wallet-transfer', enabled: true },

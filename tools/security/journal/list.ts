@@ -11,9 +11,9 @@ export default defineTool({
   name: 'security.journal.list',
   title: 'Security journal',
   summary:
-    'List who changed the account’s policies, keys, allowances, approvals, locks, factors, signers and cards, newest first.',
+    'List the changes of the account’s policies, keys, allowances, approvals, locks, factors, signers and cards with their actors, newest first.',
   description:
-    'Entries are written with the change itself, never changed, and chained by their hashes; `bursar audit verify` verifies the chain. They hold no secrets and no personal data. Administrators also see what they did themselves.',
+    'Entries are written together with the change, are immutable, and are chained by their hashes; `bursar audit verify` verifies the chain. They contain no secrets or personal data. Administrators also see their own administrative actions.',
   route: 'GET /api/security/journal',
   who: 'person',
   scopes: [],
@@ -29,12 +29,12 @@ export default defineTool({
           actor,
           action,
           object,
-          before: z.unknown().optional().describe('The state before; absent where it was created.'),
-          after: z.unknown().optional().describe('The state after; absent where it was removed.'),
-          hash: z.string().describe('SHA-256 over the entry and the one before it, hex.'),
+          before: z.unknown().optional().describe('State before the change; absent for a creation.'),
+          after: z.unknown().optional().describe('State after the change; absent for a removal.'),
+          hash: z.string().describe('SHA-256 over the entry and the previous one, hex.'),
         }),
       )
-      .describe('The entries.'),
+      .describe('Entries of this page, newest first.'),
     nextCursor,
   }),
   failures: [],

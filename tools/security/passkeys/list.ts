@@ -16,7 +16,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    passkeys: z.array(passkeyView).describe('This page of them.'),
+    passkeys: z.array(passkeyView).describe('Passkeys of this page, newest first.'),
     nextCursor,
   }),
   failures: [],

@@ -11,7 +11,7 @@ import { findOwnedWallet } from '../../../src/wallets/store.ts'
 export default defineTool({
   name: 'security.passkeys.remove',
   title: 'Remove a passkey',
-  summary: 'Remove a passkey; the last way into the account stays, and so does the one that owns the wallet.',
+  summary: 'Remove a passkey, except the last authentication method and the passkey that owns the wallet.',
   route: 'DELETE /api/security/passkeys/{id}',
   who: 'person',
   scopes: [],
@@ -19,12 +19,12 @@ export default defineTool({
   mcp: false,
   stepUp: 'recent',
   input: z.strictObject({ id: z.string().max(64).describe('`pk_…`') }),
-  output: z.strictObject({ removed: z.literal(true).describe('It no longer signs anybody in.') }),
+  output: z.strictObject({ removed: z.literal(true).describe('Always true.') }),
   failures: ['not_found', 'conflict'],
   example: { id: 'pk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const own = { accountId: personOf(context).account.id, id }
-    await refuseOwner(context, own)
+    await requireNotOwner(context, own)
     await removePasskey(context.database, own)
     await noticeOwner(context, { accountId: own.accountId, notice: 'passkey_removed', at: context.now })
     await recordChange(context, { action: 'factor.removed', object: { kind: 'passkey', id } })
@@ -32,8 +32,11 @@ export default defineTool({
   },
 })
 
-/** Without the passkey that owns the wallet on chain nobody could ever move its money. @throws Failure `conflict`. */
-async function refuseOwner(
+/**
+ * Rejects the removal of the passkey that owns the wallet on chain, because its money could never move again.
+ * @throws Failure `conflict`.
+ */
+async function requireNotOwner(
   { database }: Pick<Context, 'database'>,
   own: { accountId: string; id: string },
 ): Promise<void> {
@@ -43,9 +46,9 @@ async function refuseOwner(
   if (point === null || point.x !== owner.x || point.y !== owner.y) return
   throw new Failure(
     'conflict',
-    'This passkey owns the wallet on chain: without it nobody could move its money.',
+    'This passkey owns the wallet on chain: without it the wallet’s money could never be moved.',
     {
-      hint: 'Keep it. To leave it behind, send everything to a wallet of another account first.',
+      hint: 'Keep it, or first send everything to a wallet of another account.',
     },
   )
 }

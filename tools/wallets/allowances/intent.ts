@@ -13,34 +13,34 @@ import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
 export default defineTool({
   name: 'wallets.allowances.intent',
-  title: 'Allowance to be signed',
-  summary: 'Get what the owner signs to let an agent, or cards, spend from the wallet on chain.',
+  title: 'Allowance intent',
+  summary: 'Get the intent that the owner signs to let an agent, or cards, spend from the wallet on chain.',
   description:
-    'Fixed for five minutes. The chain itself keeps an agent within its allowance, whoever holds the gateway’s keys; its spend policy counts beside it. Sign `challenge` with the passkey, or `typedData` with the EVM key, that owns the wallet, and send it to POST /api/wallets/allowances.',
+    'Valid for five minutes. The chain enforces the allowance even against a holder of the gateway’s keys; the spend policy applies in addition. Sign `challenge` with the passkey, or `typedData` with the EVM key, that owns the wallet, and send the signature to POST /api/wallets/allowances.',
   route: 'POST /api/wallets/allowances/intent',
   who: 'person',
   scopes: [],
   effect: 'write',
   mcp: false,
   input: z.strictObject({
-    agentId: z.string().max(64).describe('`key_…`: one of your keys; `cards`: all your cards together.'),
+    agentId: z.string().max(64).describe('`key_…`: one of your keys; `cards`: all your cards combined.'),
     dailyMax: allowanceAmount
       .optional()
       .describe(
-        'USD a UTC day; 0: nothing. Absent: the daily budget of the key’s spend policy; required for `cards`.',
+        'Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`.',
       ),
   }),
   output: intentView,
   failures: ['not_found', 'conflict'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
-  run: async (context, { agentId, dailyMax: asked }) => {
+  run: async (context, { agentId, dailyMax: requested }) => {
     const { database, now: at } = context
     const accountId = personOf(context).account.id
     const budget = agentId === CARDS_AGENT ? undefined : await budgetOf(database, { accountId, id: agentId })
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
     requireOwnWallet(wallet)
-    const dailyMax = asked ?? budget
+    const dailyMax = requested ?? budget
     if (dailyMax === undefined)
       throw new Failure('invalid_request', `dailyMax: is required: ${agentId} has no spend policy`, {
         issues: [{ path: 'dailyMax', message: `is required: ${agentId} has no spend policy` }],
@@ -50,13 +50,13 @@ export default defineTool({
   },
 })
 
-/** The daily budget of a key, where it has a policy. @throws Failure `not_found`. */
+/** Reads the daily budget of a key with a policy. @throws Failure `not_found`. */
 async function budgetOf(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<string | undefined> {
   const kinds = [...agentKinds, ...developerKinds]
   const key = await findOwnKey(database, { accountId, kinds, id, isLocked: false })
-  if (key === undefined) throw new Failure('not_found', 'There is no such key of yours.')
+  if (key === undefined) throw new Failure('not_found', 'You have no such key.')
   return spendPolicy.nullable().parse(key.policy ?? null)?.dailyBudget.max
 }

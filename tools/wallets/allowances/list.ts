@@ -7,15 +7,15 @@ import { CARDS_AGENT } from '../../../src/providers/chain.ts'
 import { allowanceView, viewAllowance } from '../../../src/wallets/allowances/allowance-view.ts'
 import { findOwnedWallet } from '../../../src/wallets/store.ts'
 
-/** Stands before every key in the order of pages. */
+/** Sorts before every key in the order of pages. */
 const cards = { id: `key_${'z'.repeat(26)}` }
 
 export default defineTool({
   name: 'wallets.allowances.list',
   title: 'Allowances',
-  summary: 'List what the chain lets cards and each of the account’s keys spend from the wallet.',
+  summary: 'List the on-chain allowances of cards and of the account’s keys.',
   description:
-    'The cards’ own allowance (`agentId: "cards"`) comes first, then the keys, newest first. Empty where the gateway signs for the wallet: spend policies alone limit its keys then.',
+    'The cards’ allowance (`agentId: "cards"`) comes first, then the keys, newest first. Empty if the gateway signs for the wallet; its keys are then limited only by their spend policies.',
   route: 'GET /api/wallets/allowances',
   who: 'person',
   scopes: [],
@@ -23,7 +23,7 @@ export default defineTool({
   mcp: false,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    allowances: z.array(allowanceView).describe('One for the cards and one for each key.'),
+    allowances: z.array(allowanceView).describe('One allowance for the cards and one per key.'),
     nextCursor,
   }),
   failures: ['provider_unavailable'],

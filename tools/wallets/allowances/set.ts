@@ -16,9 +16,9 @@ import { findOwnedWallet } from '../../../src/wallets/store.ts'
 export default defineTool({
   name: 'wallets.allowances.set',
   title: 'Set an allowance',
-  summary: 'Let an agent, or cards, spend from the wallet on chain, by the signature of its owner.',
+  summary: 'Set the on-chain allowance of an agent, or of cards, with the owner’s signature.',
   description:
-    'Waits up to three seconds for the chain; with `settlement_pending` send the same again. The chain executes an intent at most once.',
+    'Waits up to three seconds for the chain; after `settlement_pending`, send the same request again. The chain executes an intent at most once.',
   route: 'POST /api/wallets/allowances',
   who: 'person',
   scopes: [],
@@ -26,12 +26,14 @@ export default defineTool({
   ownTransactions: true,
   mcp: false,
   input: z.strictObject({
-    intentId: z.string().max(64).describe('`int_…` of POST /api/wallets/allowances/intent.'),
+    intentId: z.string().max(64).describe('`int_…` from POST /api/wallets/allowances/intent.'),
     signature: z
       .string()
       .min(1)
       .max(8192)
-      .describe('By the wallet’s owner: a passkey’s assertion (base64url of its JSON), or EIP-712 (0x hex).'),
+      .describe(
+        'Signature of the wallet’s owner: a passkey’s assertion (base64url of its JSON), or EIP-712 (0x hex).',
+      ),
   }),
   output: allowanceView,
   failures: ['signature_rejected', 'conflict', 'not_found', 'settlement_pending', 'provider_unavailable'],
@@ -50,7 +52,7 @@ export default defineTool({
           recordChange(
             context,
             {
-              // Whether the chain has executed it is on the chain; the journal says what its owner wanted.
+              // The journal records the owner's consent; the execution is recorded on the chain.
               action: 'allowance.authorized',
               object: { kind: agentId === CARDS_AGENT ? 'cards' : 'key', id: agentId },
               after: { dailyMax: usdOfMicros(dailyMicros) },

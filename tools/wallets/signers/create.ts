@@ -13,14 +13,17 @@ import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
 
 const evmSignature = z
   .templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{130}$/)])
-  .describe('The key’s EIP-712 signature of the typed data, 65 bytes as 0x hex. Absent: get the typed data.')
+  .describe(
+    'EIP-712 signature of the typed data by the key, 65 bytes as 0x hex. Absent: returns the typed data.',
+  )
 
 export default defineTool({
   name: 'wallets.signers.create',
   title: 'Register an EVM key',
-  summary: 'Register an EVM key that signs for the wallet: first what it signs, then its signature.',
+  summary:
+    'Register an EVM key that signs for the wallet: first get the typed data, then send its signature.',
   description:
-    'The first signer of an account owns its wallet on chain from then on: the gateway cannot move its money without that key, so keep it. A later one is checked by the gateway and spends from what the owner allows.',
+    'The first signer of an account becomes the on-chain owner of its wallet: the gateway cannot move money without that key, so keep it safe. Later signers are verified by the gateway and spend within the owner’s allowances.',
   route: 'POST /api/wallets/signers',
   who: 'person',
   scopes: [],
@@ -28,16 +31,13 @@ export default defineTool({
   stepUp: 'recent',
   mcp: false,
   input: z.strictObject({
-    address: evmAddress.describe('EVM address of the key: an externally owned account, no contract.'),
+    address: evmAddress.describe('EVM address of the key: an externally owned account, not a contract.'),
     signature: evmSignature.optional(),
   }),
   output: z.strictObject({
     typedData: typedDataView.optional(),
-    expiresAt: z
-      .string()
-      .optional()
-      .describe('When a signature of `typedData` is no longer taken, ISO 8601 UTC.'),
-    signer: signerView.optional().describe('The signer that was registered, the second answer.'),
+    expiresAt: z.string().optional().describe('When `typedData` expires, ISO 8601 UTC.'),
+    signer: signerView.optional().describe('Registered signer; returned when a signature was sent.'),
   }),
   failures: ['signature_rejected', 'conflict', 'not_found'],
   example: { address: '0x00000000000000000000000000000000000000A1' },
@@ -59,12 +59,16 @@ export default defineTool({
       return { typedData: typedDataView.parse(typedData), expiresAt: expiresAt.toISOString() }
     }
     if (!(await provesSigner(registration, signature)))
-      throw new Failure('signature_rejected', 'The signature is not the key’s over its current typed data.', {
-        hint: 'Send {address} alone, sign "typedData" with that key, and send {address, signature} within five minutes.',
-      })
+      throw new Failure(
+        'signature_rejected',
+        'The signature does not match the key and its current typed data.',
+        {
+          hint: 'Send only {address}, sign "typedData" with that key, and send {address, signature} within five minutes.',
+        },
+      )
     const signer = await insertEoaSigner(context, { accountId, address, at })
     if (signer === undefined)
-      throw new Failure('conflict', 'This key signs for the account already.', {
+      throw new Failure('conflict', 'This key already signs for the account.', {
         hint: 'GET /api/wallets/signers lists every signer.',
       })
     await giveWallet(context, accountId, { kind: 'eoa', address })

@@ -10,21 +10,24 @@ import { signerView, viewEoa } from '../../../src/wallets/signing/signer-view.ts
 export default defineTool({
   name: 'wallets.signers.list',
   title: 'Signers',
-  summary: 'List who can sign for the wallet, newest first: passkeys, EVM keys and agents.',
+  summary: 'List the signers of the wallet (passkeys, EVM keys and agents), newest first.',
   route: 'GET /api/wallets/signers',
   who: 'person',
   scopes: [],
   effect: 'read',
   mcp: false,
   input: z.strictObject(pageMembers),
-  output: z.strictObject({ signers: z.array(signerView).describe('This page of them.'), nextCursor }),
+  output: z.strictObject({
+    signers: z.array(signerView).describe('Signers of this page, newest first.'),
+    nextCursor,
+  }),
   failures: [],
   example: {},
   run: async (context, input) => {
     const { database } = context
     const accountId = personOf(context).account.id
     const page = pageOf(input)
-    // Ids of each kind sort by time, and so do those of all kinds by what follows the prefix.
+    // Ids sort by time after their prefix, so the cursor applies to every kind.
     const own = (prefix: string) => ({
       accountId,
       page: { ...page, after: page.after === null ? null : `${prefix}_${timeOf(page.after)}` },

@@ -7,7 +7,7 @@ import { findOwnTransfer, transferView } from '../../../src/wallets/transfers/tr
 export default defineTool({
   name: 'wallets.transfers.get',
   title: 'Transfer',
-  summary: 'Read how one transfer stands: out of the wallet, or a gasless one of this account’s.',
+  summary: 'Read the status of a transfer from the wallet, or of a gasless transfer of this account.',
   route: 'GET /api/wallets/transfers/{id}',
   who: 'account',
   scopes: ['wallets:read'],
@@ -20,7 +20,7 @@ export default defineTool({
   run: async (context, { id }) => {
     const own = { accountId: callerOf(context).account.id, id }
     const transfer = await findOwnTransfer(context.database, own)
-    if (transfer === undefined) throw new Failure('not_found', 'There is no such transfer of yours.')
+    if (transfer === undefined) throw new Failure('not_found', 'You have no such transfer.')
     return transfer
   },
 })

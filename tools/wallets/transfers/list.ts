@@ -10,16 +10,16 @@ import {
 } from '../../../src/wallets/transfers/transfer-history.ts'
 import { evmAddress } from '../../../src/wallets/transfers/transfer-members.ts'
 
-/** A moment that there have been transfers at. */
+/** A time that can contain transfers. */
 const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be before 1970')
 
 export default defineTool({
   name: 'wallets.transfers.list',
   title: 'Transfers',
   summary:
-    'List the transfers out of the wallet and the gasless ones of this account, newest first; also as CSV.',
+    'List the account’s transfers from the wallet and its gasless transfers, newest first; also as CSV.',
   description:
-    'With `Accept: text/csv` a page comes as CSV, and a Link header with rel="next" leads to the one after it.',
+    'With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.',
   route: 'GET /api/wallets/transfers',
   who: 'account',
   scopes: ['wallets:read'],
@@ -28,11 +28,11 @@ export default defineTool({
   csv: 'transfers',
   input: z.strictObject({
     ...pageMembers,
-    state: z.enum(transferStates).optional().describe('Only in this state.'),
-    asset: z.enum(stablecoins).optional().describe('Only of this token.'),
-    destination: evmAddress.optional().describe('Only to this EVM address.'),
-    from: moment.optional().describe('Only those made at or after this moment, ISO 8601 UTC.'),
-    to: moment.optional().describe('Only those made before this moment, ISO 8601 UTC.'),
+    state: z.enum(transferStates).optional().describe('Filter by state.'),
+    asset: z.enum(stablecoins).optional().describe('Filter by token.'),
+    destination: evmAddress.optional().describe('Filter by EVM address of the payee.'),
+    from: moment.optional().describe('Start of the period, inclusive, ISO 8601 UTC.'),
+    to: moment.optional().describe('End of the period, exclusive, ISO 8601 UTC.'),
   }),
   output: transferPage,
   failures: [],

@@ -7,9 +7,9 @@ import { findPayment } from '../../../src/payments/store.ts'
 export default defineTool({
   name: 'x402.payments.get',
   title: 'Payment status',
-  summary: 'Ask what became of an x402 payment that was not settled in time.',
+  summary: 'Read the outcome of an x402 payment that was not settled in time.',
   description:
-    'The Location of a 503 `settlement_pending`. While it is `pending` nobody knows whether it was paid: ask again, and sign no new payment. Once it is `settled`, `result` is what was bought; once it is `failed`, nothing was charged and nothing ever will be.',
+    'Target of the Location header of a 503 `settlement_pending`. While the status is `pending`, the outcome is unknown: poll again, and do not sign a new payment. Once `settled`, `result` is the purchased answer; once `failed`, nothing was charged and nothing will be.',
   route: 'GET /api/x402/payments/{id}',
   who: 'public',
   scopes: [],
@@ -19,9 +19,9 @@ export default defineTool({
   input: z.strictObject({ id: z.string().max(64).describe('`pay_…`') }),
   output: z.strictObject({
     id: z.string().describe('`pay_…`'),
-    status: z.enum(['pending', 'settled', 'failed']).describe('What is known.'),
+    status: z.enum(['pending', 'settled', 'failed']).describe('Status of the payment.'),
     transaction: z.string().optional().describe('Hash of the transaction, once one is known.'),
-    result: z.record(z.string(), z.unknown()).optional().describe('What was bought, once it is settled.'),
+    result: z.record(z.string(), z.unknown()).optional().describe('Purchased answer, once settled.'),
   }),
   failures: ['not_found'],
   example: { id: 'pay_01h455vb4pex5vsknk084sn02q' },
