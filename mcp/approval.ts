@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { parseJson } from '../src/base/json.ts'
-import { createWaiters } from '../src/base/waiters.ts'
+import { createPoller } from '../src/base/poller.ts'
 import type { Services } from '../src/kernel/context.ts'
-import { waitForDecidedApprovals } from '../src/kernel/decided-approvals.ts'
+import { findDecidedApprovals } from '../src/kernel/decided-approvals.ts'
 import type { McpCaller } from './caller.ts'
 import { currentPrincipal } from './current-principal.ts'
 import type { ToolResult } from './result.ts'
@@ -58,9 +58,9 @@ export function createApprovals({
   clock,
   log,
 }: Pick<Services, 'database' | 'clock' | 'log'>): Approvals {
-  const waiters = createWaiters({
+  const waiters = createPoller({
     everyMs: POLL_INTERVAL_MS,
-    look: (ids) => waitForDecidedApprovals(database, { ids, now: clock() }),
+    look: (ids) => findDecidedApprovals(database, { ids, now: clock() }),
   })
   /** Number of waiting calls, by key. */
   const waitingOf = new Map<string, number>()

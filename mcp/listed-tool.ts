@@ -22,7 +22,7 @@ export interface ListedTool {
 type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
 /** @param untrusted result members written by third parties. */
-export function listedAs(
+export function toListedTool(
   { tool, input, output }: CatalogueEntry,
   untrusted: readonly string[],
   inToolTerms: (text: string) => string,

@@ -15,7 +15,7 @@ import type { Seller } from '../src/x402/sale.ts'
 import { type Buyer, createBuyer } from './buy.ts'
 import type { McpCaller } from './caller.ts'
 import { splitArguments } from './idempotency-key.ts'
-import { type ListedTool, listedAs } from './listed-tool.ts'
+import { type ListedTool, toListedTool } from './listed-tool.ts'
 import { prompts } from './prompts.ts'
 import { protocolError } from './protocol-error.ts'
 import { failureResult, resultOf, type ToolResult } from './result.ts'
@@ -95,7 +95,7 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
       .filter(({ tool }) => tool.mcp)
       .map((entry) => {
         const untrusted = untrustedMembers(entry.output)
-        const listed = listedAs(entry, untrusted, inToolTerms)
+        const listed = toListedTool(entry, untrusted, inToolTerms)
         // MCP has no unauthenticated callers: public sold tools are paid by the key's owner.
         const isSold = entry.tool.who === 'public' && entry.tool.effect === 'spend'
         const rateClass = isSold ? null : (entry.tool.rate ?? null)

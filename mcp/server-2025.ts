@@ -35,7 +35,7 @@ const DECIDE_MS = 10 * 60_000
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
 /** One client message. @property asking null for clients without a session or elicitation. */
-export interface Asked2025 {
+export interface IncomingMessage2025 {
   readonly message: {
     readonly id: string | number
     readonly method: string
@@ -60,7 +60,7 @@ export interface Server2025Options {
 export async function answer2025(
   serving: Server2025Options,
   caller: McpCaller,
-  elicited: Asked2025,
+  elicited: IncomingMessage2025,
 ): Promise<Response> {
   const { message, asking, headers } = elicited
   const { transport, response, closed, cancel } = openExchange(asking, headers)
@@ -86,7 +86,7 @@ function withoutTask<Message extends { readonly params?: unknown }>(message: Mes
 function serverFor(
   { offer, approvals }: Server2025Options,
   caller: McpCaller,
-  elicited: Asked2025 & { readonly transport: Transport },
+  elicited: IncomingMessage2025 & { readonly transport: Transport },
 ): Server {
   const capabilities = { tools: { listChanged: true }, resources: {}, prompts: {} }
   const options = { capabilities, instructions, jsonSchemaValidator }

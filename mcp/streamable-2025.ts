@@ -22,7 +22,7 @@ import {
   openMcpSession,
 } from '../src/mcp-sessions/sessions.ts'
 import type { McpCaller } from './caller.ts'
-import { type Asked2025, answer2025, type Server2025Options } from './server-2025.ts'
+import { answer2025, type IncomingMessage2025, type Server2025Options } from './server-2025.ts'
 import { createWatch } from './watch.ts'
 
 const SESSION = 'mcp-session-id'
@@ -54,7 +54,7 @@ export function createStreamable2025(
     })
   }
 
-  const elicitationOf = (session: McpSession): Asked2025['asking'] => ({
+  const elicitationOf = (session: McpSession): IncomingMessage2025['asking'] => ({
     canOpenPages: opensPages.safeParse(session.capabilities).success,
     open: () => openQuestion(database, { session, now: clock() }),
     answerTo: (id, signal) =>
@@ -89,7 +89,7 @@ export function createStreamable2025(
       }
       const asking = session === null ? null : elicitationOf(session)
       const name = nameOf(message.id)
-      const onOpen: Asked2025['onOpen'] = (cancel, closed) => {
+      const onOpen: IncomingMessage2025['onOpen'] = (cancel, closed) => {
         pending.set(name, cancel)
         void closed.then(() => {
           if (pending.get(name) === cancel) pending.delete(name)

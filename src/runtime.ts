@@ -9,7 +9,7 @@ import { claimDeployment } from './audit/deployment.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
-import { naming, partOf, startTogether } from './base/start-together.ts'
+import { describeVariable, startTogether, withVariableName } from './base/start-together.ts'
 import { VERSION } from './base/version.ts'
 import type { Config } from './config/read-config.ts'
 import { createJournal } from './journal/write.ts'
@@ -72,11 +72,15 @@ export async function createRuntime(
   const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [unobservedChain, database] = await startTogether(
     () =>
-      naming(
-        partOf('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN',
+      withVariableName(
+        describeVariable('CHAIN_RPC_URL', config.chain.rpcUrl) ?? 'CHAIN',
         startConfiguredChain(config, { clock, log }),
       ),
-    () => naming(partOf('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR', openMigrated(config, log)),
+    () =>
+      withVariableName(
+        describeVariable('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR',
+        openMigrated(config, log),
+      ),
   )
   const tracing = await createConfiguredTracing(config)
   const metrics = createPrometheusMetrics({ version: VERSION })

@@ -1,7 +1,7 @@
 /** Reads an account's decisions. */
 import { z } from 'zod'
 import { usdOfMicros } from '../../policies/usd.ts'
-import { onePage, type Page } from '../base/page.ts'
+import { cutPage, type Page } from '../base/page.ts'
 import { isAuthentic } from '../spending/authenticate.ts'
 import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
 import type { Connection, Statement } from '../storage/database.ts'
@@ -69,7 +69,7 @@ export async function showDecisions(
   { accountId, keyId, verdict, page }: DecisionQuery,
 ): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
   const found = await database.call<Row>(statement, [accountId, page.after, keyId, verdict, page.limit + 1])
-  const { rows, nextCursor } = onePage(found, page)
+  const { rows, nextCursor } = cutPage(found, page)
   const key = await signingKeyOf(settings.dataKey)
   const decisions = rows.map(async (row) => {
     const content = contentOf(row)

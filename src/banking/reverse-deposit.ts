@@ -8,7 +8,7 @@ import { available, external } from '../ledger/accounts.ts'
 import { lockUnits } from '../ledger/balances.ts'
 import { post } from '../ledger/post.ts'
 import { decimalOf, type Money } from '../money/money.ts'
-import { least } from '../money/shares.ts'
+import { minimum } from '../money/shares.ts'
 import { bookDebt, type DueDebt, lockDebts } from '../spending/debts.ts'
 import { BANK } from '../spending/sources.ts'
 import type { Connection } from '../storage/database.ts'
@@ -25,7 +25,7 @@ export async function reverseDeposit(
   const cash = available(accountId, BANK)
   await lockDebts(database, accountId)
   const balance = await lockUnits(database, cash, asset)
-  const taken = least(balance, units)
+  const taken = minimum(balance, units)
   const owed = { asset, units: units - taken }
   if (taken > 0n)
     await post(database, {

@@ -11,7 +11,7 @@ export function namesOfOrigin(origin: string): readonly string[] {
 }
 
 /** The origin name that matches a Host header, or the origin itself. */
-export function nameUsed(origin: string, host: string | undefined): string {
+export function matchOriginName(origin: string, host: string | undefined): string {
   const given = host?.toLowerCase()
   return namesOfOrigin(origin).find((name) => new URL(name).host === given) ?? origin
 }

@@ -47,7 +47,7 @@ export function pageOf({
 }
 
 /** Cuts rows that were read with a limit one higher than the page's. */
-export function onePage<Row extends { readonly id: string }>(
+export function cutPage<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { limit }: Page,
 ): { rows: readonly Row[]; nextCursor: string | null } {

@@ -6,12 +6,12 @@ interface Closable {
 }
 
 /** The variable and the host of its URL; the rest of the URL may be secret. */
-export function partOf(variable: string, url: string | null): string | undefined {
+export function describeVariable(variable: string, url: string | null): string | undefined {
   return url === null ? undefined : `${variable} (${new URL(url).host})`
 }
 
 /** Prefixes a startup error with its variable and adds the root cause. */
-export async function naming<Part>(variable: string, part: Promise<Part>): Promise<Part> {
+export async function withVariableName<Part>(variable: string, part: Promise<Part>): Promise<Part> {
   try {
     return await part
   } catch (cause) {

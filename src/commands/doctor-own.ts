@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { findSharedPaths } from '../base/private-directory.ts'
 import type { Config } from '../config/read-config.ts'
-import { askWeb, type Finding, fail, ok, warn } from './doctor-probes.ts'
+import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
 const MIN_NODE_VERSION = [20, 12] as const
 const GIGABYTE = 1024 ** 3
@@ -116,7 +116,7 @@ export async function checkPort({ host, port }: Config, signal: AbortSignal): Pr
   if (port === 0) return ok('port', 'any free port')
   if (await isFree(host, port)) return ok('port', `${host}:${port} is free`)
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  const ready = await askWeb(`http://${name}:${port}/readyz`, signal).catch(() => null)
+  const ready = await probeWeb(`http://${name}:${port}/readyz`, signal).catch(() => null)
   if (ready === null || !ready.text.includes('"checks"'))
     return fail('port', `${host}:${port} is used by another program`, 'Set PORT to another one.')
   if (ready.status === 200) return ok('port', `a gateway is running at ${host}:${port} and is ready`)

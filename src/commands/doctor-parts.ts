@@ -8,7 +8,7 @@ import type { Config } from '../config/read-config.ts'
 import { rootCause } from '../failures/root-cause.ts'
 import { chainOwnerOf, countInRedis, loadChainInspection, openDatabase } from '../runtime.ts'
 import { dataKeyOf } from './audit-database.ts'
-import { askMail, askWeb, type Finding, fail, type Moment, ok, warn } from './doctor-probes.ts'
+import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
 
 /** @property note records another clock's time. */
 export interface CheckContext {
@@ -171,7 +171,7 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
   const probes = configured.map(async ({ name, url }) => {
     const { host } = new URL(url)
     try {
-      const { date } = await askWeb(url, signal)
+      const { date } = await probeWeb(url, signal)
       note(host, date)
       return ok(name, `${host} responds`)
     } catch (error) {
@@ -191,7 +191,7 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
 async function checkMail(url: string, signal: AbortSignal): Promise<Finding> {
   const { host } = new URL(url)
   try {
-    const code = await askMail(url, signal)
+    const code = await probeMail(url, signal)
     if (code === 220) return ok('mail', `${host} accepts connections`)
     return fail('mail', `${host} responds with ${code}`, 'Ask its operator whether this host may send mail.')
   } catch (error) {

@@ -34,7 +34,7 @@ export interface Moment {
 }
 
 /** Sends a GET; any response counts. @returns its status and clock. @throws when the server does not respond. */
-export async function askWeb(
+export async function probeWeb(
   url: string,
   signal: AbortSignal,
 ): Promise<{ status: number; date: Date | null; text: string }> {
@@ -48,7 +48,7 @@ export async function askWeb(
 }
 
 /** Reads a mail server's greeting. @returns its code; 220 means ready. @throws when the server does not respond. */
-export function askMail(url: string, signal: AbortSignal): Promise<number> {
+export function probeMail(url: string, signal: AbortSignal): Promise<number> {
   const { hostname, port, protocol } = new URL(url)
   const isTls = protocol === 'smtps:'
   const at = { host: hostname, port: Number(port === '' ? (isTls ? 465 : 587) : port) }

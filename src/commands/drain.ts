@@ -42,7 +42,7 @@ export async function drain(server: Server): Promise<void> {
 }
 
 /** Closes dependencies with a time limit; everything that must survive is already stored. */
-export async function closed(close: () => Promise<void>, log: Pick<Log, 'warn'>): Promise<void> {
+export async function closeWithTimeout(close: () => Promise<void>, log: Pick<Log, 'warn'>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {

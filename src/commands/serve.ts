@@ -20,7 +20,7 @@ import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../s
 import { settingsErrors } from '../settings.ts'
 import { createPaywall, type Paywall } from '../x402/paywall.ts'
 import { banner } from './banner.ts'
-import { closed, drain, endSignal } from './drain.ts'
+import { closeWithTimeout, drain, endSignal } from './drain.ts'
 
 /** Tools and MCP transport, passed in by main.ts. */
 export interface ServedSurfaces {
@@ -76,7 +76,7 @@ export async function serve(
   gateway.endStreams()
   const jobsEnded = gateway.stopJobs()
   await drain(server)
-  await closed(async () => {
+  await closeWithTimeout(async () => {
     await jobsEnded
     await gateway.close()
     await runtime.close()

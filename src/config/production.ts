@@ -19,7 +19,7 @@ const needs = [
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** One line per missing or contradictory variable in production; empty in the sandbox. */
-export function productionComplaints(given: Given): string[] {
+export function productionErrors(given: Given): string[] {
   if (given.MODE !== 'production') return []
   const missing = needs
     .filter((name) => given[name] === undefined)

@@ -19,7 +19,7 @@ import {
 import { type InvestingConfig, investingGroups, investingOf, investingVariables } from './investing.ts'
 import { list } from './list.ts'
 import { type ObservabilityConfig, observabilityOf, observabilityVariables } from './observability.ts'
-import { productionComplaints } from './production.ts'
+import { productionErrors } from './production.ts'
 import { secretsFromFiles } from './secret-files.ts'
 
 const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
@@ -176,7 +176,7 @@ export function readConfig(
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...files.complaints,
-    ...productionComplaints(given),
+    ...productionErrors(given),
     ...incomplete(given),
     ...(config === null ? [] : judge(config)),
   ]

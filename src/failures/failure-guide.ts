@@ -5,7 +5,7 @@
 import type { FailureCode, FailureMembers } from './failure.ts'
 
 /** @property example sample `detail`. @property members sample values of the members that the problem can carry. */
-export interface FailureWords {
+export interface FailureGuideEntry {
   readonly meaning: string
   readonly remedy: string
   readonly example: string
@@ -14,18 +14,23 @@ export interface FailureWords {
 
 const DECISION = 'dec_01kag5x0n0e8tr7v3m2c4q6w8y'
 const TRANSACTION = `0x${'5f'.repeat(32)}`
-const entry = (meaning: string, remedy: string, example: string): FailureWords => ({
+const entry = (meaning: string, remedy: string, example: string): FailureGuideEntry => ({
   meaning,
   remedy,
   example,
   members: {},
 })
-const retryableEntry = (meaning: string, remedy: string, example: string, retryAfter = 2): FailureWords => ({
+const retryableEntry = (
+  meaning: string,
+  remedy: string,
+  example: string,
+  retryAfter = 2,
+): FailureGuideEntry => ({
   ...entry(meaning, remedy, example),
   members: { retryAfter },
 })
 
-export const failureGuide: Readonly<Record<FailureCode, FailureWords>> = {
+export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
   invalid_request: {
     meaning: 'A member is missing, unknown or invalid. The request had no effect.',
     remedy: 'Correct the members listed in "issues" (path and message), then send the request again.',

@@ -4,7 +4,7 @@
  */
 import { Hono, type Context as HonoContext } from 'hono'
 import { matchedRoutes, routePath } from 'hono/route'
-import { nameUsed } from '../base/origins.ts'
+import { matchOriginName } from '../base/origins.ts'
 import type { Principal } from '../base/principal.ts'
 import { Failure } from '../failures/failure.ts'
 import type { CatalogueEntry } from '../kernel/catalogue.ts'
@@ -123,7 +123,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     const instance = withoutCredentials(new URL(c.req.url).pathname).slice(0, 200)
     const resourceMetadata =
       c.req.path === '/mcp'
-        ? `${nameUsed(services.settings.origin, c.req.header('host'))}${RESOURCE_METADATA}`
+        ? `${matchOriginName(services.settings.origin, c.req.header('host'))}${RESOURCE_METADATA}`
         : undefined
     return problemResponse(error, {
       requestId: c.get('requestId'),

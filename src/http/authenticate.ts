@@ -156,7 +156,7 @@ function requireSameSite(c: HttpContext, origin: string): void {
  * Rejects sign-in and sign-out from other sites, which could otherwise sign a person in to an attacker's account.
  * Clients that are not browsers send no Origin. @throws Failure `cross_site_request`.
  */
-export function refuseForeignPage(c: HttpContext, origin: string): void {
+export function requireSameSitePage(c: HttpContext, origin: string): void {
   const origins = namesOfOrigin(origin)
   const from = c.req.header('origin')
   const site = c.req.header('sec-fetch-site') ?? 'none'

@@ -8,7 +8,7 @@ import { requireRail } from '../kernel/gates/rail.ts'
 import { run } from '../kernel/run.ts'
 import type { Tool } from '../kernel/tool.ts'
 import type { Seller } from '../x402/sale.ts'
-import { callerOf, refuseForeignPage, sessionCookie } from './authenticate.ts'
+import { callerOf, requireSameSitePage, sessionCookie } from './authenticate.ts'
 import { csvAnswer } from './csv.ts'
 import { type Env, type HttpContext, jsonBodyOf, mutatingMethods } from './request.ts'
 import { pathsOf, type ToolPath } from './tool-paths.ts'
@@ -59,7 +59,7 @@ function routePath(
       return sellMetered(tool, c, { services, seller, unlimit: () => unlimit(services, c, rate) })
     if (tool.isSold) return sell(tool, c, { services, seller })
     if (tool.opensSession === true || tool.closesSession === true)
-      refuseForeignPage(c, services.settings.origin)
+      requireSameSitePage(c, services.settings.origin)
     const principal = tool.who === 'public' ? c.get('caller').principal : callerOf(c)
     const { body, replayed, decisionId } = await run(
       tool,

@@ -1,7 +1,7 @@
 /** Public documents at well-known paths. @see https://www.rfc-editor.org/rfc/rfc8615 */
 import type { Hono } from 'hono'
 import { type KeySet, signingKeyOf } from '../audit/signing-key.ts'
-import { nameUsed } from '../base/origins.ts'
+import { matchOriginName } from '../base/origins.ts'
 import { scopes } from '../identity/keys/grantable.ts'
 import { issuerOf, resourceOf } from '../identity/oauth/oauth-tokens.ts'
 import type { Services } from '../kernel/context.ts'
@@ -20,7 +20,7 @@ export function routeWellKnown(
   const { origin } = settings
   // Clients accept the metadata only if it names the resource as they do.
   const resourceFor = (host: string | undefined) => ({
-    resource: resourceOf(nameUsed(origin, host)),
+    resource: resourceOf(matchOriginName(origin, host)),
     authorization_servers: [issuerOf(origin)],
     scopes_supported: Object.keys(scopes),
     bearer_methods_supported: ['header'],

@@ -7,7 +7,7 @@ import type { Connection } from '../storage/database.ts'
 import type { RoleSettings } from './accounts.ts'
 import type { Destination } from './codes/destinations.ts'
 import { findOwnerId, hasSignInAddress } from './codes/login-destinations.ts'
-import { type CodeSettings, codeRefused, openCode, spendCode, tryCode } from './codes/one-time-codes.ts'
+import { type CodeSettings, codeRefused, consumeCode, openCode, verifyCode } from './codes/one-time-codes.ts'
 import { unlockRecovered } from './locks.ts'
 import type { AuthenticationResponse } from './passkeys/passkey-response.ts'
 import { countPasskeys, type RelyingParty } from './passkeys/passkeys.ts'
@@ -66,7 +66,7 @@ export async function completeRecovery(
   }: { challengeId: string; code: string; credential: AuthenticationResponse | undefined; now: Date },
 ): Promise<z.input<typeof sessionAnswer>> {
   const { database, passkeys } = parts
-  const proven = await tryCode(parts, { kind: 'recovery', challengeId, code, now })
+  const proven = await verifyCode(parts, { kind: 'recovery', challengeId, code, now })
   const accountId = proven.accountId ?? (await findOwnerId(database, proven.hash))
   if (accountId === undefined) throw codeRefused()
   if ((await passkeys.countPasskeys(database, accountId)) > 0) {
@@ -74,7 +74,7 @@ export async function completeRecovery(
     const asserted = await passkeys.assertPasskey(parts, { credential, now })
     if (asserted.accountId !== accountId) throw codeRefused()
   }
-  await spendCode(database, { kind: 'recovery', challengeId, now })
+  await consumeCode(database, { kind: 'recovery', challengeId, now })
   await unlockRecovered(database, { accountId, at: now })
   const account = await findAccount(database, accountId)
   if (account === undefined) throw codeRefused()

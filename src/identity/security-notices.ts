@@ -28,7 +28,7 @@ export interface NoticeParts {
 }
 
 /** Sends a notice after the commit. Accounts without an address receive none. */
-export async function noticeOwner(
+export async function sendSecurityNotice(
   parts: NoticeParts,
   { accountId, notice, at }: { accountId: string; notice: keyof typeof events; at: Date },
 ): Promise<void> {

@@ -231,7 +231,7 @@ export async function insertKey(
 }
 
 /** Consumes a nonce of a key. @returns false if it was already used. */
-export async function spendNonce(
+export async function consumeNonce(
   database: Connection,
   keyId: string,
   nonce: string,

@@ -3,7 +3,7 @@ import { isStopped, raiseAlarm } from '../alarms/alarms.ts'
 import { toJson } from '../base/json.ts'
 import { available, external } from '../ledger/accounts.ts'
 import { post } from '../ledger/post.ts'
-import { averagePrice, costRoundedUp, least, sharesOf, worthRoundedDown } from '../money/shares.ts'
+import { averagePrice, costRoundedUp, minimum, sharesOf, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import { releaseSpend } from '../spending/release.ts'
 import { takeSpend } from '../spending/take.ts'
@@ -75,7 +75,7 @@ function filledBy(order: Order, { filledQty, filledValue }: OrderReport): { qty:
   if (filledQty <= order.filledQty) return { qty: order.filledQty, cash: order.filledCash }
   if (order.side === 'buy') {
     const cash = costRoundedUp(filledValue, 1n)
-    return { qty: filledQty, cash: least(cash, order.notional) }
+    return { qty: filledQty, cash: minimum(cash, order.notional) }
   }
   return { qty: filledQty, cash: worthRoundedDown(filledValue, 1n) }
 }

@@ -3,7 +3,7 @@
  * plausible price, and never go back. Invalid reports are not booked.
  */
 
-import { costRoundedUp, least, worthRoundedDown } from '../money/shares.ts'
+import { costRoundedUp, minimum, worthRoundedDown } from '../money/shares.ts'
 import type { OrderReport, UnreadableReport } from '../providers/broker.ts'
 import type { Order } from './order.ts'
 
@@ -50,7 +50,7 @@ function judgeProgress(order: Order, { status, filledQty, filledValue }: OrderRe
   if (filledQty > 0n && filledValue <= 0n) return 'filled_without_price'
   const cents =
     order.side === 'buy'
-      ? least(costRoundedUp(filledValue, 1n), order.notional)
+      ? minimum(costRoundedUp(filledValue, 1n), order.notional)
       : worthRoundedDown(filledValue, 1n)
   return cents < order.filledCash || (filledQty === 0n && filledValue !== 0n) ? 'value_fell' : null
 }

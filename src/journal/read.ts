@@ -1,6 +1,6 @@
 /** Reads an account's journal entries, and the whole chain. */
 import type { Selectable } from 'kysely'
-import { onePage, type Page } from '../base/page.ts'
+import { cutPage, type Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
 import type { JournalTables } from '../storage/schema-journal.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from './entry.ts'
@@ -46,7 +46,7 @@ export async function listJournal(
     .orderBy('sequence', 'desc')
     .limit(page.limit + 1)
     .execute()
-  const { rows, nextCursor } = onePage(found, page)
+  const { rows, nextCursor } = cutPage(found, page)
   return { entries: rows.map(entryOf), nextCursor }
 }
 

@@ -149,7 +149,7 @@ export interface Context extends Services {
  * The person who calls a public tool, or null for an unauthenticated caller. An invalid credential is rejected rather
  * than treated as a new user. @throws Failure with which the credential was rejected.
  */
-export function personIfAny(
+export function findPerson(
   context: Pick<Context, 'principal' | 'refusal'>,
 ): Extract<Principal, { kind: 'session' }> | null {
   if (context.refusal !== undefined && context.refusal !== null) throw context.refusal

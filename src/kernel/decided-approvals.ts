@@ -5,7 +5,7 @@ import type { Connection } from '../storage/database.ts'
  * Returns the given approvals that are final: rejected, expired, or approved with the outcome of their call. An
  * approval without an outcome is still running.
  */
-export async function waitForDecidedApprovals(
+export async function findDecidedApprovals(
   { kysely }: Connection,
   { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<ReadonlyMap<string, true>> {

@@ -2,7 +2,7 @@
 import type { Change } from '../journal/write.ts'
 import type { Connection } from '../storage/database.ts'
 import type { Context } from './context.ts'
-import { requireStanding } from './standing.ts'
+import { requireValidCredential } from './standing.ts'
 
 /** Actions that may invalidate the caller's own credential. */
 const endsStanding: ReadonlySet<string> = new Set(['account.locked', 'account.unlocked', 'account.recovered'])
@@ -28,7 +28,7 @@ export async function recordChange(
   const account = accountId ?? own
   if (account === undefined) throw new Error(`${change.action}: the changed account is unknown`)
   await journal(connection, { ...change, accountId: account, actor: actorOf(principal, as, account), at })
-  if (!endsStanding.has(change.action)) await requireStanding(connection, principal)
+  if (!endsStanding.has(change.action)) await requireValidCredential(connection, principal)
 }
 
 function actorOf(

@@ -15,7 +15,7 @@ import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
 import { requireRecentProof, requireStepUp } from './gates/step-up.ts'
-import { requireStanding } from './standing.ts'
+import { requireValidCredential } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
 /**
@@ -71,11 +71,11 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const database = committingRefusals(context.database)
   const isOwn = tool.ownTransactions === true
   const work = async (connection: Connection) => {
-    await requireStanding(connection, principal)
+    await requireValidCredential(connection, principal)
     return call.run({ ...context, database: within(database, connection) }, null)
   }
   const workAlone = async () => {
-    await requireStanding(context.database, principal)
+    await requireValidCredential(context.database, principal)
     return call.run(context, null)
   }
   // A session token is returned once and never stored.

@@ -14,7 +14,7 @@ import { requireUnpaused } from './gates/scope.ts'
  * of revocation is sufficient. @throws Failure `unauthenticated`, `unknown_key`, `account_locked`;
  * `insufficient_scope` for a paused key.
  */
-export async function requireStanding(database: Connection, principal: Principal): Promise<void> {
+export async function requireValidCredential(database: Connection, principal: Principal): Promise<void> {
   if (principal.kind === 'public') return
   const { kysely } = database
   const account = kysely.selectFrom('account').where('account.id', '=', principal.account.id)

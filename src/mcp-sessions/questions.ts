@@ -1,6 +1,6 @@
 /** Elicitations to clients: the answer arrives in a separate request, possibly at another instance. */
 import { randomToken } from '../base/ids.ts'
-import { createWaiters, type Waiters } from '../base/waiters.ts'
+import { createPoller, type Waiters } from '../base/poller.ts'
 import type { Connection } from '../storage/database.ts'
 import type { McpSession } from './sessions.ts'
 
@@ -39,7 +39,7 @@ const pollers = new WeakMap<Connection, Waiters<{ answer: unknown }>>()
 
 function pollerFor(database: Connection): Waiters<{ answer: unknown }> {
   const known =
-    pollers.get(database) ?? createWaiters({ everyMs: POLL_INTERVAL_MS, look: answersAmong(database) })
+    pollers.get(database) ?? createPoller({ everyMs: POLL_INTERVAL_MS, look: answersAmong(database) })
   pollers.set(database, known)
   return known
 }

@@ -51,7 +51,7 @@ export function unitsForUp(cents: bigint, price: bigint): bigint {
   return (cents * CENT + price - 1n) / price
 }
 
-export function least(one: bigint, other: bigint): bigint {
+export function minimum(one: bigint, other: bigint): bigint {
   if (one < other) return one
   return other
 }

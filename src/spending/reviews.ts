@@ -5,7 +5,7 @@
 import type { Screening } from '../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../policies/policy.ts'
 import type { Log } from '../base/log.ts'
-import { onePage, type Page } from '../base/page.ts'
+import { cutPage, type Page } from '../base/page.ts'
 import { Failure } from '../failures/failure.ts'
 import type { Money } from '../money/money.ts'
 import type { Connection, Statement } from '../storage/database.ts'
@@ -122,7 +122,7 @@ export async function listReviews(
     .orderBy('aml_review.id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  return onePage(rows, page)
+  return cutPage(rows, page)
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { sessionsOf } from './pglite-sessions.ts'
-import { requireFreeSpace } from './require-room.ts'
+import { createFreeSpaceCheck } from './require-free-space.ts'
 
 export interface PgliteOptions {
   /** Directory, created if needed; `memory` stores nothing. */
@@ -40,7 +40,7 @@ export async function openPglite({ directory, now, log }: PgliteOptions): Promis
   makePrivate(directory)
   const unlock = lockDirectory(directory, start)
   try {
-    const requireRoom = requireFreeSpace(directory)
+    const requireRoom = createFreeSpaceCheck(directory)
     requireRoom()
     const { pglite, origin } = await openCluster(directory)
     makePrivate(directory)

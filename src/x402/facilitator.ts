@@ -8,8 +8,8 @@ import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
 import { concat } from 'viem'
 import type { ContractCall, EvmSigner, Hex } from '../providers/chain.ts'
 import type { Attempt, Attempts } from './attempt.ts'
+import { isConnectionError, isRefusedConnection, withTimeLimit } from './connection-errors.ts'
 import type { Terms } from './terms.ts'
-import { isConnectionTrouble, isRefusedConnection, withTimeLimit } from './trouble.ts'
 
 const VERIFY_MS = 5_000
 /** A settlement that takes longer is reported as pending. */
@@ -105,7 +105,7 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: strin
       try {
         return await read(input)
       } catch (error) {
-        if (isConnectionTrouble(error)) attempts.current().isUnreachable = true
+        if (isConnectionError(error)) attempts.current().isUnreachable = true
         throw error
       }
     }
@@ -120,7 +120,7 @@ function watchedSigner(signer: EvmSigner, attempts: Attempts, markOf: (id: strin
         return transaction
       } catch (error) {
         if (isRefusedConnection(error)) attempt.isUnreachable = true
-        else if (isConnectionTrouble(error)) attempt.isUnknown = true
+        else if (isConnectionError(error)) attempt.isUnknown = true
         throw error
       }
     }

@@ -5,7 +5,7 @@ import type { StoredPurchase } from '../payments/purchases.ts'
 import type { NewPayment, StoredPayment } from '../payments/store.ts'
 import type { Chain } from '../providers/chain.ts'
 import type { Payment } from './payment.ts'
-import { receiptHeaders } from './till.ts'
+import { receiptHeaders } from './settlement-attempt.ts'
 
 /** Latest timestamp that every database can store. */
 const LATEST_SECONDS = 253_402_300_799n
@@ -27,7 +27,7 @@ interface PaymentTarget {
 }
 
 /** Requires the same request and signature as the stored payment. @throws Failure `payment_reused`. */
-export function requireSame(order: Order, row: StoredPayment, nonce: string): void {
+export function requireSamePayment(order: Order, row: StoredPayment, nonce: string): void {
   const isSigned = row.nonce !== nonce || row.signature_hash === signatureHashOf(order)
   if (row.request === hashOf(order.request) && isSigned) return
   throw new Failure('payment_reused', 'The payment was already used for a different request.', {
@@ -82,7 +82,7 @@ export function newPaymentOf(
   }
 }
 
-export function stored(row: NewPayment, at: Date): StoredPayment {
+export function toStoredPayment(row: NewPayment, at: Date): StoredPayment {
   return {
     ...row,
     state: 'taking',

@@ -25,9 +25,16 @@ import {
 import type { Chain, Hex } from '../providers/chain.ts'
 import type { Database } from '../storage/database.ts'
 import type { Attempts } from './attempt.ts'
-import { keyOf, newPaymentOf, type Order, requireSame, signatureHashOf, stored } from './order.ts'
+import {
+  keyOf,
+  newPaymentOf,
+  type Order,
+  requireSamePayment,
+  signatureHashOf,
+  toStoredPayment,
+} from './order.ts'
+import { type SettlementAttempt, toSettlementAttempt } from './settlement-attempt.ts'
 import type { StockMiddlewares } from './stock.ts'
-import { type SettlementAttempt, toSettlementAttempt } from './till.ts'
 
 /** Wait limit and poll interval of a duplicate request. */
 const WAIT_MS = 4_000
@@ -56,7 +63,7 @@ export interface PaymentDeduplication {
 }
 
 /** @property operation name of the sold operation, such as `x402.fx`. @property token address of the payment token. */
-export interface OnceParts {
+export interface PaymentDeduplicationDependencies {
   readonly database: Database
   readonly chain: Chain
   readonly clock: Clock
@@ -73,7 +80,7 @@ export interface OnceParts {
   readonly stock: StockMiddlewares
 }
 
-export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplication {
+export function createPaymentDeduplication(parts: PaymentDeduplicationDependencies): PaymentDeduplication {
   const { database, chain, clock, newId, log, isRemote, isSigned, attempts, stock } = parts
   // Concurrent duplicates in this process share one outcome without querying the database.
   const inFlight = new Map<string, Promise<Outcome>>()
@@ -87,7 +94,7 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
       purchase === null
         ? await beginPayment(database, row, at)
         : await beginPurchase(database, purchase, row, at)
-    if (isBegun) return settleFirst(order, stored(row, at))
+    if (isBegun) return settleFirst(order, toStoredPayment(row, at))
     return (await recall(order)) ?? take(order, offer)
   }
 
@@ -97,7 +104,7 @@ export function createPaymentDeduplication(parts: OnceParts): PaymentDeduplicati
     const row = bought ?? (await findPaymentLike(database, keyOf(parts, order), payment.identifier))
     if (row === undefined) return null
     const { nonce } = keyOf(parts, order)
-    requireSame(order, row, nonce)
+    requireSamePayment(order, row, nonce)
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
     if (bought === undefined && row.nonce !== nonce && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }

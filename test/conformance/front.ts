@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { request as ask, createServer } from 'node:http'
 import { pipeline } from 'node:stream'
 
-export interface Proxy {
+export interface ForwardProxy {
   readonly origin: string
   /** Sets the ports of the gateways, and the API key; null if clients send their own. */
   serve(behind: { readonly ports: readonly number[]; readonly apiKey: string | null }): void
@@ -14,8 +14,8 @@ export interface Proxy {
 }
 
 /** Listens on a free port of this machine. */
-export async function openProxy(): Promise<Proxy> {
-  let behind: Parameters<Proxy['serve']>[0] = { ports: [], apiKey: null }
+export async function openProxy(): Promise<ForwardProxy> {
+  let behind: Parameters<ForwardProxy['serve']>[0] = { ports: [], apiKey: null }
   let requests = 0
   const server = createServer((incoming, outgoing) => {
     const { apiKey, ports } = behind

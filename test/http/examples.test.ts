@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { Failure, failureCodes, failures } from '../../src/failures/failure.ts'
 import { failureGuide } from '../../src/failures/failure-guide.ts'
 import { openApiDocument } from '../../src/http/openapi/document.ts'
-import { answerExample, exampleOf } from '../../src/http/openapi/example-of.ts'
+import { exampleOf, responseExample } from '../../src/http/openapi/example-of.ts'
 import { problemExample, problemSchema } from '../../src/http/openapi/problem.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
@@ -46,7 +46,7 @@ describe('the examples', () => {
   it.each(catalogue.map((entry) => [entry.tool.name, entry] as const))(
     '%s has an example answer that matches its own schema and the published one',
     (_name, { tool, output }) => {
-      const example = answerExample(output, tool.example)
+      const example = responseExample(output, tool.example)
       expect(tool.output.safeParse(example).error?.issues ?? []).toEqual([])
       expect(Object.keys(z.record(z.string(), z.unknown()).parse(example)).length).toBeGreaterThan(0)
     },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { spendNonce } from '../../src/identity/store.ts'
+import { consumeNonce } from '../../src/identity/store.ts'
 import { sweep } from '../../src/jobs/sweep.ts'
 import { onBothEngines } from '../engines.ts'
 
@@ -8,16 +8,16 @@ const hoursAgo = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
 
 onBothEngines('the sweep', (database) => {
   it('deletes expired rows and nothing else', async () => {
-    await spendNonce(database(), 'key_1', 'old', hoursAgo(1))
-    await spendNonce(database(), 'key_1', 'live', new Date(now.getTime() + 1))
+    await consumeNonce(database(), 'key_1', 'old', hoursAgo(1))
+    await consumeNonce(database(), 'key_1', 'live', new Date(now.getTime() + 1))
     for (const [key, opened_at] of [
       ['old', hoursAgo(25)],
       ['live', hoursAgo(1)],
     ] as const)
       await database().kysely.insertInto('rate_window').values({ key, opened_at, count: 1 }).execute()
     await sweep({ database: database(), clock: () => now })
-    expect(await spendNonce(database(), 'key_1', 'live', now)).toBe(false)
-    expect(await spendNonce(database(), 'key_1', 'old', now)).toBe(true)
+    expect(await consumeNonce(database(), 'key_1', 'live', now)).toBe(false)
+    expect(await consumeNonce(database(), 'key_1', 'old', now)).toBe(true)
     expect(
       (await database().kysely.selectFrom('rate_window').select('key').execute()).map(({ key }) => key),
     ).toEqual(['live'])

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { openProxy, type Proxy } from '../conformance/front.ts'
+import { type ForwardProxy, openProxy } from '../conformance/front.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
 import { freePort } from '../free-port.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
@@ -194,7 +194,7 @@ describe('an MCP session', () => {
 
 describe.skipIf(testServerUrl === undefined)('an MCP session at several gateways', () => {
   const gateways: Gateway[] = []
-  let front: Proxy
+  let front: ForwardProxy
   let drop = async () => {}
   beforeAll(async () => {
     const created = await createTestDatabase(testServerUrl ?? '')

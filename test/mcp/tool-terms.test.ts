@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listedAs } from '../../mcp/listed-tool.ts'
+import { toListedTool } from '../../mcp/listed-tool.ts'
 import { createToolTerms } from '../../mcp/tool-terms.ts'
 import { catalogueOf } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
@@ -23,7 +23,7 @@ describe('routes in hints and descriptions over MCP', () => {
   it('name routes of operations that are no tools, and nothing else', () => {
     const listed = catalogue
       .filter(({ tool }) => tool.mcp)
-      .map((entry) => JSON.stringify(listedAs(entry, [], inToolTerms)))
+      .map((entry) => JSON.stringify(toListedTool(entry, [], inToolTerms)))
     const mentioned = listed
       .flatMap((text) => [...text.matchAll(/\b(?:GET|POST|PUT|PATCH|DELETE) \/api\/[\w{}/-]*[\w}]/g)])
       .map(([route]) => route)

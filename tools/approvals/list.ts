@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { approvalStatus, approvalView, viewApproval } from '../../src/spending/approval-view.ts'
@@ -24,7 +24,7 @@ export default defineTool({
   run: async (context, { status, ...input }) => {
     const page = pageOf(input)
     const accountId = personOf(context).account.id
-    const { rows, nextCursor } = onePage(
+    const { rows, nextCursor } = cutPage(
       await listApprovals(context.database, { accountId, status, page, now: context.now }),
       page,
     )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { staySignedIn, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
+import { continueSession, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
 import { personOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -17,6 +17,6 @@ export default defineTool({
   failures: [],
   run: async (context) => {
     const { account, session } = personOf(context)
-    return staySignedIn(context.settings, { account, session, at: context.now })
+    return continueSession(context.settings, { account, session, at: context.now })
   },
 })

@@ -6,10 +6,14 @@ import {
 } from '../../src/identity/passkeys/passkey-response.ts'
 import { assertPasskey, loginOptions } from '../../src/identity/passkeys/passkeys.ts'
 import { registerPasskey, registrationOptions } from '../../src/identity/passkeys/register-passkey.ts'
-import { noticeOwner } from '../../src/identity/security-notices.ts'
-import { signIn, staySignedIn, unchangedSessionAnswer } from '../../src/identity/sessions/session-answer.ts'
+import { sendSecurityNotice } from '../../src/identity/security-notices.ts'
+import {
+  continueSession,
+  signIn,
+  unchangedSessionAnswer,
+} from '../../src/identity/sessions/session-answer.ts'
 import { findAccount } from '../../src/identity/store.ts'
-import { type Context, personIfAny } from '../../src/kernel/context.ts'
+import { type Context, findPerson } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -71,7 +75,7 @@ export default defineTool({
       const { accountId } = await assertPasskey(context, { credential: used, challengeId, now: at })
       return signInOwner(context, accountId)
     }
-    const signedIn = personIfAny(context)
+    const signedIn = findPerson(context)
     if (signedIn !== null) requireRecentProof(context)
     const account = signedIn?.account ?? null
     if (made === null) return registrationOptions(context, { account, displayName, at })
@@ -81,10 +85,10 @@ export default defineTool({
     const added = { accountId: person.id, action: 'factor.added', object: { kind: 'passkey', id: passkeyId } }
     if (signedIn !== null) {
       await giveWallet(context, person.id, owner)
-      await noticeOwner(context, { accountId: person.id, notice: 'passkey_added', at })
+      await sendSecurityNotice(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
       // Adding a passkey keeps the current session and its second factor.
-      return staySignedIn(context.settings, { ...signedIn, at })
+      return continueSession(context.settings, { ...signedIn, at })
     }
     await openWallet(context, { accountId: person.id, owner, at })
     const session = await signIn(context, { account: person, method: 'passkey', at })

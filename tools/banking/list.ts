@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { viewVirtualAccount, virtualAccountView } from '../../src/banking/open-account.ts'
 import { listVirtualAccounts } from '../../src/banking/store.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
 import { callerOf } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
@@ -24,7 +24,7 @@ export default defineTool({
   run: async (context, input) => {
     const page = pageOf(input)
     const accountId = callerOf(context).account.id
-    const { rows, nextCursor } = onePage(
+    const { rows, nextCursor } = cutPage(
       await listVirtualAccounts(context.database, { accountId, page }),
       page,
     )

@@ -8,7 +8,7 @@ import { holderName } from '../../src/compliance/verified-person.ts'
 import { Failure } from '../../src/failures/failure.ts'
 import { type Context, callerOf } from '../../src/kernel/context.ts'
 import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
-import { requireStanding } from '../../src/kernel/standing.ts'
+import { requireValidCredential } from '../../src/kernel/standing.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 
 export default defineTool({
@@ -62,7 +62,7 @@ export default defineTool({
     const call = { caller: requester, key: context.idempotencyKey }
     const order = await context.database.transaction(async (database) => {
       const ordered = await orderCard({ ...context, database }, { wanted, call, at: context.now })
-      await requireStanding(database, caller)
+      await requireValidCredential(database, caller)
       return ordered
     })
     return viewCard(await issueCard(context, order))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
 import { cardView, viewCard } from '../../src/cards/card-view.ts'
 import { listCards } from '../../src/cards/store.ts'
 import { callerOf } from '../../src/kernel/context.ts'
@@ -41,7 +41,7 @@ export default defineTool({
       listCards(context.database, { accountId, page }),
       owedBy(context.database, accountId),
     ])
-    const { rows, nextCursor } = onePage(cards, page)
+    const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: decimalOf(money) }))
     return { cards: rows.map(viewCard), ...(debt.length === 0 ? {} : { owed: debt }), nextCursor }
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../src/base/page.ts'
 import { listTransactions, transactionView } from '../../src/cards/list-transactions.ts'
 import { findOwnCard } from '../../src/cards/store.ts'
 import { Failure } from '../../src/failures/failure.ts'
@@ -27,7 +27,7 @@ export default defineTool({
     const card = await findOwnCard(database, { accountId: callerOf(context).account.id, id })
     if (card === undefined) throw new Failure('not_found', 'You have no such card.')
     const page = pageOf(input)
-    const { rows, nextCursor } = onePage(await listTransactions(database, { cardId: card.id, page }), page)
+    const { rows, nextCursor } = cutPage(await listTransactions(database, { cardId: card.id, page }), page)
     return { transactions: [...rows], nextCursor }
   },
 })

@@ -12,7 +12,7 @@ import {
   useRecoveryCode,
   useTotp,
 } from '../../src/identity/mfa.ts'
-import { noticeOwner } from '../../src/identity/security-notices.ts'
+import { sendSecurityNotice } from '../../src/identity/security-notices.ts'
 import { endStepUps, stepUpSession } from '../../src/identity/store.ts'
 import { type Context, personOf } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
@@ -112,7 +112,11 @@ export default defineTool({
         const { account, session } = personOf(context)
         const recoveryCodes = await activate(context, { accountId: account.id, at: context.now })
         await stepUpSession(context.database, session.id, context.now)
-        await noticeOwner(context, { accountId: account.id, notice: 'factor_activated', at: context.now })
+        await sendSecurityNotice(context, {
+          accountId: account.id,
+          notice: 'factor_activated',
+          at: context.now,
+        })
         await recordFactor(context, 'factor.added')
         return { ...(await state(context, context.now)), recoveryCodes: [...recoveryCodes] }
       }
@@ -127,7 +131,7 @@ export default defineTool({
         await disable(context.database, accountId)
         // Earlier step-ups with the removed factor are no longer valid.
         await endStepUps(context.database, accountId)
-        await noticeOwner(context, { accountId, notice: 'factor_removed', at: context.now })
+        await sendSecurityNotice(context, { accountId, notice: 'factor_removed', at: context.now })
         await recordFactor(context, 'factor.removed')
         return state(context, null)
       }
@@ -164,7 +168,7 @@ async function enroll(context: Context) {
   // Only the first enrollment is notified; replacing a pending one is not.
   const isFirst = (await mfaStatus(database, account.id)).status === 'none'
   const secret = await beginEnrollment(context, { accountId: account.id, at })
-  if (isFirst) await noticeOwner(context, { accountId: account.id, notice: 'factor_begun', at })
+  if (isFirst) await sendSecurityNotice(context, { accountId: account.id, notice: 'factor_begun', at })
   const { generateURI } = await import('otplib')
   const otpauthUri = generateURI({ issuer: 'Bursar', label: account.displayName, secret })
   const qr = `data:image/svg+xml;base64,${Buffer.from(renderSVG(otpauthUri)).toString('base64')}`

@@ -14,11 +14,11 @@ import { insertKey } from '../../identity/store.ts'
 import { personOf, type Services } from '../../kernel/context.ts'
 import { fingerprintOf } from '../../kernel/fingerprint.ts'
 import { requireStepUp } from '../../kernel/gates/step-up.ts'
-import { requireStanding } from '../../kernel/standing.ts'
+import { requireValidCredential } from '../../kernel/standing.ts'
 import { callerOf } from '../authenticate.ts'
 import { nodePairOf } from '../oidc/handle-with-node-response.ts'
-import { extendRecord, grantsOf, insertIfAbsent } from '../oidc/storage.ts'
-import { ConsentPage, EndedPage } from '../pages/consent.tsx'
+import { extendRecord, insertIfAbsent, listGrantIds } from '../oidc/storage.ts'
+import { ConsentPage, ExpiredPage } from '../pages/consent.tsx'
 import { pageHeaders } from '../pages/headers.ts'
 import type { HttpContext } from '../request.ts'
 
@@ -81,7 +81,7 @@ async function show(
   { provider, services }: Parts,
   interaction: Interaction | null,
 ): Promise<Response> {
-  if (interaction === null) return page(c, <EndedPage />, 400)
+  if (interaction === null) return page(c, <ExpiredPage />, 400)
   const { principal } = c.get('caller')
   if (principal.kind !== 'session') return c.redirect(`/sign-in?next=${encodeURIComponent(c.req.path)}`, 302)
   const { client_id: clientId, redirect_uri: redirectUri } = interaction.params
@@ -168,7 +168,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
       at: context.now,
     })
     // Fetching the client's metadata may have taken time since the session was read.
-    await requireStanding(transaction, principal)
+    await requireValidCredential(transaction, principal)
   })
   // Grant and key share one id, so each can be found from the other.
   const grant = new provider.Grant({ accountId: account.id, clientId })
@@ -197,7 +197,7 @@ async function revokeEarlierGrants(
   { database, journal }: Pick<Services, 'database' | 'journal'>,
   { accountId, clientId, id, at }: { accountId: string; clientId: string; id: string; at: Date },
 ): Promise<void> {
-  for (const earlier of await grantsOf(database, { model: GRANT_MODEL, accountId, clientId })) {
+  for (const earlier of await listGrantIds(database, { model: GRANT_MODEL, accountId, clientId })) {
     if (earlier === id) continue
     await database.transaction(async (transaction) => {
       if (!(await revokeKey(transaction, { accountId, kinds: agentKinds, id: earlier }))) return

@@ -4,7 +4,7 @@
  */
 import { request } from 'node:https'
 import { BlockList, isIP } from 'node:net'
-import { createResolver } from './resolve-client-host.ts'
+import { createHostResolver } from './resolve-client-host.ts'
 
 const TIMEOUT_MS = 3_000
 /**
@@ -87,7 +87,7 @@ export async function fetchPublic(input: string | URL | Request): Promise<Respon
   })
 }
 
-const resolveHost = createResolver()
+const resolveHost = createHostResolver()
 
 const lookupPublic: NonNullable<Parameters<typeof request>[1]['lookup']> = (host, options, done) => {
   resolveHost(host).then(

@@ -18,7 +18,7 @@ export interface ResolverOptions {
  * Creates a function that resolves a host name to all of its addresses. @throws Error when the name has a single
  * label or no address, when it takes too long, or when too many look-ups are running.
  */
-export function createResolver({
+export function createHostResolver({
   timeoutMs = 1_500,
   maxAtOnce = 16,
   servers,

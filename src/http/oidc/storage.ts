@@ -75,7 +75,7 @@ export async function extendRecord(
 }
 
 /** Lists the ids of the grants between an account and a client. */
-export async function grantsOf(
+export async function listGrantIds(
   { kysely }: Connection,
   { model, accountId, clientId }: { model: string; accountId: string; clientId: string },
 ): Promise<string[]> {

@@ -7,7 +7,7 @@ import type { Services } from '../../kernel/context.ts'
 import type { Tool } from '../../kernel/tool.ts'
 import { mutatingMethods } from '../request.ts'
 import { pathsOf } from '../tool-paths.ts'
-import { answerExample } from './example-of.ts'
+import { responseExample } from './example-of.ts'
 import { guide } from './guide.ts'
 import { problemExamples, problemSchema } from './problem.ts'
 import { WEBHOOK_TAG, webhookPaths, webhookSecurity } from './webhooks.ts'
@@ -85,7 +85,7 @@ function operationOf(
       200: {
         description: 'Success',
         content: {
-          'application/json': { schema: output, example: answerExample(output, tool.example) },
+          'application/json': { schema: output, example: responseExample(output, tool.example) },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
         },
       },

@@ -85,7 +85,7 @@ const rare = /cursor$|reason$|^failure$|^problem$|^answer$|refusal/i
 /**
  * Generates an example response. @param asked example of the request; members with the same name get the same value.
  */
-export function answerExample(output: JsonSchema, request: unknown): unknown {
+export function responseExample(output: JsonSchema, request: unknown): unknown {
   const answer = exampleOf(output)
   if (!isSchema(answer) || !isSchema(request) || !isSchema(output.properties)) return answer
   const { properties } = output

@@ -91,7 +91,7 @@ export function ConsentPage(props: ConsentProps) {
 }
 
 /** Page for an authorization that was decided, has expired or belongs to another browser. */
-export function EndedPage() {
+export function ExpiredPage() {
   return (
     <Shell title="Nothing to allow" script="consent">
       <h1 tabindex={-1}>This request has expired</h1>

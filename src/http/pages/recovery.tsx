@@ -1,6 +1,6 @@
 /** Recovery forms for a locked or compromised account. */
 import { CodeField, DestinationFields } from './code-fields.tsx'
-import type { Offer } from './ways-in.tsx'
+import type { Offer } from './sign-in-methods.tsx'
 
 /**
  * Offers recovery by code, if the deployment can send codes, and by passkey. @param isOpen expands the section when

@@ -1,8 +1,8 @@
 /** The sign-in page and the callback page of identity providers. */
 import { RecoveryForms } from './recovery.tsx'
 import { Shell } from './shell.tsx'
+import { nameOf, type Offer, SignInMethods } from './sign-in-methods.tsx'
 import { StepUpForms } from './step-up.tsx'
-import { nameOf, type Offer, WaysIn } from './ways-in.tsx'
 
 /** @property refusal why the browser's session was rejected; null if it is valid or absent. */
 export interface SignInProps extends Offer {
@@ -26,7 +26,7 @@ export function SignInPage({ isSignedIn, refusal, ...offer }: SignInProps) {
         <h1 id="sign-in-title" tabindex={-1}>
           Sign in to Bursar
         </h1>
-        <WaysIn {...offer} />
+        <SignInMethods {...offer} />
         <RecoveryForms {...offer} isOpen={refusal?.isLocked === true} />
       </section>
       <section id="signed-in" hidden={!isSignedIn} aria-labelledby="account-title">

@@ -27,7 +27,7 @@ interface InteractionParts {
 }
 
 /** Renders the form on GET and processes it on POST. */
-export async function interact(c: HttpContext, parts: InteractionParts): Promise<Response> {
+export async function handleInteraction(c: HttpContext, parts: InteractionParts): Promise<Response> {
   const { incoming, outgoing } = nodePairOf(c)
   setPageHeaders(c, parts.clients)
   const details = await parts.provider.interactionDetails(incoming, outgoing).catch((error: unknown) => {

@@ -11,7 +11,7 @@ import { createOpenIdStorage } from '../oidc/storage.ts'
 import type { HttpContext } from '../request.ts'
 import type { SandboxClient, SandboxOpenIdSecrets } from './client.ts'
 import { sandboxProviderConfiguration } from './configuration.ts'
-import { interact } from './interaction.ts'
+import { handleInteraction } from './interaction.ts'
 
 export interface SandboxProviderParts {
   /**
@@ -58,7 +58,7 @@ export function createSandboxProvider(parts: SandboxProviderParts): (c: HttpCont
     })
     const people = storage('SandboxPerson')
     return c.req.path.startsWith(`${issuer.pathname}/interaction/`)
-      ? interact(c, { provider, people, clients: parts.clients })
+      ? handleInteraction(c, { provider, people, clients: parts.clients })
       : handleWithNodeResponse(c, listener, issuer)
   }
 }

@@ -6,7 +6,7 @@ import type { Services } from '../../kernel/context.ts'
 import { policyOf } from '../../kernel/gates/policy.ts'
 import { readCoverage } from '../../wallets/reconcile/read-coverage.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
-import { noteWebhook } from './note.ts'
+import { recordWebhook } from './note.ts'
 
 /** Handles POST /api/webhooks/lithic. */
 export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
@@ -37,13 +37,13 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
       if (outcome === 'early')
         await storeOutOfOrderMessage(database, { webhookId, token: message.token, message: body, at: now })
       if (outcome === 'unknown')
-        await noteWebhook(database, {
+        await recordWebhook(database, {
           provider: 'lithic',
           id: webhookId,
           type: 'card_transaction.updated',
           at: now,
         })
-    } else await noteWebhook(database, { provider: 'lithic', id: webhookId, type: message.type, at: now })
+    } else await recordWebhook(database, { provider: 'lithic', id: webhookId, type: message.type, at: now })
     return c.json({ received: true, eventId: webhookId })
   }
 }

@@ -7,7 +7,7 @@ import { followUp } from '../../compliance/kyc.ts'
 import { findApplicationBy } from '../../compliance/kyc-store.ts'
 import type { Services } from '../../kernel/context.ts'
 import { type HttpContext, jsonBodyOf } from '../request.ts'
-import { isNoted, noteWebhook } from './note.ts'
+import { isWebhookRecorded, recordWebhook } from './note.ts'
 
 const PROVIDER = 'sumsub'
 
@@ -20,12 +20,12 @@ export function identityWebhook(services: Services): (c: HttpContext) => Promise
     identityReview.verify({ header: (name) => c.req.header(name), body })
     const { reference, type } = identityReview.readNotice(jsonBodyOf(c))
     const id = createHash('sha256').update(body).digest('hex')
-    if (!(await isNoted(database, { provider: PROVIDER, id }))) {
+    if (!(await isWebhookRecorded(database, { provider: PROVIDER, id }))) {
       const keeping = { database, dataKey: settings.dataKey }
       const application = reference === null ? undefined : await findApplicationBy(keeping, { reference })
       if (application?.status === 'pending') await followUp(services, application, now)
       // Recorded only after processing, so that a redelivery after a failure is not treated as a duplicate.
-      await noteWebhook(database, { provider: PROVIDER, id, type, at: now })
+      await recordWebhook(database, { provider: PROVIDER, id, type, at: now })
     }
     return c.json({ received: true, eventId: id })
   }

@@ -2,7 +2,7 @@
 import type { Connection } from '../../storage/database.ts'
 
 /** Records a webhook; repeated calls have no effect. */
-export async function noteWebhook(
+export async function recordWebhook(
   database: Connection,
   { provider, id, type, at }: { provider: string; id: string; type: string; at: Date },
 ): Promise<void> {
@@ -13,7 +13,7 @@ export async function noteWebhook(
     .execute()
 }
 
-export async function isNoted(
+export async function isWebhookRecorded(
   database: Connection,
   { provider, id }: { provider: string; id: string },
 ): Promise<boolean> {

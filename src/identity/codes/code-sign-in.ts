@@ -6,16 +6,16 @@ import { Failure } from '../../failures/failure.ts'
 import type { Channel } from '../../providers/messages.ts'
 import type { Connection } from '../../storage/database.ts'
 import { createAccount, type RoleSettings } from '../accounts.ts'
-import { type NoticeParts, noticeOwner } from '../security-notices.ts'
+import { type NoticeParts, sendSecurityNotice } from '../security-notices.ts'
 import {
+  continueSession,
   type sessionAnswer,
   signIn,
-  staySignedIn,
   type unchangedSessionAnswer,
 } from '../sessions/session-answer.ts'
 import type { TokenSettings } from '../sessions/sessions.ts'
 import { claimDestination, findOwner, findOwnerId } from './login-destinations.ts'
-import { type CodeSettings, spendCode, tryCode, type VerifiedDestination } from './one-time-codes.ts'
+import { type CodeSettings, consumeCode, type VerifiedDestination, verifyCode } from './one-time-codes.ts'
 
 interface Parts {
   readonly database: Connection
@@ -38,7 +38,7 @@ export async function signInByCode(
   parts: Parts & { furnish: (accountId: string) => Promise<unknown> },
   shown: ShownCode,
 ): Promise<z.input<typeof sessionAnswer>> {
-  const proven = await verifyCode(parts, shown)
+  const proven = await redeemCode(parts, shown)
   const { now: at } = shown
   const account = (await findOwner(parts.database, proven.hash)) ?? (await openAccount(parts, proven, at))
   return signIn(parts, { account, method: proven.channel, at })
@@ -57,25 +57,25 @@ export async function linkByCode(
     throw new Failure('conflict', 'A guest account cannot have sign-in addresses.', {
       hint: 'Send the same code without "link" to create an account.',
     })
-  const proven = await verifyCode(parts, shown)
+  const proven = await redeemCode(parts, shown)
   const { now: at } = shown
   const isNew = await claimDestination(parts.database, { ...proven, accountId: account.id, at })
   if (isNew) {
-    await noticeOwner(parts, { accountId: account.id, notice: 'address_added', at })
+    await sendSecurityNotice(parts, { accountId: account.id, notice: 'address_added', at })
     await parts.recordAdded(proven.channel)
   } else if ((await findOwnerId(parts.database, proven.hash)) !== account.id)
     throw new Failure('conflict', 'This destination belongs to another account.', {
       hint: 'Send the same code without "link" to sign in to that account.',
     })
-  return staySignedIn(parts.settings, { account, session, at })
+  return continueSession(parts.settings, { account, session, at })
 }
 
-async function verifyCode(
+async function redeemCode(
   { database, settings }: Parts,
   { challengeId, code, now }: ShownCode,
 ): Promise<VerifiedDestination> {
-  const proven = await tryCode({ database, settings }, { kind: 'otp', challengeId, code, now })
-  await spendCode(database, { kind: 'otp', challengeId, now })
+  const proven = await verifyCode({ database, settings }, { kind: 'otp', challengeId, code, now })
+  await consumeCode(database, { kind: 'otp', challengeId, now })
   return proven
 }
 

@@ -75,10 +75,10 @@ export async function openCode(
 
 /**
  * Verifies a code. Failures count against the code only, because callers can try codes for any address and must not
- * be able to lock its account. A correct code stays open until {@link spendCode}. @throws Failure `unauthenticated`,
+ * be able to lock its account. A correct code stays open until {@link consumeCode}. @throws Failure `unauthenticated`,
  * committed.
  */
-export async function tryCode(
+export async function verifyCode(
   { database, settings }: { database: Connection; settings: CodeSettings },
   { kind, challengeId, code, now }: { kind: CodeKind; challengeId: string; code: string; now: Date },
 ): Promise<VerifiedDestination> {
@@ -93,7 +93,7 @@ export async function tryCode(
 }
 
 /** Consumes a code. @throws Failure `unauthenticated`, committed, when it was consumed concurrently. */
-export async function spendCode(
+export async function consumeCode(
   database: Connection,
   { kind, challengeId, now }: { kind: CodeKind; challengeId: string; now: Date },
 ): Promise<void> {

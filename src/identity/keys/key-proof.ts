@@ -20,7 +20,7 @@ export function keyChallenge(secret: Uint8Array, accountId: string, at: Date): K
 }
 
 /** True if the proof is the key's signature over a current challenge of the account. */
-export function provesKey(
+export function isKeyProof(
   secret: Uint8Array,
   { accountId, publicKey, proof, at }: { accountId: string; publicKey: string; proof: string; at: Date },
 ): boolean {

@@ -112,7 +112,7 @@ export async function pauseKeys(database: Connection, accountId: string): Promis
 }
 
 /** Lists all unrevoked keys of an account, newest first. */
-export async function allDeveloperKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
+export async function listAllKeys(database: Connection, accountId: string): Promise<AccessKey[]> {
   const rows = await database.kysely
     .selectFrom('access_key')
     .select(keyColumns)

@@ -3,12 +3,12 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
-import { namesOfOrigin, nameUsed } from '../../base/origins.ts'
+import { matchOriginName, namesOfOrigin } from '../../base/origins.ts'
 import type { AccessKey, Account, Principal } from '../../base/principal.ts'
 import { Failure } from '../../failures/failure.ts'
 import type { Connection } from '../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
-import { findKey, spendNonce } from '../store.ts'
+import { consumeNonce, findKey } from '../store.ts'
 import { fitsDigest } from './content-digest.ts'
 import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
 
@@ -67,7 +67,7 @@ export async function authenticateSignature(
   if (found.key.expiresAt !== null && found.key.expiresAt <= now) throw unknownKey()
   requireUnlocked(found.account)
   const expiresAt = new Date((parameters.expires + NONCE_MARGIN_SECONDS) * 1000)
-  if (!(await spendNonce(database, found.key.id, parameters.nonce, expiresAt)))
+  if (!(await consumeNonce(database, found.key.id, parameters.nonce, expiresAt)))
     throw new Failure('signature_replayed', 'This signature was already used.', {
       hint: 'Sign every request with a new nonce.',
     })
@@ -82,7 +82,7 @@ interface SignatureTimes {
 
 /** Verifies with the origin name of the Host header first, then with its aliases. */
 async function verifyByAnyName(database: Connection, origin: string, request: RawRequest) {
-  const used = nameUsed(origin, headerOf(request, 'host'))
+  const used = matchOriginName(origin, headerOf(request, 'host'))
   const others = namesOfOrigin(origin).filter((name) => name !== used)
   try {
     return await verifyMessage(database, used, request)

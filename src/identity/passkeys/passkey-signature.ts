@@ -55,7 +55,7 @@ export async function recordSignature(
 }
 
 /** Returns the point of an account's passkey; null if it does not exist or has another algorithm. */
-export async function ownPoint(
+export async function findPasskeyPoint(
   database: Connection,
   { accountId, id }: { accountId: string; id: string },
 ): Promise<P256Point | null> {

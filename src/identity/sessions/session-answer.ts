@@ -32,7 +32,7 @@ export const unchangedSessionAnswer = sessionAnswer.extend({
 })
 
 /** Builds the response for a continued session. Cookie callers get no token, because page scripts could leak it. */
-export async function staySignedIn(
+export async function continueSession(
   settings: TokenSettings,
   { account, session, at }: { account: Account; session: Session; at: Date },
 ): Promise<z.input<typeof unchangedSessionAnswer>> {

@@ -1,5 +1,5 @@
 /** How the sandbox market fills an order: second by second, as far as the feed has come. Pure, so that every process agrees. */
-import { least, unitsForDown } from '../../money/shares.ts'
+import { minimum, unitsForDown } from '../../money/shares.ts'
 import type { BrokerOrder, OrderReport } from '../broker.ts'
 
 /** What the market gives to one order in a second: 10,000 USD. */
@@ -43,7 +43,7 @@ function fill(order: BookedOrder, at: Date, price: bigint): BookedOrder {
   if (!isMet) return order
   const wanted = wantedAt(order, price)
   const depth = unitsForDown(DEPTH_CENTS, price)
-  const units = least(wanted, depth)
+  const units = minimum(wanted, depth)
   const filled = {
     ...order,
     filledQty: order.filledQty + units,

@@ -3,7 +3,7 @@
  * They reckon with the reference prices and answer at once.
  */
 import { decimalOfUnits } from '../../money/money.ts'
-import { least } from '../../money/shares.ts'
+import { minimum } from '../../money/shares.ts'
 import { type SwapChain, type SwapToken, worthInMicros } from '../../money/swap-tokens.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from '../swap-aggregator.ts'
 
@@ -90,7 +90,7 @@ function offerOf(model: FeeModel, { from, to, amountIn, slippageBps }: SwapReque
   const feeMicros = model.fixedUsdMicros + shareMicros
   const spreadBps = from.symbol === to.symbol ? 0n : model.spreadBps
   const impactBps = inMicros / 1_000_000n / model.depthUsd
-  const lostMicros = (inMicros * least(spreadBps + impactBps, SHARE) + SHARE - 1n) / SHARE
+  const lostMicros = (inMicros * minimum(spreadBps + impactBps, SHARE) + SHARE - 1n) / SHARE
   const outMicros = inMicros - feeMicros - lostMicros
   const amountOut = outMicros <= 0n ? 0n : tokensFor(to, outMicros)
   return {
@@ -107,7 +107,7 @@ function offerOf(model: FeeModel, { from, to, amountIn, slippageBps }: SwapReque
       },
     ],
     gasUsdMicros: gas[from.chain] * model.gasFactor,
-    priceImpactBps: Number(least(impactBps, SHARE)),
+    priceImpactBps: Number(minimum(impactBps, SHARE)),
     durationSec: model.durationSec,
   }
 }

@@ -12,7 +12,7 @@ import { available, external, frozen } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
-import { least } from '../../money/shares.ts'
+import { minimum } from '../../money/shares.ts'
 import {
   type Address,
   type CalledTransaction,
@@ -179,8 +179,8 @@ async function withdraw(
   const spendable = await lockUnits(connection, sources[0], asset)
   const lost = await lockUnits(connection, sources[1], asset)
   // Frozen money was found missing before its log was read, so the withdrawal consumes it first.
-  const fromFrozen = least(lost, units)
-  const fromAvailable = least(spendable, units - fromFrozen)
+  const fromFrozen = minimum(lost, units)
+  const fromAvailable = minimum(spendable, units - fromFrozen)
   const shares = [
     { source: sources[0], units: fromAvailable },
     { source: sources[1], units: fromFrozen },

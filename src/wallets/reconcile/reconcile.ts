@@ -6,7 +6,7 @@
 import { sql } from 'kysely'
 import type { NewId } from '../../base/ids.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
-import { least } from '../../money/shares.ts'
+import { minimum } from '../../money/shares.ts'
 import type { Connection } from '../../storage/database.ts'
 import { openRelaysTo } from '../relays/relay-store.ts'
 import { addressOf, lowerCase, openTransfersOf, stablecoinOf } from '../store.ts'
@@ -80,7 +80,7 @@ async function isShort(
   { isEvident, at }: { isEvident: boolean; at: Date },
 ): Promise<boolean> {
   const place: ShortfallPlace = { accountId: wallet.accountId, token, place: parts.chain.name }
-  const missing = least(before, after) - leaving - onChain
+  const missing = minimum(before, after) - leaving - onChain
   if (missing > 0n) {
     const seenAt = await firstSeen(parts.database, wallet, { token, booked: missing + onChain, onChain }, at)
     if (!isEvident && at.getTime() - seenAt.getTime() < CONFIRMATION_MS) return false

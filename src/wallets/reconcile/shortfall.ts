@@ -8,7 +8,7 @@ import { available, frozen, held } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
 import type { Stablecoin } from '../../money/money.ts'
-import { least } from '../../money/shares.ts'
+import { minimum } from '../../money/shares.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { addressOf, stablecoinOf } from '../store.ts'
 
@@ -41,8 +41,8 @@ export async function freeze(
     const spendable = await lockUnits(connection, source, token)
     const promised = await lockUnits(connection, held(accountId, place), token)
     const lacks = spendable + promised - leaving - onChain
-    const missing = least(units, lacks > 0n ? lacks : 0n)
-    const moved = least(missing, spendable)
+    const missing = minimum(units, lacks > 0n ? lacks : 0n)
+    const moved = minimum(missing, spendable)
     if (moved > 0n)
       await post(connection, {
         id: newId('tx', at),
@@ -64,7 +64,7 @@ export async function thaw(
   const { accountId, token, place } = shortfall
   return database.transaction(async (connection) => {
     const source = frozen(accountId, place)
-    const moved = least(await lockUnits(connection, source, token), units)
+    const moved = minimum(await lockUnits(connection, source, token), units)
     if (moved === 0n) return 0n
     await post(connection, {
       id: newId('tx', at),

@@ -2,7 +2,7 @@
 import { available, external, held } from '../../ledger/accounts.ts'
 import { lockUnits } from '../../ledger/balances.ts'
 import { post } from '../../ledger/post.ts'
-import { least } from '../../money/shares.ts'
+import { minimum } from '../../money/shares.ts'
 import type { Chain } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
 import { findWalletOwner, type Transfer } from '../store.ts'
@@ -35,7 +35,7 @@ export async function reverseTransfer(
   const place = chain.name
   const receiver = await findWalletOwner(database, destination)
   const there = receiver === undefined ? 0n : await lockUnits(database, available(receiver, place), asset)
-  const given = least(there, units)
+  const given = minimum(there, units)
   const back = isPromised ? held(wallet.accountId, place) : available(wallet.accountId, place)
   const shares = [
     ...(receiver === undefined || given === 0n ? [] : [{ source: available(receiver, place), units: given }]),

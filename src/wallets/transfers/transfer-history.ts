@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { nextCursor, onePage, type Page } from '../../base/page.ts'
+import { cutPage, nextCursor, type Page } from '../../base/page.ts'
 import { decimalOf, type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
@@ -100,7 +100,7 @@ export async function listTransfers(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute()
-  const { rows, nextCursor: next } = onePage(found, page)
+  const { rows, nextCursor: next } = cutPage(found, page)
   return { transfers: rows.map(shown), nextCursor: next }
 }
 

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createResolver } from '../../../src/http/authorization-server/resolve-client-host.ts'
+import { createHostResolver } from '../../../src/http/authorization-server/resolve-client-host.ts'
 
 /** Answers A questions for names that begin with "known", and ignores all others. */
 function answerTo(question: Buffer): Buffer | null {
@@ -37,13 +37,13 @@ describe('look-ups of untrusted host names', () => {
   afterAll(() => socket.close())
 
   it('return the name server’s answer', async () => {
-    expect(await createResolver({ servers })('known.example.com')).toEqual([
+    expect(await createHostResolver({ servers })('known.example.com')).toEqual([
       { address: '93.184.216.34', family: 4 },
     ])
   })
 
   it('time out, and do not delay our own look-ups meanwhile', async () => {
-    const resolve = createResolver({ servers, timeoutMs: 600, maxAtOnce: 100 })
+    const resolve = createHostResolver({ servers, timeoutMs: 600, maxAtOnce: 100 })
     const startedAt = performance.now()
     const lookups = Promise.allSettled(
       Array.from({ length: 50 }, (_, index) => resolve(`silent-${index}.example.com`)),
@@ -55,7 +55,7 @@ describe('look-ups of untrusted host names', () => {
   })
 
   it('run a few at once, and start the next when one ends', async () => {
-    const resolve = createResolver({ servers, timeoutMs: 300, maxAtOnce: 2 })
+    const resolve = createHostResolver({ servers, timeoutMs: 300, maxAtOnce: 2 })
     const silent = [resolve('silent-1.example.com'), resolve('silent-2.example.com')]
     await expect(resolve('known.example.com')).rejects.toThrow('too many host names')
     await Promise.allSettled(silent)
@@ -63,6 +63,6 @@ describe('look-ups of untrusted host names', () => {
   })
 
   it.each(['localhost', 'localhost.', 'postgres'])('reject the single label %s', async (host) => {
-    await expect(createResolver({ servers })(host)).rejects.toThrow('not on the public internet')
+    await expect(createHostResolver({ servers })(host)).rejects.toThrow('not on the public internet')
   })
 })

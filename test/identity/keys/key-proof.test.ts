@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { keyChallenge, provesKey } from '../../../src/identity/keys/key-proof.ts'
+import { isKeyProof, keyChallenge } from '../../../src/identity/keys/key-proof.ts'
 
 const secret = Buffer.alloc(32, 7)
 const at = new Date('2026-11-20T12:00:01.000Z')
@@ -13,16 +13,18 @@ it('accepts a proof over the account’s own challenge until it expires', () => 
   const { challenge, expiresAt } = keyChallenge(secret, 'acct_1', at)
   const proof = signed(challenge)
   for (const minutes of [0, 4, 9])
-    expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof, at: minutesLater(minutes) })).toBe(true)
-  expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof, at: expiresAt })).toBe(false)
+    expect(isKeyProof(secret, { accountId: 'acct_1', publicKey, proof, at: minutesLater(minutes) })).toBe(
+      true,
+    )
+  expect(isKeyProof(secret, { accountId: 'acct_1', publicKey, proof, at: expiresAt })).toBe(false)
 })
 
 it('rejects another account’s challenge, another key and any other signed text', () => {
   const { challenge } = keyChallenge(secret, 'acct_1', at)
   const other = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }).x ?? ''
-  expect(provesKey(secret, { accountId: 'acct_2', publicKey, proof: signed(challenge), at })).toBe(false)
-  expect(provesKey(secret, { accountId: 'acct_1', publicKey: other, proof: signed(challenge), at })).toBe(
+  expect(isKeyProof(secret, { accountId: 'acct_2', publicKey, proof: signed(challenge), at })).toBe(false)
+  expect(isKeyProof(secret, { accountId: 'acct_1', publicKey: other, proof: signed(challenge), at })).toBe(
     false,
   )
-  expect(provesKey(secret, { accountId: 'acct_1', publicKey, proof: signed('challenge'), at })).toBe(false)
+  expect(isKeyProof(secret, { accountId: 'acct_1', publicKey, proof: signed('challenge'), at })).toBe(false)
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { untrustedText, untrustedTextOrNull } from '../../../src/base/untrusted-text.ts'
 import { manuallyReviewedReasons } from '../../../src/compliance/kyc.ts'
 import { undecidedApplications } from '../../../src/compliance/kyc-store.ts'
@@ -52,7 +52,7 @@ export default defineTool({
       { database, dataKey },
       { labels: manuallyReviewedReasons, page },
     )
-    const { rows, nextCursor } = onePage(found, page)
+    const { rows, nextCursor } = cutPage(found, page)
     const { names } = await sanctions.latest()
     const applications = rows.map(({ id, accountId, level, said }) => {
       const { firstName = '', lastName = '', dateOfBirth = null, country = null } = said?.applicant ?? {}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { matchNames } from '../../../policies/aml/match-names.ts'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { untrustedText } from '../../../src/base/untrusted-text.ts'
 import { undecidedData } from '../../../src/compliance/listed-parties.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -41,7 +41,7 @@ export default defineTool({
   example: {},
   run: async ({ database, settings: { dataKey }, sanctions }, input) => {
     const page = pageOf(input)
-    const { rows, nextCursor } = onePage(await undecidedData({ database, dataKey }, page), page)
+    const { rows, nextCursor } = cutPage(await undecidedData({ database, dataKey }, page), page)
     const { names: listed } = await sanctions.latest()
     const records = rows.map(({ names, ...row }) => ({
       ...row,

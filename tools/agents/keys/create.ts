@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
 import { isEd25519PublicKey, registerAgentKey } from '../../../src/identity/keys/agent-keys.ts'
 import { grantMembers, keyExpiry, refineGrant } from '../../../src/identity/keys/key-grant.ts'
-import { provesKey } from '../../../src/identity/keys/key-proof.ts'
+import { isKeyProof } from '../../../src/identity/keys/key-proof.ts'
 import { keyState } from '../../../src/identity/keys/key-state.ts'
 import { type Context, callerOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -99,7 +99,7 @@ function requireProof(
       hint,
     })
   }
-  if (!provesKey(settings.sessionKey, { accountId, publicKey, proof, at }))
+  if (!isKeyProof(settings.sessionKey, { accountId, publicKey, proof, at }))
     throw new Failure(
       'signature_rejected',
       'The proof is not the key’s signature over a current challenge.',

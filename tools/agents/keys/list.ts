@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { agentKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -32,7 +32,7 @@ export default defineTool({
     const { database, now } = context
     const page = pageOf(input)
     const owned = { accountId: personOf(context).account.id, kinds: agentKinds }
-    const { rows, nextCursor } = onePage(await listKeys(database, { ...owned, status, page }), page)
+    const { rows, nextCursor } = cutPage(await listKeys(database, { ...owned, status, page }), page)
     return { keys: await Promise.all(rows.map((key) => viewAgent(database, key, now))), nextCursor }
   },
 })

@@ -13,7 +13,7 @@ import {
   type KeyChange,
   revokeKey,
 } from '../../../src/identity/keys/owned-keys.ts'
-import { noticeOwner } from '../../../src/identity/security-notices.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { requireStepUp } from '../../../src/kernel/gates/step-up.ts'
@@ -64,7 +64,7 @@ export default defineTool({
     if (input.status === 'revoked') {
       await revokeKey(database, { ...owned, id: key.id })
       const revoked = { ...key, status: 'revoked' as const }
-      await noticeOwner(context, { accountId: owned.accountId, notice: 'agent_revoked', at: now })
+      await sendSecurityNotice(context, { accountId: owned.accountId, notice: 'agent_revoked', at: now })
       await recordChange(context, changeOf('key.revoked', key, revoked))
       return viewAgent(database, revoked, now)
     }

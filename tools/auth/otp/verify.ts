@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { codeVerification } from '../../../src/identity/codes/code-fields.ts'
 import { linkByCode, signInByCode } from '../../../src/identity/codes/code-sign-in.ts'
 import { unchangedSessionAnswer } from '../../../src/identity/sessions/session-answer.ts'
-import { personIfAny, personOf } from '../../../src/kernel/context.ts'
+import { findPerson, personOf } from '../../../src/kernel/context.ts'
 import { requireRecentProof } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -36,7 +36,7 @@ export default defineTool({
       const furnish = (accountId: string) => openWallet(context, { accountId, at: now })
       return signInByCode({ ...context, furnish }, shown)
     }
-    personIfAny(context)
+    findPerson(context)
     const { account, session } = personOf(context)
     requireRecentProof(context)
     const recordAdded = (channel: string) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { codeVerification } from '../../../src/identity/codes/code-fields.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
-import { allDeveloperKeys } from '../../../src/identity/keys/owned-keys.ts'
+import { listAllKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { authenticationResponse } from '../../../src/identity/passkeys/passkey-response.ts'
 import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
 import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey-view.ts'
@@ -82,7 +82,7 @@ async function recovered(context: Context, session: z.input<typeof sessionAnswer
 
 async function accessTo(database: Connection, accountId: string) {
   const [keys, signers, passkeys] = [
-    await allDeveloperKeys(database, accountId),
+    await listAllKeys(database, accountId),
     await findEoaSigners(database, { accountId }),
     await findPasskeys(database, { accountId }),
   ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { listSessions } from '../../../src/identity/store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -35,7 +35,7 @@ export default defineTool({
   run: async ({ database, principal, now }, input) => {
     const { account, session } = personOf({ principal })
     const page = pageOf(input)
-    const { rows, nextCursor } = onePage(
+    const { rows, nextCursor } = cutPage(
       await listSessions(database, { accountId: account.id, page, now }),
       page,
     )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { developerKeyOf, developerKeyView } from '../../../src/identity/keys/developer-key-view.ts'
 import { developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -31,7 +31,7 @@ export default defineTool({
   run: async (context, { status, ...input }) => {
     const page = pageOf(input)
     const owned = { accountId: personOf(context).account.id, kinds: developerKinds }
-    const { rows, nextCursor } = onePage(await listKeys(context.database, { ...owned, status, page }), page)
+    const { rows, nextCursor } = cutPage(await listKeys(context.database, { ...owned, status, page }), page)
     return { keys: rows.map(developerKeyOf), nextCursor }
   },
 })

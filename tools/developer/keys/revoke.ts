@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
 import { developerKinds, revokeKey } from '../../../src/identity/keys/owned-keys.ts'
-import { noticeOwner } from '../../../src/identity/security-notices.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { endStoppedOrders } from '../../../src/investing/stopped-orders.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
@@ -27,7 +27,11 @@ export default defineTool({
         hint: 'GET /api/developer/keys lists the unrevoked keys.',
       })
     context.afterCommit(() => endStoppedOrders(context, owned.accountId))
-    await noticeOwner(context, { accountId: owned.accountId, notice: 'api_key_revoked', at: context.now })
+    await sendSecurityNotice(context, {
+      accountId: owned.accountId,
+      notice: 'api_key_revoked',
+      at: context.now,
+    })
     await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })
     return { revoked: true }
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { orderView, viewOrder } from '../../../src/investing/order-view.ts'
 import { listOrders } from '../../../src/investing/store.ts'
 import { callerOf } from '../../../src/kernel/context.ts'
@@ -28,7 +28,7 @@ export default defineTool({
     const page = pageOf(input)
     const caller = callerOf(context)
     const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
-    const { rows, nextCursor } = onePage(await listOrders(context.database, { ...owner, status, page }), page)
+    const { rows, nextCursor } = cutPage(await listOrders(context.database, { ...owner, status, page }), page)
     return { orders: rows.map(viewOrder), nextCursor }
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
 import { passkeyView, viewPasskey } from '../../../src/identity/passkeys/passkey-view.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -24,7 +24,7 @@ export default defineTool({
   run: async (context, input) => {
     const page = pageOf(input)
     const accountId = personOf(context).account.id
-    const { rows, nextCursor } = onePage(await findPasskeys(context.database, { accountId, page }), page)
+    const { rows, nextCursor } = cutPage(await findPasskeys(context.database, { accountId, page }), page)
     return { passkeys: rows.map(viewPasskey), nextCursor }
   },
 })

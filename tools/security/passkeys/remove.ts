@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { ownPoint } from '../../../src/identity/passkeys/passkey-signature.ts'
+import { findPasskeyPoint } from '../../../src/identity/passkeys/passkey-signature.ts'
 import { removePasskey } from '../../../src/identity/passkeys/remove-passkey.ts'
-import { noticeOwner } from '../../../src/identity/security-notices.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { type Context, personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -26,7 +26,11 @@ export default defineTool({
     const own = { accountId: personOf(context).account.id, id }
     await requireNotOwner(context, own)
     await removePasskey(context.database, own)
-    await noticeOwner(context, { accountId: own.accountId, notice: 'passkey_removed', at: context.now })
+    await sendSecurityNotice(context, {
+      accountId: own.accountId,
+      notice: 'passkey_removed',
+      at: context.now,
+    })
     await recordChange(context, { action: 'factor.removed', object: { kind: 'passkey', id } })
     return { removed: true as const }
   },
@@ -42,7 +46,7 @@ async function requireNotOwner(
 ): Promise<void> {
   const owner = (await findOwnedWallet(database, own.accountId))?.owner
   if (owner?.kind !== 'passkey') return
-  const point = await ownPoint(database, own)
+  const point = await findPasskeyPoint(database, own)
   if (point === null || point.x !== owner.x || point.y !== owner.y) return
   throw new Failure(
     'conflict',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { agentKinds, developerKinds, listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -36,7 +36,7 @@ export default defineTool({
     if (wallet === undefined || wallet.owner.kind === 'gateway') return { allowances: [], nextCursor: null }
     const kinds = [...agentKinds, ...developerKinds]
     const keys = await listKeys(database, { accountId, kinds, page })
-    const { rows, nextCursor } = onePage(page.after === null ? [cards, ...keys] : keys, page)
+    const { rows, nextCursor } = cutPage(page.after === null ? [cards, ...keys] : keys, page)
     const allowances = await Promise.all(
       rows.map(async ({ id }) => {
         const agentId = id === cards.id ? CARDS_AGENT : id

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure } from '../../../src/failures/failure.ts'
-import { noticeOwner } from '../../../src/identity/security-notices.ts'
+import { sendSecurityNotice } from '../../../src/identity/security-notices.ts'
 import { personOf } from '../../../src/kernel/context.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -72,7 +72,7 @@ export default defineTool({
         hint: 'GET /api/wallets/signers lists every signer.',
       })
     await giveWallet(context, accountId, { kind: 'eoa', address })
-    await noticeOwner(context, { accountId, notice: 'signer_added', at })
+    await sendSecurityNotice(context, { accountId, notice: 'signer_added', at })
     await recordChange(context, {
       action: 'signer.added',
       object: { kind: 'signer', id: signer.id },

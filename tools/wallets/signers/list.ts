@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nextCursor, onePage, pageMembers, pageOf } from '../../../src/base/page.ts'
+import { cutPage, nextCursor, pageMembers, pageOf } from '../../../src/base/page.ts'
 import { listKeys } from '../../../src/identity/keys/owned-keys.ts'
 import { findPasskeys } from '../../../src/identity/passkeys/passkey-store.ts'
 import { personOf } from '../../../src/kernel/context.ts'
@@ -42,7 +42,7 @@ export default defineTool({
       ...eoas.map(viewEoa),
       ...agents.map(({ id, createdAt }) => shown({ id, type: 'agent', createdAt })),
     ].sort((one, other) => (timeOf(one.id) < timeOf(other.id) ? 1 : -1))
-    const { rows, nextCursor } = onePage(signers, page)
+    const { rows, nextCursor } = cutPage(signers, page)
     return { signers: [...rows], nextCursor }
   },
 })

@@ -1,6 +1,6 @@
 /** The allowance module in memory, as `contracts/AgentAllowance.sol` does it. */
 import type { Clock } from '../../../base/clock.ts'
-import { least } from '../../../money/shares.ts'
+import { minimum } from '../../../money/shares.ts'
 import { CARDS_AGENT, type ChainAllowance, type Wallet, type WalletCall } from '../../chain.ts'
 import { allowanceValue, DEVELOPMENT_CARDS_MICROS, DEVELOPMENT_STARTER_MICROS } from '../accounts/wallets.ts'
 import { allowanceRefusal } from '../relay/refusal.ts'
@@ -59,7 +59,7 @@ export function createSimulatedAllowances(clock: Clock): SimulatedAllowances {
     spend(wallet, agentId, { token, units }) {
       const value = allowanceValue(token, units)
       const { dailyMicros, spentMicros, onceMicros } = of(wallet, agentId)
-      const fromOnce = least(value, onceMicros)
+      const fromOnce = minimum(value, onceMicros)
       const micros = spentMicros + value - fromOnce
       if (value > fromOnce && micros > dailyMicros) return allowanceRefusal([dailyMicros, spentMicros, value])
       const payer = payerOf(wallet.accountId, agentId)

@@ -10,7 +10,7 @@ export interface Offer {
   readonly guests: boolean
 }
 
-export function WaysIn({ channels, isSandbox, providers, guests }: Offer) {
+export function SignInMethods({ channels, isSandbox, providers, guests }: Offer) {
   return (
     <>
       <PasskeyForms />

@@ -7,7 +7,7 @@ const MIN_FREE_BYTES = 48 * 1024 * 1024
 const CHECK_INTERVAL_MS = 100
 
 /** Creates a check that rejects database use while disk space is low. @throws Failure `provider_unavailable`. */
-export function requireFreeSpace(directory: string): () => void {
+export function createFreeSpaceCheck(directory: string): () => void {
   let checkedAt = Number.NEGATIVE_INFINITY
   let hasRoom = true
   return () => {

@@ -13,7 +13,7 @@ interface Waiter<Seen> {
 }
 
 /** Polls while there are waiters. @param look returns the results of finished ids; missing ids keep waiting. */
-export function createWaiters<Seen>({
+export function createPoller<Seen>({
   everyMs,
   look,
 }: {

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { createWaiters } from '../../src/base/waiters.ts'
+import { createPoller } from '../../src/base/poller.ts'
 
 const never = new AbortController().signal
 
 it('polls once a round for all waiters, and not at all without waiters', async () => {
   const asked: (readonly string[])[] = []
   const there = new Map<string, number>()
-  const lookout = createWaiters<number>({
+  const lookout = createPoller<number>({
     everyMs: 5,
     look: async (ids) => {
       asked.push(ids)
@@ -28,6 +28,6 @@ it('polls once a round for all waiters, and not at all without waiters', async (
 })
 
 it('rejects the waiters when polling fails', async () => {
-  const lookout = createWaiters({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
+  const lookout = createPoller({ everyMs: 5, look: () => Promise.reject(new Error('away')) })
   await expect(lookout.until('a', never)).rejects.toThrow('away')
 })

@@ -33,7 +33,7 @@ export function isRefusedConnection(error: unknown): boolean {
 }
 
 /** True for any connection error, whether or not the request was delivered. */
-export function isConnectionTrouble(error: unknown): boolean {
+export function isConnectionError(error: unknown): boolean {
   if (error instanceof Failure) return true
   return marksOf(error).some((mark) => refusals.has(mark) || losses.has(mark))
 }
