@@ -1,7 +1,7 @@
 /** Payments in the database: each signed authorization once, whoever sends it and to whichever instance. */
 import type { Selectable } from 'kysely'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { PaymentTable } from '../storage/schema-payments.ts'
+import type { PaymentTable } from '../storage/schema.ts'
 
 /** A payment as it is stored. */
 export type StoredPayment = Selectable<PaymentTable>
