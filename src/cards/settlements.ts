@@ -4,7 +4,7 @@ import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Stablecoin, stablecoins } from '../money/money.ts'
 import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
+import { type ContentRow, contentColumns, contentOf, type MadeRow } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
 /** Tries after which a settlement is a debt and an alarm. With the pauses between them about a quarter of an hour. */
@@ -153,11 +153,11 @@ export async function retrySettlements(
   )
   for (const { settlement } of await authentic(parts, rows, at))
     await parts.database.transaction(async (connection) => {
-      const { made } = await callForRow<{ made: readonly ContentRow[] }>(
+      const { made } = await callForRow<{ made: readonly MadeRow[] }>(
         connection,
         {
           name: 'card_settlement_retry',
-          text: 'select verdict, decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
+          text: 'select decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
         },
         [settlement, newId('dec', at), at],
       )

@@ -1,6 +1,5 @@
 /** Feedback on the documentation: two counters a page, and nothing about who voted. May import the base and the database port. */
-import { z } from 'zod'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 /** What a reader may say of a page. */
 export const votes = ['up', 'down'] as const
@@ -20,13 +19,11 @@ const count: Statement = {
     returning up, down`,
 }
 
-const counters = z.tuple([z.object({ up: z.coerce.number(), down: z.coerce.number() })])
-
 /** Counts one vote. @returns the counters with it. */
 export async function countVote(
   database: Connection,
   { page, vote }: { page: string; vote: (typeof votes)[number] },
 ): Promise<Feedback> {
-  const [row] = counters.parse(await database.call<unknown>(count, [page, vote === 'up' ? 1 : 0]))
-  return { page, ...row }
+  const row = await callForRow<{ up: bigint; down: bigint }>(database, count, [page, vote === 'up' ? 1 : 0])
+  return { page, up: Number(row.up), down: Number(row.down) }
 }

@@ -1,6 +1,5 @@
 /** What the chain lets cards take of a wallet that its owner holds, as it was read before a decision. */
 import type { Stablecoin } from '../money/money.ts'
-import type { Parameter } from '../storage/database.ts'
 
 /** A token of the wallet, in smallest units. @property price what a whole token counts as in the allowance. */
 export interface CoveredToken {
@@ -22,8 +21,19 @@ export interface Coverage {
   readonly tokens: readonly CoveredToken[]
 }
 
-/** The parameters of the database's functions, in their order: left, since, place, tokens, prices, on chain, booked. */
-export function coverageParameters(coverage: Coverage | null): readonly Parameter[] {
+/** The parameters of the database's functions, in their order. */
+type CoverageParameters = readonly [
+  left: bigint | null,
+  since: Date | null,
+  place: string | null,
+  tokens: readonly string[],
+  prices: readonly string[],
+  onChain: readonly string[],
+  booked: readonly string[],
+]
+
+/** The coverage as parameters of a statement. */
+export function coverageParameters(coverage: Coverage | null): CoverageParameters {
   if (coverage === null) return [null, null, null, [], [], [], []]
   const { leftMicros, since, place, tokens } = coverage
   return [

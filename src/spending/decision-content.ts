@@ -23,7 +23,7 @@ export type DecisionContent = Omit<z.output<typeof decisionContent>, 'facts' | '
   readonly violations: Json
 }
 
-/** A decision as {@link contentColumns} select it. A bigint within JSON is its digits. */
+/** A decision as {@link contentColumns} select it. */
 export interface ContentRow {
   readonly id: string
   readonly at: string
@@ -35,15 +35,18 @@ export interface ContentRow {
   readonly policy_hash: string | null
   readonly facts: Json
   readonly violations: Json
-  readonly available_units: bigint | string | null
+  readonly available_units: bigint | null
 }
+
+/** A decision as the database function `decisions_made` answers it: in JSON, where a bigint is its digits. */
+export type MadeRow = Omit<ContentRow, 'available_units'> & { readonly available_units: string | null }
 
 /** The columns of `decision d` that are its content. The time goes as text: a Date would drop what is below a millisecond. */
 export const contentColumns = `d.id, to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, d.account_id,
   d.key_id, d.operation, d.verdict, d.policy_version, d.policy_hash, d.facts, d.violations, d.available_units`
 
 /** The content of a row. */
-export function contentOf(row: ContentRow): DecisionContent {
+export function contentOf(row: ContentRow | MadeRow): DecisionContent {
   return {
     decisionId: row.id,
     at: row.at.replace(/000Z$/, 'Z'),

@@ -17,6 +17,7 @@ export type Parameter = string | number | bigint | boolean | Date | Uint8Array |
 /** What a statement can run on: the database itself, or one transaction of it. */
 export interface Connection {
   readonly kysely: Kysely<Schema>
+  /** Runs a statement. A test compares `Row` and the parameters of every call with what both engines say of its statement. */
   call<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
 }
 
@@ -45,7 +46,7 @@ export interface Database extends Connection {
 
 /** The row of a statement that always answers one. @throws Error where it answered none: a bug. */
 export async function callForRow<Row>(
-  connection: Connection,
+  connection: Pick<Connection, 'call'>,
   statement: Statement,
   parameters: readonly Parameter[],
 ): Promise<Row> {

@@ -91,7 +91,7 @@ function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
     JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
     momentOf(payment.validBefore),
     createdAt,
-  ]
+  ] as const
 }
 
 /** Whether a relay carries the same already, or has. */
