@@ -12,7 +12,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['base', /^src\/base\//],
   ['money', /^src\/money\//],
   ['config', /^src\/config\//],
-  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema|schema-[a-z]+)\.ts)$/],
+  ['port', /^(src\/providers\/[^/]+\.ts|src\/storage\/(database|schema)\.ts)$/],
   ['adapter', /^src\/(providers\/[^/]+|storage)\//],
   ['ledger', /^src\/ledger\//],
   ['evidence', /^src\/evidence\//],

@@ -70,7 +70,7 @@ const claim: Statement = {
   text: `update virtual_account_order set tried_at = $2 where id in (
       select id from virtual_account_order where status = 'open' and tried_at < $1
       order by tried_at limit $3 for update skip locked)
-    returning *`,
+    returning id, account_id, currency, ordinal, holder_name, token, chain, address, created_at`,
 }
 
 /** Claims open orders that no process is working on. @param before latest time of the previous attempt. */

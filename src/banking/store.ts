@@ -10,7 +10,7 @@ import { type Stablecoin, stablecoins } from '../money/money.ts'
 import { type BankCurrency, bankCurrencies } from '../providers/banking.ts'
 import type { Address } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import type { VirtualAccountTable } from '../storage/schema-banking.ts'
+import type { VirtualAccountTable } from '../storage/schema.ts'
 
 const rails = z.array(z.string()).describe('Payment rails for deposits.')
 

@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts'
 import type { CardEvent, CardTransaction } from '../providers/card-processor.ts'
 import type { Rates } from '../providers/rates.ts'
 import type { Vouch } from '../spending/authenticate.ts'
-import type { ContentRow } from '../spending/decision-content.ts'
+import type { MadeRow } from '../spending/decision-content.ts'
 import type { Source } from '../spending/sources.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../storage/database.ts'
 import { clearingSources } from './fundings.ts'
@@ -50,7 +50,7 @@ const statement: Statement = {
 interface Row {
   readonly verdict: 'applied' | 'repeated' | 'unknown'
   readonly shortfall: bigint
-  readonly made: readonly ContentRow[]
+  readonly made: readonly MadeRow[]
 }
 
 /**

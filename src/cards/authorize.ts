@@ -8,7 +8,7 @@ import { Failure } from '../failures/failure.ts'
 import type { CardAnswer, CardAuthorization, CardReason } from '../providers/card-processor.ts'
 import type { Vouch } from '../spending/authenticate.ts'
 import { coverageParameters } from '../spending/coverage.ts'
-import type { ContentRow } from '../spending/decision-content.ts'
+import type { MadeRow } from '../spending/decision-content.ts'
 import { parametersOf } from '../spending/reserve-parameters.ts'
 import { callForRow, type Database, type Statement } from '../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
@@ -35,7 +35,7 @@ const MAX_TRIES = 5
 
 const statement: Statement = {
   name: 'card_authorize',
-  text: `select c.*, decisions_made(array[c.decision_id]) as made
+  text: `select c.verdict, c.authorization_id, c.reason, c.approved, decisions_made(array[c.decision_id]) as made
     from card_authorize($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
       $14, $15, $16, $17, $18, $19, $20, $21, $22) c`,
 }
@@ -45,7 +45,7 @@ interface Row {
   readonly authorization_id: string
   readonly reason: CardReason
   readonly approved: bigint
-  readonly made: readonly ContentRow[]
+  readonly made: readonly MadeRow[]
 }
 
 /** Failures that leave a fact unknown; the purchase is declined. */

@@ -7,7 +7,7 @@ import type { NewId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Stablecoin, stablecoins } from '../money/money.ts'
 import { isAuthentic, type Vouch } from '../spending/authenticate.ts'
-import { type ContentRow, contentColumns, contentOf } from '../spending/decision-content.ts'
+import { type ContentRow, contentColumns, contentOf, type MadeRow } from '../spending/decision-content.ts'
 import { type Connection, callForRow, type Database } from '../storage/database.ts'
 
 /**
@@ -158,11 +158,11 @@ export async function retrySettlements(
   )
   for (const { settlement } of await filterAuthentic(parts, rows, at))
     await parts.database.transaction(async (connection) => {
-      const { made } = await callForRow<{ made: readonly ContentRow[] }>(
+      const { made } = await callForRow<{ made: readonly MadeRow[] }>(
         connection,
         {
           name: 'card_settlement_retry',
-          text: 'select verdict, decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
+          text: 'select decisions_made(array[$2]) as made from card_settlement_retry($1, $2, $3)',
         },
         [settlement, newId('dec', at), at],
       )

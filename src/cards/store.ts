@@ -8,7 +8,7 @@ import type { CardControls } from '../../policies/cards/controls.ts'
 import type { Page } from '../base/page.ts'
 import type { IssuedCard } from '../providers/card-processor.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { CardTable } from '../storage/schema-cards.ts'
+import type { CardTable } from '../storage/schema.ts'
 
 /** Assets that can pay for card purchases, in default order. */
 export const fundingAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD'] as const

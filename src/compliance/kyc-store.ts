@@ -4,8 +4,7 @@ import { z } from 'zod'
 import type { Page } from '../base/page.ts'
 import { seal, unseal } from '../base/seal.ts'
 import type { Connection } from '../storage/database.ts'
-import type { Schema } from '../storage/schema.ts'
-import type { KycApplicationTable } from '../storage/schema-compliance.ts'
+import type { KycApplicationTable, Schema } from '../storage/schema.ts'
 
 const PURPOSE = 'kyc'
 

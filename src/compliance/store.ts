@@ -2,7 +2,7 @@ import { seal } from '../base/seal.ts'
 import { type Money, type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import type { TravelRuleTable } from '../storage/schema-compliance.ts'
+import type { TravelRuleTable } from '../storage/schema.ts'
 import { unusedTravelRuleCondition } from './transfer-facts.ts'
 
 /** A record to store. @property payload personal data, stored sealed. */

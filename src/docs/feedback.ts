@@ -2,8 +2,7 @@
  * Documentation feedback: two counters per page, without data about voters. May import the base and the database
  * port.
  */
-import { z } from 'zod'
-import type { Connection, Statement } from '../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../storage/database.ts'
 
 export const votes = ['up', 'down'] as const
 
@@ -21,13 +20,11 @@ const count: Statement = {
     returning up, down`,
 }
 
-const counters = z.tuple([z.object({ up: z.coerce.number(), down: z.coerce.number() })])
-
 /** @returns the updated counters. */
 export async function countVote(
   database: Connection,
   { page, vote }: { page: string; vote: (typeof votes)[number] },
 ): Promise<Feedback> {
-  const [row] = counters.parse(await database.call<unknown>(count, [page, vote === 'up' ? 1 : 0]))
-  return { page, ...row }
+  const row = await callForRow<{ up: bigint; down: bigint }>(database, count, [page, vote === 'up' ? 1 : 0])
+  return { page, up: Number(row.up), down: Number(row.down) }
 }

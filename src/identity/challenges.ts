@@ -2,7 +2,7 @@
 import type { NewId } from '../base/ids.ts'
 import type { Json } from '../base/json.ts'
 import type { Connection } from '../storage/database.ts'
-import type { ChallengeTable } from '../storage/schema-people.ts'
+import type { ChallengeTable } from '../storage/schema.ts'
 
 export type ChallengeKind = ChallengeTable['kind']
 

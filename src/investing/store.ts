@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
-import type { InvestingTables } from '../storage/schema-investing.ts'
+import type { InvestingOrderTable } from '../storage/schema.ts'
 import type { Order } from './order.ts'
 
 /** A new order, without fills. */
@@ -185,7 +185,7 @@ export async function claimOpenOrders(
   return rows.map(orderOf)
 }
 
-function orderOf(row: Selectable<InvestingTables['investing_order']>): Order {
+function orderOf(row: Selectable<InvestingOrderTable>): Order {
   return {
     id: row.id,
     accountId: row.account_id,

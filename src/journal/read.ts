@@ -2,12 +2,12 @@
 import type { Selectable } from 'kysely'
 import { cutPage, type Page } from '../base/page.ts'
 import type { Connection } from '../storage/database.ts'
-import type { JournalTables } from '../storage/schema-journal.ts'
+import type { JournalEntryTable } from '../storage/schema.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from './entry.ts'
 
 const PAGE = 500
 
-function entryOf(row: Selectable<JournalTables['journal_entry']>): ChainedEntry {
+function entryOf(row: Selectable<JournalEntryTable>): ChainedEntry {
   const { sequence, previous, hash, mac } = row
   const content = {
     id: row.id,

@@ -1,7 +1,7 @@
 /** Payments in the database: each signed authorization is stored once, across all senders and instances. */
 import type { Selectable } from 'kysely'
 import type { Connection, Statement } from '../storage/database.ts'
-import type { PaymentTable } from '../storage/schema-payments.ts'
+import type { PaymentTable } from '../storage/schema.ts'
 
 export type StoredPayment = Selectable<PaymentTable>
 

@@ -10,7 +10,7 @@ import { canonicalJson, toJson } from '../base/json.ts'
 import type { Log } from '../base/log.ts'
 import { keyedHash } from '../base/seal.ts'
 import type { Connection, Statement } from '../storage/database.ts'
-import { type ContentRow, contentOf, type DecisionContent } from './decision-content.ts'
+import { type ContentRow, contentOf, type DecisionContent, type MadeRow } from './decision-content.ts'
 import type { SpendVerdict } from './reserve.ts'
 import type { ReserveQueue } from './reserve-queue.ts'
 import type { SpendRequest } from './spend-request.ts'
@@ -21,7 +21,7 @@ export interface AuthenticationDependencies {
 }
 
 /** Authenticates decisions that a database function has just made and returned as rows of `decisions_made`. */
-export type Vouch = (connection: Connection, made: readonly ContentRow[]) => Promise<void>
+export type Vouch = (connection: Connection, made: readonly (ContentRow | MadeRow)[]) => Promise<void>
 
 /** Authentication code of a decision: HMAC-SHA-256, hex. */
 export function decisionMac(dataKey: Uint8Array, content: DecisionContent): string {

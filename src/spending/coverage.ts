@@ -1,6 +1,5 @@
 /** On-chain coverage of card spending from an owner-held wallet, read before a decision. */
 import type { Stablecoin } from '../money/money.ts'
-import type { Parameter } from '../storage/database.ts'
 
 /** A token of the wallet, in smallest units. @property price amount one whole token counts against the allowance. */
 export interface CoveredToken {
@@ -24,8 +23,18 @@ export interface Coverage {
   readonly tokens: readonly CoveredToken[]
 }
 
-/** Parameters of the database functions in their order: left, since, place, tokens, prices, on chain, booked. */
-export function coverageParameters(coverage: Coverage | null): readonly Parameter[] {
+/** Parameters of the database functions, in their order. */
+type CoverageParameters = readonly [
+  left: bigint | null,
+  since: Date | null,
+  place: string | null,
+  tokens: readonly string[],
+  prices: readonly string[],
+  onChain: readonly string[],
+  booked: readonly string[],
+]
+
+export function coverageParameters(coverage: Coverage | null): CoverageParameters {
   if (coverage === null) return [null, null, null, [], [], [], []]
   const { leftMicros, since, place, tokens } = coverage
   return [

@@ -8,7 +8,7 @@ import { type Asset, assetDecimals, type Money, stablecoins } from '../money/mon
 import type { RateTable } from '../money/rate-table.ts'
 import { type Connection, callForRow } from '../storage/database.ts'
 import type { Vouch } from './authenticate.ts'
-import type { ContentRow } from './decision-content.ts'
+import type { MadeRow } from './decision-content.ts'
 import { allAssets, sourcesOf } from './sources.ts'
 
 /** Upper bound of settlements per collection: one per stablecoin. */
@@ -101,7 +101,7 @@ export async function collectDebt(
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {
   const sources = sourcesOf(orderOf(debt), { table, currency: debt.asset, chain: chain.name })
-  const { collected, made } = await callForRow<{ collected: bigint; made: readonly ContentRow[] }>(
+  const { collected, made } = await callForRow<{ collected: bigint; made: readonly MadeRow[] }>(
     database,
     {
       name: 'debt_collect',

@@ -27,7 +27,7 @@ export type DecisionContent = Omit<z.output<typeof decisionContent>, 'facts' | '
   readonly violations: Json
 }
 
-/** A row with the columns of {@link contentColumns}. A bigint within JSON is a string of digits. */
+/** A row with the columns of {@link contentColumns}. */
 export interface ContentRow {
   readonly id: string
   readonly at: string
@@ -39,14 +39,17 @@ export interface ContentRow {
   readonly policy_hash: string | null
   readonly facts: Json
   readonly violations: Json
-  readonly available_units: bigint | string | null
+  readonly available_units: bigint | null
 }
+
+/** A row of the database function `decisions_made`: JSON, so a bigint is a string of digits. */
+export type MadeRow = Omit<ContentRow, 'available_units'> & { readonly available_units: string | null }
 
 /** Columns of `decision d` that form its content. The time is text because a Date would drop the microseconds. */
 export const contentColumns = `d.id, to_char(d.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, d.account_id,
   d.key_id, d.operation, d.verdict, d.policy_version, d.policy_hash, d.facts, d.violations, d.available_units`
 
-export function contentOf(row: ContentRow): DecisionContent {
+export function contentOf(row: ContentRow | MadeRow): DecisionContent {
   return {
     decisionId: row.id,
     at: row.at.replace(/000Z$/, 'Z'),

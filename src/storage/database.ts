@@ -18,6 +18,7 @@ export type Parameter = string | number | bigint | boolean | Date | Uint8Array |
 /** The database itself, or one of its transactions. */
 export interface Connection {
   readonly kysely: Kysely<Schema>
+  /** Runs a statement. A test compares `Row` and the parameters of every call with what both engines say of its statement. */
   call<Row>(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]>
 }
 
@@ -45,7 +46,7 @@ export interface Database extends Connection {
 
 /** Returns the row of a statement that always returns one. @throws Error when there is none, which is a bug. */
 export async function callForRow<Row>(
-  connection: Connection,
+  connection: Pick<Connection, 'call'>,
   statement: Statement,
   parameters: readonly Parameter[],
 ): Promise<Row> {

@@ -8,7 +8,7 @@ import type { Selectable } from 'kysely'
 import { type Stablecoin, stablecoins } from '../money/money.ts'
 import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../providers/chain.ts'
 import type { Connection } from '../storage/database.ts'
-import type { TransferTable } from '../storage/schema-wallets.ts'
+import type { TransferTable } from '../storage/schema.ts'
 import { authorization, walletOwner } from './signing/wallet-owner.ts'
 
 export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'

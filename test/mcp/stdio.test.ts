@@ -189,7 +189,7 @@ describe('bursar mcp without its gateway', () => {
   it('reports that its key is unknown', async () => {
     await expect(connect(scene.gateway.origin, scene.unregisteredKeyFile)).rejects.toMatchObject({
       code: -32000,
-      message: expect.stringMatching(/answered 401: .*"unknown_key"/),
+      message: expect.stringMatching(/returned 401: .*"unknown_key"/),
     })
   })
 })

@@ -5,7 +5,7 @@
 import type { Selectable } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
 import type { Connection, Database } from '../../storage/database.ts'
-import type { InvestingTables } from '../../storage/schema-investing.ts'
+import type { SandboxOrderTable } from '../../storage/schema.ts'
 import type { Broker, BrokerOrder, OrderReport } from '../broker.ts'
 import { dividendsBetween } from './sandbox-dividends.ts'
 import { createFeed, type Feed } from './sandbox-feed.ts'
@@ -142,7 +142,7 @@ const statuses: readonly OrderReport['status'][] = [
   'expired',
 ]
 
-function bookedOf(row: Selectable<InvestingTables['sandbox_order']>): BookedOrder {
+function bookedOf(row: Selectable<SandboxOrderTable>): BookedOrder {
   const status = statuses.find((known) => known === row.status)
   if (status === undefined) throw new Error(`the book has an order that is ${row.status}`)
   return {

@@ -1,6 +1,5 @@
 /** Rate limits in the database, exact across all processes that share it: one upsert a request, whose row lock orders them. */
-import { z } from 'zod'
-import type { Database, Statement } from '../../storage/database.ts'
+import { callForRow, type Database, type Statement } from '../../storage/database.ts'
 import type { RateLimiter } from '../rate-limiter.ts'
 import { verdictOf } from './verdict.ts'
 
@@ -28,8 +27,6 @@ const giveBack: Statement = {
     where key = $1::text and $3::timestamptz < opened_at + make_interval(secs => $2::int)`,
 }
 
-const rows = z.tuple([z.object({ opened_at: z.date(), count: z.coerce.number() })])
-
 /** The rate limiter port over the table `rate_window`. */
 export function createDatabaseRateLimiter({
   database,
@@ -40,7 +37,7 @@ export function createDatabaseRateLimiter({
     take: async (key, limit, now) => {
       const restarts = limit.restarts !== false
       const given = [key, limit.count, limit.seconds, now, restarts]
-      const [row] = rows.parse(await database.call<unknown>(take, given))
+      const row = await callForRow<{ opened_at: Date; count: number }>(database, take, given)
       return verdictOf({ openedMs: row.opened_at.getTime(), count: row.count }, limit, now)
     },
     giveBack: async (key, limit, now) => {

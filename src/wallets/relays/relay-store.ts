@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Stablecoin } from '../../money/money.ts'
 import type { Address, Hex } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
-import type { RelayTable } from '../../storage/schema-wallets.ts'
+import type { RelayTable } from '../../storage/schema.ts'
 import { addressOf, lowerCase, stablecoinOf, type TransferState } from '../store.ts'
 import type { SignedPayment } from './signed-payment.ts'
 import type { Rejection } from './token-authorization.ts'
@@ -89,7 +89,7 @@ function parametersOf({ payment, createdAt, ...relay }: NewRelay) {
     JSON.stringify({ validAfter, validBefore, signature: payment.signature }),
     momentOf(payment.validBefore),
     createdAt,
-  ]
+  ] as const
 }
 
 /** Checks whether a relay carries, or has carried, the same payment. */

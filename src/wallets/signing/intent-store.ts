@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { type Stablecoin, stablecoins } from '../../money/money.ts'
 import type { Address, Hex } from '../../providers/chain.ts'
 import type { Connection } from '../../storage/database.ts'
-import type { IntentTable } from '../../storage/schema-wallets.ts'
+import type { IntentTable } from '../../storage/schema.ts'
 
 /** How long an intent can be signed. */
 export const INTENT_LIFETIME_MS = 5 * 60_000

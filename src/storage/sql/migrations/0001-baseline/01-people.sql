@@ -30,6 +30,7 @@ create table session (
   revoked_at timestamptz,
   method text not null default 'guest'
     check (method in ('passkey', 'email', 'sms', 'identity_provider', 'guest', 'recovery')),
+  -- When a second factor was last shown on the session.
   stepped_up_at timestamptz
 );
 create index session_of_account on session (account_id);
@@ -49,9 +50,11 @@ create index challenge_of_subject on challenge (kind, subject);
 create index challenge_expired on challenge (expires_at);
 
 create table passkey (
+  -- The authenticator's own id, base64url.
   credential_id text primary key,
   id text not null unique,
   account_id text not null references account,
+  -- COSE.
   public_key bytea not null,
   counter bigint not null,
   transports text[] not null,
@@ -86,6 +89,7 @@ create table mfa (
   account_id text primary key references account,
   sealed_secret bytea not null,
   status text not null check (status in ('pending', 'active')),
+  -- The newest time step whose code was used. No code works twice.
   last_time_step bigint not null default 0,
   created_at timestamptz not null,
   activated_at timestamptz,
@@ -94,6 +98,7 @@ create table mfa (
 
 create table mfa_recovery_code (
   account_id text not null references mfa on delete cascade,
+  -- The keyed hash of the code.
   code_hash text not null,
   used_at timestamptz,
   primary key (account_id, code_hash)

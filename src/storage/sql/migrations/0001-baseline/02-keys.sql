@@ -6,11 +6,14 @@ create table access_key (
   kind text not null check (kind in ('agent', 'developer', 'grant')),
   name text not null,
   thumbprint text unique,
+  -- base64url of the 32 bytes of an Ed25519 key.
   public_key text,
+  -- SHA-256.
   secret_hash bytea unique,
   scopes text[] not null,
   status text not null default 'active' check (status in ('active', 'paused', 'revoked')),
   policy jsonb,
+  -- Rises with every change of the policy.
   policy_version int not null default 1,
   policy_hash text,
   created_at timestamptz not null,

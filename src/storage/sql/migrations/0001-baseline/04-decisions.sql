@@ -25,10 +25,13 @@ create index decision_of_account on decision (account_id, id);
 create index decision_by_writer on decision (written_by, id);
 
 create table decision_seal (
+  -- From 1, without a gap.
   sequence bigint primary key check (sequence > 0),
   decision_id text collate "C" not null unique,
+  -- The hash of the seal before; 64 zeros for the first.
   previous text not null check (previous ~ '^[0-9a-f]{64}$'),
   hash text not null check (hash ~ '^[0-9a-f]{64}$'),
+  -- A compact JWS.
   receipt text not null,
   sealed_at timestamptz not null
 );

@@ -24,6 +24,7 @@ create table payment (
   units bigint not null check (units > 0),
   -- The purchased answer. json, not jsonb: it is delivered exactly as it was written.
   answer json not null,
+  -- 'taking': an instance is working on it. 'pending': it may have been paid.
   state text not null default 'taking' check (state in ('taking', 'pending', 'settled', 'failed')),
   transaction_hash text,
   receipt text,

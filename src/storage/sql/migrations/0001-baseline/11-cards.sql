@@ -41,6 +41,7 @@ create table card (
   mcc_allow text[],
   mcc_deny text[] not null default '{}',
   priority text[] not null,
+  -- Rises with every change of a control.
   version int not null default 1,
   created_at timestamptz not null
 );
@@ -129,6 +130,7 @@ create table card_settlement (
   owed_units bigint not null check (owed_units >= 0),
   paid_to text not null,
   status text not null default 'sending' check (status in ('sending', 'refused', 'settled', 'freed')),
+  -- The decision of the last try.
   decision_id text collate "C" not null unique references decision,
   tries int not null default 1,
   -- The subject of the last refusal: 'authorization' or 'transfer'.

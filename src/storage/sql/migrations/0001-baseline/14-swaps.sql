@@ -3,6 +3,7 @@
 create table swap_quote (
   id text collate "C" primary key,
   account_id text not null references account,
+  -- The quote as its client got it.
   answer jsonb not null,
   created_at timestamptz not null,
   expires_at timestamptz not null

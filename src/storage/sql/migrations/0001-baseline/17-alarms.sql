@@ -11,6 +11,7 @@ create table alarm (
   times int not null default 1,
   first_seen_at timestamptz not null,
   last_seen_at timestamptz not null,
+  -- While it is null, the object is stopped.
   resolved_at timestamptz,
   resolved_by text references account,
   note text,

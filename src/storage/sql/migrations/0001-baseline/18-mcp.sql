@@ -1,6 +1,7 @@
 -- Sessions of MCP clients up to protocol 2025-11-25, and the questions to those clients. Any instance can serve either.
 
 create table mcp_session (
+  -- SHA-256 of the session id, which is a secret.
   id_hash bytea primary key,
   key_id text not null references access_key (id) on delete cascade,
   capabilities jsonb not null,

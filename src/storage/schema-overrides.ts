@@ -1,0 +1,24 @@
+/** The parts of the tables' types that the SQL does not state. `build-schema.ts` refuses an entry that changes nothing. */
+
+/** Types of `table.column` in rows: closed sets of words that no constraint checks, and documents. */
+export const columnTypes: Readonly<Record<string, string>> = {
+  'alarm.domain': "'audit' | 'banking' | 'cards' | 'investing' | 'compliance'",
+  'card_authorization.about': 'JsonColumn<Record<string, Json>>',
+  'card_early.message': 'JsonColumn<unknown>',
+  'card_order.wanted': 'JsonColumn<unknown>',
+  'card_settlement.refused_by': "'authorization' | 'transfer'",
+  'mcp_question.answer': 'JsonColumn<unknown>',
+  'mcp_session.capabilities': 'JsonColumn<unknown>',
+  'payment.answer': 'JsonColumn<Record<string, unknown>>',
+  'sandbox_message.channel': "'email' | 'sms'",
+  'virtual_account.instructions': 'JsonColumn<Record<string, unknown>>',
+}
+
+/** Columns that every insert states although they have a default, because the default is not right for every row. */
+export const statedColumns: readonly string[] = [
+  'payout.rank',
+  'transfer.authorized',
+  'transfer.signer',
+  'wallet.origin',
+  'wallet.owner',
+]
